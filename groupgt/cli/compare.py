@@ -1,4 +1,4 @@
-"""Options of commands that compare, made of the fields of `Settings`: a new field is a new option."""
+"""Options of commands that compare, made from the fields of `Settings`: each field is an option."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from groupgt.store.files import write_text
 
 
 def setting_options(*names: str, overriding: bool = False) -> Decorator:
-    """Gives a command an option for each setting, or for those named; `overriding`: without a default."""
+    """Adds an option to a command for each setting, or for the named ones; `overriding`: without a default."""
     settings = [option for option in options_of(Settings).values() if not names or option.name in names]
 
     def decorate(command: Any) -> Any:
@@ -118,7 +118,7 @@ def compare_command(
     check_table_ending(per_query)
     check_table_ending(failures)
     comparison = _comparison(inputs, baseline, primary, settings, per_query, failures, page, summary)
-    # Nothing is written where something is at fault, and nothing is printed where writing fails.
+    # Nothing is written if there is an error, and nothing is printed if writing fails.
     if style == PAPER:
         print_it: Callable[[], None] = partial(show, comparison.to_latex(digits=digits, against=against))
     else:
@@ -134,12 +134,12 @@ def compare_command(
 
 
 PAPER = "latex_booktabs"
-# What goes with --across: all else is as the experiment measured it.
+# Parameters that are valid with --across: everything else is as in the experiment.
 WITH_ACROSS = {"truth_path", "across", "baseline", "primary", "metric_texts", "systems", "style", "details"}
 
 
 def _across(inputs: Inputs, baseline: str | None, primary: str | None, settings: dict[str, Any]) -> Across:
-    """The data sets of a result folder against one of them; raises `ConfigError` for options that do not go with it."""
+    """Compares the data sets of a result folder with one of them; raises `ConfigError` for other options."""
     context = click.get_current_context()
     for option in context.command.params:
         name = option.name or ""
@@ -155,14 +155,14 @@ def _across(inputs: Inputs, baseline: str | None, primary: str | None, settings:
 
 
 def _as_typed(settings: dict[str, Any], compare: dict[str, Any]) -> dict[str, Any]:
-    """What is not typed is as the experiment compared."""
+    """Settings as typed, otherwise those of the experiment."""
     return {name: value if typed(name) else compare.get(name, value) for name, value in settings.items()}
 
 
 def _comparison(
     inputs: Inputs, baseline: str | None, primary: str | None, settings: dict[str, Any], *written: Path | None
 ) -> Comparison:
-    """The runs against the baseline; raises `ConfigError` where there is only one."""
+    """Compares the runs with the baseline; raises `ConfigError` if there is only one run."""
     inputs.check(written=written)
     metrics: list[str] = []
     if inputs.reopened is not None:
@@ -206,6 +206,6 @@ def power_command(
     size, as with complete and hit_rate, it is the exact power of the test, otherwise that of the paired t test. Needs
     SciPy. Unless --correction is none, alpha is divided by the number of comparisons.
     """
-    # No interval is shown: one resample is enough.
+    # No confidence interval is shown: one resample is enough.
     comparison = _comparison(inputs, baseline, primary, {**settings, "resamples": 1, "seed": 0})
     show_result(comparison.power(difference=difference, power=power), style)

@@ -1,4 +1,4 @@
-"""What results are worth: `groupgt evaluate`, `explain`, `misses` and `depth`."""
+"""Commands that evaluate runs: `groupgt evaluate`, `explain`, `misses` and `depth`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
 def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     """Show how each metric of one query is calculated: hits, and a worked example of each formula."""
     inputs.check()
-    # By their full names: what two spellings ask is worked out once.
+    # Full names, so that two spellings of a metric are explained once.
     metrics = metrics_in(inputs.metrics, inputs.conventions, inputs.cutoffs)
     name = inputs.named_runs[0][0]
     evaluation = evaluate_run(inputs.request_for(metrics, inputs.conventions[0]), inputs.truth, inputs.run, name)
@@ -172,13 +172,13 @@ def identify_command(inputs: Inputs, number: str, style: str) -> None:
     inputs.check()
     names = [name for text in inputs.metric_texts for name in split_names(text)]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GroupgtWarning)  # each policy would say again what looks like a mistake
+        warnings.simplefilter("ignore", GroupgtWarning)  # each policy would repeat the warnings about suspicious data
         result = identified(inputs.truth, inputs.run, number, inputs.request_for(), names)
     show_result(result, style)
 
 
 def _shares(texts: tuple[str, ...]) -> list[float]:
-    """The shares of all --share options, or 0.9."""
+    """The fractions of all --share options, or 0.9."""
     faults = Faults()
     shares = []
     for text in (part.strip() for each in texts for part in each.split(",")):

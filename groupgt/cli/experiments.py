@@ -1,4 +1,4 @@
-"""Experiments and what they leave: `groupgt run`, `report`, `init`, `cache` and `schema`."""
+"""Experiments and their results: `groupgt run`, `report`, `init`, `cache` and `schema`."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ CACHE = Path(".groupgt/cache")
 
 
 class _RunCommand(Command):
-    """`groupgt run`: where it ends in an error, --junit and --summary hold that, and nothing of an earlier run."""
+    """`groupgt run`: if it ends with an error, --junit and --summary contain that error, and no earlier run."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> click.Context:
-        # What is wrong may be the name of the file itself: `--junit experiment.yaml` lacks one.
+        # The file name itself may be wrong: in `--junit experiment.yaml` the name of the report is missing.
         paths = {name: path for name, path in _named_in(args).items() if _is_report(path)}
         with _error_written(paths, "groupgt run"):
             return super().make_context(info_name, args, parent, **extra)
@@ -56,19 +56,19 @@ class _RunCommand(Command):
             return super().invoke(ctx)
 
 
-# Options that name files which other programs read, and their parameters.
+# Options for files that other programs read, and their parameters.
 REPORTS = {"--junit": "junit", "--summary": "summary_path"}
 
 
 def _named_in(args: list[str]) -> dict[str, Path]:
-    """The files that options name, of arguments which may be wrong."""
+    """The files that options name, in arguments that may be invalid."""
     following = {option: Path(value) for option, value in pairwise(args) if option in REPORTS and value}
     joined = (arg.partition("=") for arg in args)
     return following | {option: Path(value) for option, _, value in joined if option in REPORTS and value}
 
 
 def _is_report(path: Path) -> bool:
-    """Whether a file is not there, is empty, or is one that `groupgt run` may have written."""
+    """Whether a file does not exist, is empty, or may have been written by `groupgt run`."""
     try:
         with path.open("rb") as file:
             return file.read(5).startswith((b"<?xml", b"## ")) if path.stat().st_size else True
@@ -78,13 +78,13 @@ def _is_report(path: Path) -> bool:
 
 @contextmanager
 def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
-    """Writes what ends a run into its reports, if it is no result; a report that cannot be written is removed."""
+    """Writes the error that ends a run into its reports, unless it is a result; removes unwritable reports."""
     try:
         yield
     except (click.exceptions.Exit, BrokenPipeError):
         raise
     except BaseException as error:
-        if isinstance(error, SystemExit) and error.code in (0, 1):  # gates were judged
+        if isinstance(error, SystemExit) and error.code in (0, 1):  # gates were evaluated
             raise
         from groupgt.report.gates import failure_junit
         from groupgt.report.summary import failure_summary
@@ -101,7 +101,7 @@ def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
 
 
 def _why(error: BaseException) -> str:
-    """What ended a run, in words."""
+    """The reason why a run ended, as text."""
     if isinstance(error, click.ClickException):
         return error.format_message()
     if isinstance(error, (click.Abort, KeyboardInterrupt, SystemExit)):
@@ -187,7 +187,7 @@ def run_command(
     try:
         outcome = run_experiment(config, output=output, jobs=jobs, against=against, progress=bar, **choices)
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignores further interrupts
         bar.ended()
         say("interrupted; finished retrievals are cached; rerun the command to resume")
         raise SystemExit(130) from None
@@ -290,7 +290,7 @@ def report_command(
 
 
 def _show_history(grids: dict[str, Grid], style: str, footer: str) -> None:
-    """The history of each data set."""
+    """Shows the history of each data set."""
     if style == "json":
         show_json({dataset: [dict(zip(headers, row)) for row in rows] for dataset, (headers, rows) in grids.items()})
         return
@@ -305,7 +305,7 @@ def _show_history(grids: dict[str, Grid], style: str, footer: str) -> None:
 
 
 def _by_dataset(grids: dict[str, Grid]) -> Grid:
-    """One table of all data sets, which stand in its first column."""
+    """One table of all data sets, with their names in the first column."""
     headers = next(iter(grids.values()))[0]
     return ["dataset", *headers], [[dataset, *row] for dataset, (_, rows) in grids.items() for row in rows]
 

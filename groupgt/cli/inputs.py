@@ -1,6 +1,6 @@
-"""What commands read: `input_options` gives a command its input options, and hands it all of them as one `Inputs`.
+"""Input of commands: `input_options` adds input options to a command and passes all of them as one `Inputs`.
 
-`Inputs` holds what was typed; ground truth, labeller and lengths are read when a command first asks for them.
+`Inputs` has what was typed; ground truth, labeller and lengths are read when a command first needs them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from groupgt.store.verdicts import VerdictStore
 if TYPE_CHECKING:
     from groupgt.report.folder import ResultFolder
 
-# Options of a kind, with the arguments that belong to them.
+# Options of one kind, with their arguments.
 Group = list[Any]
 CACHE = Path(".groupgt/cache")
 DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")
@@ -51,7 +51,7 @@ DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What the input options of one command line say; the defaults stand for options that a command does not take."""
+    """The input options of one command line; options that a command does not have are at their defaults."""
 
     truth_path: Path = Path()
     run_paths: tuple[Path, ...] = ()
@@ -78,7 +78,7 @@ class Inputs:
 
     @cached_property
     def reopened(self) -> ResultFolder | None:
-        """The result folder that stands in place of TRUTH and RUNS: what is not typed is as it was there."""
+        """The result folder that replaces TRUTH and RUNS: options that are not typed are as they were there."""
         if not (self.takes_folder and _is_result_folder(self.truth_path)):
             return None
         from groupgt.report.folder import ResultFolder
@@ -86,7 +86,7 @@ class Inputs:
         return ResultFolder.opened(self.truth_path, self.dataset_name, self.systems)
 
     def _check_folder(self) -> None:
-        """Raises `ConfigError` where runs are lacking, or options do not go with what stands for TRUTH."""
+        """Raises `ConfigError` if runs are missing, or if options do not apply to what replaces TRUTH."""
         if self.reopened is not None and self.run_paths:
             raise ConfigError(f"{self.truth_path}: a result folder contains runs; select them with --system")
         if self.takes_folder and self.reopened is None:
@@ -100,9 +100,9 @@ class Inputs:
                     raise ConfigError(f"{option}: requires a result folder, but {self.truth_path} is not one")
 
     def check(self, also_read: Sequence[Path | None] = (), written: Sequence[Path | None] = ()) -> None:
-        """Raises what can be known before any file is read: of options, and of paths.
+        """Raises errors that can be found before any file is read: in options, and in paths.
 
-        `also_read` are further files that a command reads, `written` those it writes: none may be overwritten.
+        `also_read` are further files that a command reads, `written` those it writes: none of them may be overwritten.
         """
         self._check_folder()
         _ = self.engine, self.policy
@@ -119,19 +119,19 @@ class Inputs:
 
     @cached_property
     def policy(self) -> Policy:
-        """What --policy says is done with doubtful data."""
+        """The policy of --policy for invalid or ambiguous data."""
         if self.reopened is not None and not self.policy_texts:
             return self.reopened.policy
         return Policy.of(self.policy_texts)
 
     @cached_property
     def engine(self) -> Engine:
-        """The engine, under the ceiling of --memory where one is given."""
+        """The engine, with the limit of --memory if there is one."""
         return Engine() if self.memory is None else engine_of({"use": "streaming", "with": {"memory": self.memory}})
 
     @cached_property
     def runs(self) -> list[Any]:
-        """The path of every run: each file of a folder or glob is one, unless --parts makes them one run."""
+        """The path of every run: each file of a folder or glob is one run, unless --parts makes them one."""
         if self.reopened is not None:
             return [path for _, path in self.reopened.runs]
         for _, path in self._given:
@@ -142,12 +142,12 @@ class Inputs:
 
     @property
     def _given(self) -> list[tuple[str, Any]]:
-        """The name and the path of each run as typed: `NAME=PATH`, or a path alone."""
+        """The name and the path of each run as typed: `NAME=PATH`, or only a path."""
         return [_name_and_path(given) for given in self.run_paths]
 
     @cached_property
     def named_runs(self) -> list[tuple[str, Any]]:
-        """(name, path) of every run; the name is empty where the path says it."""
+        """(name, path) of every run; the name is empty if it follows from the path."""
         if self.reopened is not None:
             return self.reopened.runs
         named: list[tuple[str, Any]] = []
@@ -162,7 +162,7 @@ class Inputs:
 
     @property
     def run(self) -> Any:
-        """The path of the run, for commands that take one alone; None where it may be left out and is."""
+        """The path of the run, for commands that take only one; None if it is optional and omitted."""
         if self.reopened is not None and len(self.runs) > 1:
             there = ", ".join(self.reopened.chosen)
             raise ConfigError(f"{self.truth_path}: expected one system, found {there}; choose one with --system")
@@ -179,11 +179,11 @@ class Inputs:
         return self.truth_at(self.truth_path, self.truth_format)
 
     def truth_at(self, path: Any, format: str | None) -> GroundTruth:
-        """Ground truth at any path, under --policy and --where."""
+        """Ground truth at any path, with --policy and --where applied."""
         return self._chosen(as_ground_truth(path, self.policy, format, self.engine.ceiling))
 
     def _chosen(self, truth: GroundTruth) -> GroundTruth:
-        """The queries that --where leaves."""
+        """The queries that --where selects."""
         wanted: dict[str, list[str]] = {}
         for column, value in _pairs("--where", "COLUMN=VALUE, such as split=test", self.conditions):
             wanted.setdefault(column, []).append(value.strip())
@@ -191,7 +191,7 @@ class Inputs:
 
     @cached_property
     def labeller(self) -> Labeller:
-        """What --labeller and --with choose."""
+        """The labeller of --labeller and --with."""
         if self.reopened is not None and not typed("labeller_name"):
             if self.labeller_options:
                 raise ConfigError("--with: the labeller is that of the run; name one with --labeller")
@@ -199,7 +199,7 @@ class Inputs:
         return self.labeller_of(self.labeller_name, self.labeller_options)
 
     def labeller_of(self, name: str, options: Sequence[str], option: str = "--with") -> Labeller:
-        """A labeller with options typed as `option`; its verdicts are kept where experiments keep theirs."""
+        """A labeller with options typed as `option`; its verdicts are cached with those of experiments."""
         chosen: dict[str, str] = {}
         for key, value in _pairs(option, "OPTION=VALUE, such as min_overlap=0.5", options):
             if key in chosen:
@@ -210,12 +210,12 @@ class Inputs:
 
     @cached_property
     def judged(self) -> VerdictStore:
-        """What judges say while this command runs, kept where experiments keep theirs."""
+        """The labeller verdicts of this command, cached with those of experiments."""
         return VerdictStore(CACHE / "verdicts")
 
     @cached_property
     def lengths(self) -> Lengths:
-        """How long results are, by --corpus and --tokenizer, where a command takes budgets."""
+        """The lengths of results, from --corpus and --tokenizer, for commands with budgets."""
         if not self.takes_budgets:
             return Lengths()
         name = self.tokenizer or (self.reopened.tokenizer if self.reopened is not None else None)
@@ -229,7 +229,7 @@ class Inputs:
 
     @cached_property
     def texts(self) -> dict[str, str]:
-        """The texts of --corpus by id, to be shown or compared."""
+        """The texts of --corpus by id, for display or comparison."""
         return {} if self.corpus is None else read_corpus(self.corpus)
 
     @property
@@ -239,7 +239,7 @@ class Inputs:
 
     @property
     def conventions(self) -> list[str]:
-        """The conventions of --convention, `auto` as that of the ground truth; which there are the metrics say."""
+        """The conventions of --convention; `auto` is that of the ground truth. The metrics define which ones exist."""
         if self.reopened is not None and not typed("convention_text"):
             return [self.reopened.convention]
         named = list(dict.fromkeys(_parts([self.convention_text]))) or [AUTO]
@@ -247,12 +247,12 @@ class Inputs:
 
     @property
     def is_auto(self) -> bool:
-        """Whether nobody named a convention."""
+        """Whether no convention was named."""
         return self.reopened is None and _parts([self.convention_text]) in ([], [AUTO])
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics of all -m options, or AutoRAG's six."""
+        """The metrics of all -m options, or the six of AutoRAG."""
         if not self.metric_texts:
             return list(DEFAULT_METRICS) if self.reopened is None else self.reopened.manifest.metrics
         names = [name for text in self.metric_texts for name in split_names(text)]
@@ -276,7 +276,7 @@ class Inputs:
 
     @cached_property
     def request(self) -> Request:
-        """What -m, -k and --convention ask of the runs."""
+        """The request made from -m, -k and --convention."""
         if self.is_auto:
             return self.request_for(self.metrics, AUTO, self.cutoffs)
         if len(self.conventions) > 1:
@@ -286,7 +286,7 @@ class Inputs:
     def request_for(
         self, metrics: Sequence[str | Metric] = (), convention: str = AUTO, k: Sequence[int] = ()
     ) -> Request:
-        """What a command asks of the runs by metrics of its own; everything else is as it was typed."""
+        """A request with the metrics of a command; everything else is as typed."""
         return Request.of(
             metrics,
             convention=convention,
@@ -303,27 +303,27 @@ class Inputs:
         )
 
     def evaluations(self, request: Request) -> list[Evaluation]:
-        """Every run, measured as a request asks."""
+        """Every run, measured according to a request."""
         return evaluate_each(request, self.truth, self.named_runs)
 
 
 def typed(parameter: str) -> bool:
-    """Whether a parameter of the command that runs was typed, and is not a default."""
+    """Whether a parameter of the running command was typed, and is not a default."""
     context = click.get_current_context(silent=True)
     return context is not None and context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE
 
 
 def _is_result_folder(path: Path) -> bool:
-    """Whether a path names a result folder of `groupgt run`, the folder of these, or the file `latest` in it."""
+    """Whether a path is a result folder of `groupgt run`, a folder of these, or the file `latest` in it."""
     from groupgt.store.stamped import LAST, LATEST
 
-    # What is at a URL comes as text.
+    # URLs are passed as text.
     path = Path(path)
     return (path.name == LATEST and path.is_file()) or any((path / name).is_file() for name in (LAST, LATEST))
 
 
 def _name_and_path(given: Path | str) -> tuple[str, Path | str]:
-    """The name and the path of `NAME=PATH`; no name where that is a path, or a URL, by itself."""
+    """The name and the path of `NAME=PATH`; no name if the text is itself a path or a URL."""
     text = str(given)
     name, equals, path = text.partition("=")
     if not equals or is_url(text) or not name or not path or {"/", os.sep} & set(name) or Path(text).exists():
@@ -332,7 +332,7 @@ def _name_and_path(given: Path | str) -> tuple[str, Path | str]:
 
 
 def _pairs(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """What stands before and behind the first = of each text."""
+    """The parts before and after the first = of each text."""
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
@@ -341,12 +341,12 @@ def _pairs(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple[s
 
 
 def _parts(texts: Sequence[str]) -> list[str]:
-    """What stands between commas."""
+    """The parts between commas."""
     return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 
 def input_options(*groups: Group) -> Decorator:
-    """Gives a command these options and hands it, as its first argument, one `Inputs` that holds them."""
+    """Adds these options to a command and passes, as its first argument, one `Inputs` with their values."""
     names = {field.name for field in fields(Inputs)}
 
     def decorate(command: Any) -> Any:
@@ -508,5 +508,5 @@ BY: Group = [
         help="Slice by a column of TRUTH, by n_groups or n_alternatives; repeatable.",
     )
 ]
-# What every command takes that measures runs by metrics of the user's choice.
+# Options of every command that measures runs with metrics of the user's choice.
 EVALUATION: Group = [*TRUTH, *RUNS, *METRICS, *BY, *LABELLER, *BUDGETS]

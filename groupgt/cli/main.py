@@ -1,4 +1,4 @@
-"""The command line. Results go to stdout, everything else to stderr; exit status 2 where the input is at fault."""
+"""The command line. Results go to stdout, everything else to stderr; the exit status is 2 for invalid input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import click
 import groupgt
 from groupgt.errors import RENAMED, GroupgtError, near_names, printable, reason
 
-# Each command: the module that has it, and what it does. A module is imported when a command of it is called.
+# Each command: its module, and its description. A module is imported when one of its commands is called.
 COMMANDS = {
     "run": ("experiments", "Run an experiment: retrieve, evaluate, compare, check gates."),
     "evaluate": ("evaluate", "Compute metrics for one or more runs."),
@@ -96,7 +96,7 @@ def cli() -> None:
 
 
 class _Closed(io.TextIOBase):
-    """Standard output that was closed before the process began: writing to it is an error, as to one that is full."""
+    """Standard output that was closed before the process began: writing raises an error, as on a full device."""
 
     def write(self, _text: str) -> int:
         raise OSError(errno.EBADF, "standard output is closed")
@@ -107,19 +107,19 @@ def _prepare_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # Else a file that is opened later has this number, and what native code prints goes there.
+            # Otherwise a file opened later gets this number, and output of native code goes into it.
             os.open(os.devnull, os.O_RDWR)
     sys.stdout = sys.stdout or _Closed()
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # as long as the process
     for stream in (sys.stdout, sys.stderr):
-        # Tables hold characters that a terminal's own encoding may not have.
+        # Tables contain characters that the terminal's encoding may lack.
         reconfigure: Any = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="replace")
 
 
 def _drop_unwritten() -> None:
-    """Drops what a stream could not take, so that Python does not try again, and complain, when it ends."""
+    """Drops unwritten output of a stream, so that Python does not try again at exit and report an error."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -129,23 +129,23 @@ def _drop_unwritten() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command line and exits; no error of ours reaches the user as a traceback."""
+    """Runs the command line and exits; none of our errors reaches the user as a traceback."""
     _prepare_streams()
-    # A command ends soon, and makes little that its garbage collector would find: it looks less often.
+    # A command ends soon and produces little cyclic garbage: collect less often.
     gc.set_threshold(50_000, 20, 100)
     warnings.showwarning = _warn
     warnings.simplefilter("always", groupgt.GroupgtWarning)
     try:
         _run(arguments)
     except OSError:
-        # Standard error itself takes nothing more: it is full, or its reader is gone.
+        # Standard error cannot be written: it is full, or its reader is gone.
         sys.exit(2)
     finally:
         _drop_unwritten()
 
 
 def _run(arguments: list[str] | None) -> None:
-    """Runs a command; what it raises becomes a message and an exit status."""
+    """Runs a command; turns its errors into a message and an exit status."""
     try:
         cli.main(arguments, standalone_mode=False)
     except click.exceptions.Exit as end:
@@ -161,7 +161,7 @@ def _run(arguments: list[str] | None) -> None:
         say("stopped")
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of the pipe, `head` say, has had enough.
+        # The reader of the pipe, such as `head`, has stopped reading.
         sys.exit(0)
     except BaseException as error:
         why = reason(error)
@@ -173,7 +173,7 @@ def _run(arguments: list[str] | None) -> None:
 
 
 def say(text: str) -> None:
-    """Says what is wrong or doubtful; the help of commands loads nothing of what says it."""
+    """Prints an error or warning; the import is deferred because the help of commands does not need it."""
     from groupgt.cli.output import say
 
     say(text)

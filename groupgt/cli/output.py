@@ -1,4 +1,4 @@
-"""What commands print and write: results to standard output, everything else to standard error, files whole.
+"""Output of commands: results to standard output, everything else to standard error, files completely or not at all.
 
 Nothing else writes to the terminal.
 """
@@ -27,12 +27,12 @@ from groupgt.store.files import written_whole
 
 
 def show(text: str) -> None:
-    """Prints a result for people to read, on standard output, in lines that fit a terminal."""
+    """Prints a result for people on standard output, in lines that fit a terminal."""
     click.echo(wrapped(printable(text), screen().width))
 
 
 def show_prose(text: str) -> None:
-    """Prints paragraphs; on a terminal their lines are as long as fits."""
+    """Prints paragraphs; on a terminal they are wrapped to its width."""
     width = screen().width
     if width is not None:
         text = "\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n"))
@@ -40,7 +40,7 @@ def show_prose(text: str) -> None:
 
 
 def say(text: str) -> None:
-    """Says what was done, or what is doubtful, on standard error."""
+    """Prints a message or warning on standard error."""
     line = f"groupgt: {printable(Hide().message(text))}"
     if _is_colored(sys.stderr):
         if text.startswith("warning:"):
@@ -51,16 +51,16 @@ def say(text: str) -> None:
 
 
 def show_document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "") -> None:
-    """Prints what is said to people: as wide as the terminal, in its colors, with details where they are asked for."""
+    """Prints a document for people: in the width and colors of the terminal, with details on request."""
     click.echo(document(items, style, title, screen()), color=True)
 
 
-# Where the options of what is shown are kept while a command runs.
+# Where display options are stored while a command runs.
 WIDE, DETAILS, COLOR = "groupgt.wide", "groupgt.details", "groupgt.color"
 
 
 def screen() -> Screen:
-    """What standard output is, and what --wide, --color and --details say."""
+    """The properties of standard output, with --wide, --color and --details."""
     chosen = _asked()
     width = None
     if sys.stdout.isatty() and not chosen.get(WIDE):
@@ -68,7 +68,7 @@ def screen() -> Screen:
     return Screen(width, _is_colored(sys.stdout), bool(chosen.get(DETAILS)))
 
 
-# Tables are not laid out for terminals that are narrower.
+# Minimum terminal width for which tables are laid out.
 NARROWEST = 40
 
 
@@ -78,7 +78,7 @@ def _asked() -> Mapping[str, Any]:
 
 
 def _is_colored(stream: Any) -> bool:
-    """By --color, else by NO_COLOR and FORCE_COLOR (no-color.org, force-color.org), else where it is a terminal."""
+    """By --color, else by NO_COLOR and FORCE_COLOR (no-color.org, force-color.org), else only on a terminal."""
     color = _asked().get(COLOR, "auto")
     if color != "auto":
         return bool(color == "always")
@@ -90,18 +90,18 @@ def _is_colored(stream: Any) -> bool:
 
 
 class Bar:
-    """Draws on standard error, where that is a terminal."""
+    """A progress bar on standard error, if that is a terminal."""
 
     def __init__(self) -> None:
         self.bar: Any = None
 
     def doing(self, what: str) -> None:
-        """Says what is done now, from the first second on."""
+        """Prints the current step, starting in the first second."""
         if sys.stderr.isatty():
             say(what)
 
     def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
-        """Says what is to be done, and begins."""
+        """Prints what will be done, and starts the bar."""
         if not sys.stderr.isatty() or not queries:
             return
         from tqdm import tqdm
@@ -113,12 +113,12 @@ class Bar:
         self.bar = tqdm(total=queries, unit="q", dynamic_ncols=True, leave=False)
 
     def started(self, task: str) -> None:
-        """Names what is retrieved now."""
+        """Shows the current retrieval."""
         if self.bar is not None:
             self.bar.set_description(printable(task))
 
     def answered(self, queries: int) -> None:
-        """Moves the bar on."""
+        """Advances the bar."""
         if self.bar is not None:
             self.bar.update(queries)
 
@@ -133,12 +133,12 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class _File(click.Path):
-    """A path; an empty text is none, though it would name the current folder."""
+    """A path; empty text is invalid, although it would mean the current folder."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value).strip():
             self.fail(f"expected the path of a file, found the empty string {value!r}", param, ctx)
-        # Of `NAME=URL` too the slashes stay.
+        # Keeps the slashes of the URL in `NAME=URL` too.
         if is_url(value) or is_url(str(value).partition("=")[2]):
             return value
         return super().convert(value, param, ctx)
@@ -148,7 +148,7 @@ FILE = _File(path_type=Path)
 
 
 class _Output(click.Option):
-    """`--output`; `--out` is understood as well, and not shown."""
+    """`--output`; `--out` is accepted as well, but not shown."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         every, self.opts = self.opts, self.opts[:-1]
@@ -159,7 +159,7 @@ class _Output(click.Option):
 
 
 def output_option(help: str, **options: Any) -> Decorator:
-    """The option that says where a command writes what it makes: `--output`, the same in all of them."""
+    """The option for the file that a command writes: `--output`, the same in all commands."""
     return click.option("-o", "--output", "--out", "output", cls=_Output, type=FILE, help=help, **options)
 
 
@@ -176,7 +176,7 @@ def _keep(key: str) -> Callable[[click.Context, click.Parameter, Any], None]:
 
 
 def format_option(command: Any) -> Any:
-    """Gives a command that prints tables --format, and says how they are laid out on a terminal."""
+    """Adds --format, and options for display on a terminal, to a command that prints tables."""
     for option in (
         click.option(
             "--color",
@@ -222,19 +222,19 @@ def show_json(value: Any) -> None:
 
 
 def show_csv(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Prints CSV as it is, for CSV has no escapes; on a terminal, what people may read."""
+    """Prints CSV unchanged, because CSV has no escapes; on a terminal, control characters are escaped."""
     text = csv_text(headers, rows).rstrip("\n")
-    # With `color` click leaves escape sequences where they are.
+    # With `color`, click does not remove escape sequences.
     click.echo(printable(text) if sys.stdout.isatty() else text, color=True)
 
 
 def show_result(result: Result, style: str) -> None:
-    """Prints a result as JSON, as CSV, or as people read it."""
+    """Prints a result as JSON, as CSV, or as text for people."""
     prepared(result, style)()
 
 
 def prepared(result: Result, style: str) -> Callable[[], None]:
-    """What prints a result; everything that may be at fault in it is worked out before."""
+    """A function that prints a result; everything that may raise an error is computed before."""
     if style == "json":
         return partial(show_json, result.to_dict())
     if style == "csv":
@@ -243,7 +243,7 @@ def prepared(result: Result, style: str) -> Callable[[], None]:
 
 
 def show_rows(headers: Sequence[str], rows: Sequence[Sequence[Any]], style: str, keep: int = 1) -> None:
-    """Prints rows as JSON, as CSV or as a table, whose first `keep` columns say what a row is."""
+    """Prints rows as JSON, as CSV or as a table whose first `keep` columns identify the row."""
     if style == "json":
         show_json([dict(zip(headers, row)) for row in rows])
     elif style == "csv":
@@ -253,7 +253,7 @@ def show_rows(headers: Sequence[str], rows: Sequence[Sequence[Any]], style: str,
 
 
 def check_outputs(inputs: Sequence[str | os.PathLike[str]], outputs: Sequence[Path | None]) -> None:
-    """Raises `ConfigError` for files that cannot be written, are read as well, or are named twice."""
+    """Raises `ConfigError` for output files that cannot be written, are also read, or are named twice."""
     faults = Faults()
     taken = {Path(path).resolve(): f"{path}, which is read" for path in inputs if not is_url(path)}
     for path in outputs:
@@ -269,13 +269,13 @@ def check_outputs(inputs: Sequence[str | os.PathLike[str]], outputs: Sequence[Pa
 
 
 def check_table_ending(path: Path | None) -> None:
-    """Raises `ConfigError` for a file of rows whose ending names no format."""
+    """Raises `ConfigError` for a table file whose ending is not a known format."""
     if path is not None:
         check_ending(path)
 
 
 def write_table(path: Path | None, table: Callable[[], tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> None:
-    """Writes headers and rows to the file that an option names, whole or not at all; nothing where it names none."""
+    """Writes headers and rows to the file of an option, completely or not at all; does nothing without a file."""
     if path is not None:
         headers, rows = table()
         written_whole(path, lambda part: write_rows(part, headers, rows, path.suffix))

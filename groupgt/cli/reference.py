@@ -1,4 +1,4 @@
-"""What there is to choose from: `groupgt list`."""
+"""Lists of what is available: `groupgt list`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _list_kinds(style: str) -> None:
 
 
 def _list_kind(kind: str, style: str) -> None:
-    """All of a kind: what each is, what it needs, and of what cannot be loaded why."""
+    """Lists all of a kind: descriptions, requirements, and the reason if one cannot be loaded."""
     rows: list[dict[str, Any]] = []
     for name in names(kind):
         try:
@@ -93,7 +93,7 @@ def _plugin(kind: str, name: str) -> Plugin:
 
 
 def _show_plugin(kind: str, name: str, style: str) -> None:
-    """What one is, what it needs, and its options."""
+    """Shows the description, the requirements and the options of one."""
     plugin = _plugin(kind, name)
     options = list(options_of(plugin.options).values())
     meaning = (getdoc(plugin.options) or "") if plugin.options is not None else ""
@@ -142,7 +142,7 @@ def _show_plugin(kind: str, name: str, style: str) -> None:
 
 
 def _default(option: Option) -> str:
-    """The default of an option, as a file would have it."""
+    """The default of an option, as written in a file."""
     if option.needed:
         return "(needed)"
     return "(none)" if option.default in ("", None, [], {}) else json.dumps(option.default).strip('"')

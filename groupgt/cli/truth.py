@@ -1,4 +1,4 @@
-"""What makes ground truth and what doubts it: `groupgt check`, `rechunk`, `suggest`, `agree` and `convert`."""
+"""Making and checking ground truth: `groupgt check`, `rechunk`, `suggest`, `agree` and `convert`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from groupgt.model.ground_truth import SHAPES, GroundTruth, Shape
 from groupgt.render.tables import counted
 from groupgt.store.files import written_folder, written_whole
 
-# The formats of ground truth in one file that its ending names.
+# Formats of ground truth in one file, by file ending.
 TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
 
 
@@ -119,7 +119,7 @@ def rechunk_command(
     if output is None and new is None:
         raise ConfigError("expected --to (the new chunks) or --output (a file for the places)")
     inputs.check(also_read=[old, new], written=[output, report])
-    # Where nothing is written nothing can be lost: it is only told.
+    # If nothing is written, nothing can be lost: losses are only reported.
     carried = rechunk(inputs.truth, old, new, drop_lost=drop_lost or output is None, policy=inputs.policy, **how)
     write_table(report, carried.carried_rows)
     if output is not None:
@@ -248,7 +248,7 @@ def convert_command(
     rankings = []
     scored = True
     every = list(all_rankings(run, inputs.policy))
-    # Nothing is dropped: what is written are the results as they are.
+    # Nothing is dropped: results are written unchanged.
     calls_by_query = calls_of(run, replace(inputs.policy, duplicates="penalize"))
     for qid, (ids, scores) in every:
         scores = calls_by_query[qid].scores if calls_by_query else scores
@@ -282,7 +282,7 @@ def _import_project(project: Path, target: Path) -> None:
 
 
 def _truth_format_of(out: Path) -> str:
-    """The format that the ending of --output names; raises `ConfigError` where it names none."""
+    """The format for the ending of --output; raises `ConfigError` if there is none."""
     ending = out.suffix.lower().removeprefix(".")
     if ending not in TRUTH_ENDINGS:
         endings = listed(f".{each}" for each in TRUTH_ENDINGS)
@@ -291,7 +291,7 @@ def _truth_format_of(out: Path) -> str:
 
 
 def _write_truth(out: Path, truth: GroundTruth, format: str, before: str = "") -> None:
-    """Writes ground truth whole or not at all; says what was written, after `before`, and what had no place."""
+    """Writes ground truth completely or not at all; reports what was written, after `before`, and what did not fit."""
     without_place: list[str] = []
     written = written_folder if format == "beir" else written_whole
     written(out, lambda part: without_place.extend(write_ground_truth(part, truth, format)))

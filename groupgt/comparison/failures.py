@@ -102,7 +102,7 @@ class Failures:
             "groups": [self._group(group) for group in groups],
             "systems": {
                 name: {
-                    "met": int((self.first[groups, place] > 0).sum()),
+                    "covered": int((self.first[groups, place] > 0).sum()),
                     "missed": int((self.first[groups, place] == 0).sum()),
                     "completion_rank": int(self.completion[at, place]) or None,
                     "redundancy": _known(self.redundancy[at, place]),
@@ -121,7 +121,7 @@ class Failures:
 
     def rows(self) -> tuple[list[str], list[list[Any]]]:
         """Headers and a row for each query and system: what `--failures` writes."""
-        first = ["run", "qid", "cutoff", "groups", "met", "missed"]
+        first = ["run", "qid", "cutoff", "groups", "covered", "missed"]
         headers = [*first, "first_hits", "completion_rank", "solved", "redundancy"]
         cutoff = "all" if self.cutoff is None else str(self.cutoff)
         rows: list[list[Any]] = []

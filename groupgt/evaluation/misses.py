@@ -28,8 +28,8 @@ class Misses(Result):
     """The worst queries with their groups, and how far each group by number is covered.
 
     `queries` lists dicts with `qid`, `query`, `coverage`, `results` and `groups`; a group has `group`, `rank` (None
-    where no result meets it), `met` (within k) and `alternatives`. `by_group` has one dict per group number. `texts`,
-    by id, are shown beside ids.
+    without a hit), `covered` (within k) and `alternatives`. `by_group` has one dict per group number. `texts`, by id, are
+    shown next to ids.
     """
 
     k: int
@@ -72,14 +72,14 @@ class MetRanks:
         return cls(evaluation, every, rank, (rank > 0) & (rank <= every[judgments.group_query]))
 
     def groups(self, query: int) -> list[dict[str, Any]]:
-        """The groups of one query as plain Python: `group`, `rank`, `met` and `alternatives`."""
+        """The groups of one query as plain Python: `group`, `rank`, `covered` and `alternatives`."""
         truth = self.evaluation.truth
         first, last = np.searchsorted(truth.judgments.group_query, [query, query + 1]).tolist()
         return [
             {
                 "group": truth.group_label(given),
                 "rank": int(self.rank[group]) or None,
-                "met": bool(self.met[group]),
+                "covered": bool(self.met[group]),
                 "alternatives": [name for name, _ in truth.alternatives_of(given)],
             }
             for group, given in enumerate(truth.relevant_groups[first:last].tolist(), first)
@@ -133,7 +133,7 @@ def place_of(group: dict[str, Any], results: int, k: int) -> str:
         if results == 1:
             return "not its only result"
         return f"not among its {results:,} results" if results else "no results"
-    return f"rank {group['rank']:,}" + ("" if group["met"] else f" (beyond {k:,})")
+    return f"rank {group['rank']:,}" + ("" if group["covered"] else f" (beyond {k:,})")
 
 
 def _coverage_by_number(group_query: Ints, rank: Ints, met: Bools, counted: Bools) -> list[dict[str, Any]]:
@@ -145,6 +145,6 @@ def _coverage_by_number(group_query: Ints, rank: Ints, met: Bools, counted: Bool
     for nth in np.unique(number[of_counted]).tolist():
         chosen = (number == nth) & of_counted
         size = int(chosen.sum())
-        shares = {"met": float(met[chosen].sum() / size), "anywhere": float((rank[chosen] > 0).sum() / size)}
+        shares = {"covered": float(met[chosen].sum() / size), "anywhere": float((rank[chosen] > 0).sum() / size)}
         rows.append({"number": int(nth), "groups": size, **shares})
     return rows

@@ -86,7 +86,7 @@ def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str
 def _missed(ranks: MetRanks, query: int) -> str:
     """The groups that a query misses, and where each comes; or at which ranks all of them are met."""
     groups = ranks.groups(query)
-    unmet = [group for group in groups if not group["met"]]
+    unmet = [group for group in groups if not group["covered"]]
     if not unmet:
         return f"every group is covered, at rank {', '.join(str(group['rank']) for group in groups)}"
     results, top = int(ranks.evaluation.labelled.hits.length[query]), int(ranks.top[query])

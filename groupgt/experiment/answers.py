@@ -1,6 +1,6 @@
-"""Who hands out the answers of every system: retrieved or taken from the cache, combined, or read from files.
+"""Results of every system: retrieved or taken from the cache, fused, or read from files.
 
-`runner` has `SystemAnswers` retrieve everything that is needed, and then asks it for one system after the other.
+`runner` has `SystemAnswers` retrieve everything that is needed, and then gets the results one system at a time.
 """
 
 from __future__ import annotations
@@ -33,43 +33,43 @@ class Progress(Protocol):
     """Progress callback."""
 
     def doing(self, what: str) -> None:
-        """What is done now, apart from retrieving."""
+        """The current step, apart from retrieval."""
 
     def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
-        """Systems to report, retrievals they need, how many of these are kept, and queries still to be asked."""
+        """Number of systems to report, of retrievals they need, of cached retrievals, and of queries to run."""
 
     def started(self, task: str) -> None:
-        """A retrieval begins."""
+        """A retrieval starts."""
 
     def answered(self, queries: int) -> None:
-        """So many queries more are answered."""
+        """This many more queries are done."""
 
     def ended(self) -> None:
-        """All is retrieved, or given up."""
+        """Retrieval has finished or was aborted."""
 
 
 class Silence:
     """Ignores progress."""
 
     def doing(self, what: str) -> None:
-        """Says nothing."""
+        """Does nothing."""
 
     def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
-        """Says nothing."""
+        """Does nothing."""
 
     def started(self, task: str) -> None:
-        """Says nothing."""
+        """Does nothing."""
 
     def answered(self, queries: int) -> None:
-        """Says nothing."""
+        """Does nothing."""
 
     def ended(self) -> None:
-        """Says nothing."""
+        """Does nothing."""
 
 
 @dataclass(frozen=True)
 class KeptAnswers:
-    """Answers of one system that an earlier run was given: how many of all, and what `Earlier` says of them."""
+    """Results of one system that are from an earlier run: the number of queries, and the details in `Earlier`."""
 
     dataset: str
     system: str
@@ -79,9 +79,9 @@ class KeptAnswers:
 
 @dataclass(frozen=True)
 class Kept:
-    """What a run was not to ask again: retrievals, answers of code of others and services, and verdicts.
+    """What a run reused: retrievals, results of external code and services, and verdicts.
 
-    `seconds` is how long it waited for each system that is asked in every run; `changed` are modules of judges.
+    `seconds` is the time spent in each system that every run queries; `changed` are modules of labellers.
     """
 
     cached: int = 0
@@ -95,7 +95,7 @@ class Kept:
 
 @dataclass(eq=False)
 class SystemAnswers:
-    """The answers of every system, retrieved where they are needed and not kept; `done` holds those of each task."""
+    """The results of every system, retrieved if they are needed and not cached; `done` has those of each task."""
 
     experiment: Experiment
     data: Mapping[str, Data]
@@ -103,17 +103,17 @@ class SystemAnswers:
     progress: Progress
     done: dict[Task, Done] = field(default_factory=dict)
     failed: dict[tuple[str, str], GroupgtError] = field(default_factory=dict)
-    # How many retrievals were taken from the cache.
+    # Number of retrievals taken from the cache.
     cached: int = 0
 
     def __post_init__(self) -> None:
         self._combined: dict[Task, tuple[Answers, Timing | None]] = {}
         self._stored: dict[tuple[str, str, str], Run] = {}
 
-    # --- Retrieving.
+    # --- Retrieval.
 
     def retrieve(self, changes: Sequence[str], jobs: int) -> None:
-        """Retrieves everything, in some processes; a system that must not fail ends it."""
+        """Retrieves everything in `jobs` processes; stops if a system fails that must not fail."""
         tasks = needed(self.experiment, self.data)
         kept = {task: self.keeper.kept(task) for task in tasks}
         self.done = {task: done for task, done in kept.items() if done is not None}
@@ -137,7 +137,7 @@ class SystemAnswers:
     def _retrieved(
         self, tasks: Sequence[Task], changes: Sequence[str], jobs: int
     ) -> Iterator[tuple[Task, Done | GroupgtError]]:
-        """Each task with what came of it, in this process or several."""
+        """Each task with its results or error, from this process or several."""
         if jobs > 1 and len(tasks) > 1:
             from groupgt.experiment.workers import in_parallel
 
@@ -154,7 +154,7 @@ class SystemAnswers:
                 yield task, error
 
     def kept(self, judges: Iterable[Code], verdicts: VerdictStore) -> Kept:
-        """What earlier runs had said already, and how long this one waited for code of the user's and services."""
+        """What was reused from earlier runs, and the time this run spent in external code and services."""
         seconds: dict[str, float] = {}
         for task, done in self.done.items():
             if task.system.is_asked_anew:
@@ -177,14 +177,14 @@ class SystemAnswers:
         )
 
     def finish(self) -> None:
-        """The results are written: what the run was told is told again only to those that `reuse` it."""
+        """Called when results are written: from now on, only runs with `reuse` use what this run retrieved."""
         for task, done in self.done.items():
             is_new = done.earlier is None or done.earlier.interrupted
             if is_new and task.system.is_asked_anew:
                 self.keeper.finish(task, done)
 
     def _check(self, task: Task, done: Done) -> None:
-        """Warns of what is doubtful in answers; those that cannot be right are a failure of their system."""
+        """Warns of suspicious results; invalid results make their system fail."""
         kind, known = task.system.kind, self.data[task.dataset].known
         try:
             warn_of_doubts(task.name, done.answers, task.depth, known, counted=not kind.corpus)
@@ -192,15 +192,15 @@ class SystemAnswers:
             self._fail(task, RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in error.faults)))
 
     def _fail(self, task: Task, error: GroupgtError) -> None:
-        """Notes why a system failed; raises it where the system must not."""
+        """Records why a system failed; raises the error if the system must not fail."""
         if task.system.config.on_error == "fail":
             raise error from None
         self.failed[task.dataset, task.name] = error
 
-    # --- Handing out.
+    # --- Access.
 
     def answers(self, dataset: str, name: str, depth: int) -> tuple[Answers, Timing | None]:
-        """The answers of a system, those of a fusion made from its inputs' own; raises where one has failed."""
+        """The results of a system; those of a fusion are made from its inputs. Raises the error of a failed system."""
         if (dataset, name) in self.failed:
             raise self.failed[dataset, name]
         system, data = self.experiment.systems[name], self.data[dataset]
@@ -239,7 +239,7 @@ class SystemAnswers:
         return fused, _fused_timing(dataset, name, [timing for _, timing in inputs], fusion_ms)
 
     def lacks_input(self, dataset: str, name: str) -> bool:
-        """Whether a system may be passed over because one that it combines may be."""
+        """Whether a system may be skipped because one of its inputs may be skipped."""
         return any(
             (dataset, below) in self.failed
             and (self.experiment.systems[below].config.on_error == "skip" or self.lacks_input(dataset, below))
@@ -247,7 +247,7 @@ class SystemAnswers:
         )
 
     def run_of(self, dataset: str, name: str, engine: Engine | None = None) -> Run:
-        """Results that are read from files, as they are, by an engine; each is read once."""
+        """Results that are read from files, unchanged, by an engine; each file is read once."""
         engine = engine or Engine()
         key = (dataset, name, engine.name)
         if key not in self._stored:
@@ -257,7 +257,7 @@ class SystemAnswers:
     def _read(self, dataset: str, name: str, engine: Engine) -> Run:
         data, options = self.data[dataset], self.experiment.options(name, dataset)
         try:
-            # Results without query ids follow the rows of the whole ground truth, whatever `where` leaves of it.
+            # Results without query ids follow the rows of the full ground truth, regardless of `where`.
             run = as_run(options.path, data.truth, options.format, name, parts=True, qids=data.qids, engine=engine)
             if data.known and run.in_memory:
                 rankings = all_rankings(run, self.experiment.policy)
@@ -269,7 +269,7 @@ class SystemAnswers:
         return run
 
     def _stored_answers(self, dataset: str, name: str) -> Answers:
-        """Results that are read from files, as a fusion needs them."""
+        """Results that are read from files, in the form a fusion needs."""
         run = self.run_of(dataset, name)
         rankings = dict(all_rankings(run, self.experiment.policy))
         nothing: tuple[list[str], Sequence[float] | None] = ([], None)
@@ -281,12 +281,12 @@ class SystemAnswers:
 
 
 def _queries(task: Task) -> int:
-    """How many queries a task asks, those included that it asks a second time."""
+    """The number of queries that a task runs, including repeated ones."""
     return len(task.data.truth) + task.repeats(singly=task.system.options.asks_singly())
 
 
 def _without_excluded(truth: GroundTruth, answers: Answers, depth: int) -> Answers:
-    """Answers without what the ground truth leaves out of them, cut to a depth."""
+    """Results without the ids that the ground truth excludes, cut to a depth."""
     scores = answers.scores
     ids: dict[str, list[str]] = {}
     kept_scores: dict[str, list[float]] = {}
@@ -302,7 +302,7 @@ def _without_excluded(truth: GroundTruth, answers: Answers, depth: int) -> Answe
 
 
 def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], fusion_ms: float) -> Timing | None:
-    """The sum of what the inputs take, question by question, and the fusion itself."""
+    """The sum of the times of the inputs, query by query, and of the fusion itself."""
     known = [timing for timing in inputs if timing is not None]
     if len(known) < len(inputs):
         return None
@@ -317,7 +317,7 @@ def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], fusi
 
 
 def _summed(columns: Sequence[Sequence[float]], fusion_ms: float) -> list[float]:
-    """Sums by position; where the inputs were asked in batches of different sizes, of their medians."""
+    """Sums by position; if the inputs were queried in batches of different sizes, the sum of their medians."""
     if not all(columns):
         return []
     if len({len(column) for column in columns}) > 1:

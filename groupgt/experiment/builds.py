@@ -1,7 +1,7 @@
-"""Files of a data set that a script of the user's makes: made when they are missing, whole or not at all.
+"""Files of a data set that a user script makes: made if they are missing, completely or not at all.
 
-Beside the script lies a note of what it made: the digests of the script and of each file, or, while it runs, of what
-was there before. A file that no note names is the user's own, and stays as it is.
+A note next to the script lists what it made: the digests of the script and of each file, or, while it runs, of what
+was there before. Files without a note belong to the user and are not changed.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from groupgt.store.files import (
     written_whole,
 )
 
-# How names end of the note, and of what is set aside while a script runs.
+# Name endings of the note, and of backups while a script runs.
 NOTE, ASIDE = ".groupgt-build", ".before-build"
 
 
 @dataclass
 class Build:
-    """A script, the files that it makes, and what was noted of them."""
+    """A script, the files that it makes, and its notes about them."""
 
     script: Path
     files: Sequence[Path]
     notes: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # What a link leads to is what is written; a folder comes before what is in it.
+        # Links are resolved to their targets; sorting puts a folder before its content.
         self.files = sorted({file.resolve() for file in self.files})
         self._read()
 
@@ -70,7 +70,7 @@ class Build:
         return noted if isinstance(noted, dict) else {}
 
     def _digest(self, path: Path) -> str:
-        """The digest of a file, or of a folder but for what is ours and the files in it that have their own."""
+        """The digest of a file, or of a folder without our files and without files that have their own digest."""
         if not path.is_dir():
             return digest_of(path)
         apart = {*self.files, *map(_aside, self.files), self._note.resolve()} - {path}
@@ -83,7 +83,7 @@ class Build:
         )
 
     def why(self, *, refresh: bool = False) -> str:
-        """Why the script must run, empty where it need not; raises `DataError` for what somebody has changed since."""
+        """Why the script must run, or an empty text; raises `DataError` if somebody has changed the files it made."""
         self._check_idle()
         if any("before" in self._noted(file) for file in self.files):
             return "it did not finish when it last ran"
@@ -103,9 +103,9 @@ class Build:
         return "it has changed" if any(self._noted(file)["script"] != script for file in made) else ""
 
     def _check_idle(self) -> None:
-        """Raises `DataError` where another process makes these files."""
+        """Raises `DataError` if another process makes these files."""
         for file in self.files:
-            # The script may live on when who has started it is killed.
+            # The script may continue after its parent is killed.
             for process in self._noted(file).get("by", []):
                 if process != owner() and not is_gone(process, self._note):
                     raise DataError(
@@ -114,7 +114,7 @@ class Build:
                     )
 
     def run(self, folder: Path) -> None:
-        """Runs the script in a folder; where it fails, what was there before is put back."""
+        """Runs the script in a folder; if it fails, the previous files are restored."""
         for file in self.files:
             if self.script.resolve().is_relative_to(file):
                 raise DataError(f"{self.script}: is in {file}, which it generates; move it out of that folder")
@@ -139,7 +139,7 @@ class Build:
             self._call(folder, lambda *by: self._write({self._name(file): {**marks[file], "by": by} for file in marks}))
             script = sha256(self.script)
             after = {file: self._digest(file) for file in self.files}
-            # What it had not made, and was there, is the user's own.
+            # Existing files that the script had not made belong to the user.
             own = [file for file in self.files if before[file] is not None and not was_made[file]]
             for file in own:
                 if after[file] != before[file]:
@@ -156,7 +156,7 @@ class Build:
 
     def _call(self, folder: Path, mark: Callable[..., None]) -> None:
         mark(owner())
-        # The script is the file's own, and the user has allowed it to run.
+        # The experiment file names the script, and the user has allowed it to run.
         with subprocess.Popen(  # noqa: S603
             [sys.executable, str(self.script)],
             cwd=folder,
@@ -179,7 +179,7 @@ class Build:
             raise DataError(f"{self.script} did not make {', '.join(missing)}")
 
     def _put_back(self) -> None:
-        """What a script that failed has left is replaced by what was there before."""
+        """Replaces what a failed script has left by the previous files."""
         notes = {}
         for file in self.files:
             noted = self._noted(file)
@@ -203,7 +203,7 @@ class Build:
             _remove(_aside(file))
 
     def _write(self, notes: dict[str, Any]) -> None:
-        """Writes what is noted of these files, beside what is noted of others by now."""
+        """Writes the notes of these files, and keeps the current notes of others."""
         self._read()
         ours = {self._name(file) for file in self.files}
         self.notes = {**{name: noted for name, noted in self.notes.items() if name not in ours}, **notes}
@@ -216,7 +216,7 @@ def _aside(file: Path) -> Path:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copies a file or a folder, whole or not at all."""
+    """Copies a file or a folder, completely or not at all."""
     if source.is_dir():
         with temporary_folder(target.parent) as part:
             shutil.copytree(source, part / target.name)

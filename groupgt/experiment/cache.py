@@ -1,8 +1,8 @@
-"""Who keeps answers: under all that determines them, and those of runs that did not finish.
+"""Cache of results: keyed by everything that determines them, including partial results of interrupted runs.
 
-What comes from this package and from files is not retrieved twice. Code of others and services are asked in each run,
-unless the file gives them a version or the user says to reuse what they said; a run that was interrupted is gone on
-from. Where and how entries lie is up to `store.cache`.
+Results of this package and of files are not retrieved twice. External code and services are queried in every run,
+unless the file gives them a version or the user asks to reuse earlier results; an interrupted run is resumed.
+`store.cache` determines the location and format of entries.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from groupgt.store.verdicts import VerdictStore
 
 @dataclass(frozen=True)
 class AnswerCache:
-    """Keeps answers in a cache; without one (None) nothing is kept, and with `refresh` nothing is taken from it.
+    """Stores results in a cache; without one (None) nothing is stored, and with `refresh` nothing is read from it.
 
-    With `reuse`, code of others and services are not asked where a finished run has kept what they said. `writer` is
-    the process of the run, for which workers write.
+    With `reuse`, external code and services are not queried if a finished run has stored their results. `writer` is the
+    process of the run, for which workers write.
     """
 
     cache: Cache | None
@@ -53,12 +53,12 @@ class AnswerCache:
         return cls(None if folder is None else Cache(experiment.at(folder)), refresh, reuse)
 
     def verdicts(self) -> VerdictStore:
-        """What keeps what judges say in one run."""
+        """The store of labeller verdicts for one run."""
         folder = None if self.cache is None else self.cache.folder / "verdicts"
         return VerdictStore(folder, self.refresh, self.reuse)
 
     def kept(self, task: Task) -> Done | None:
-        """What is kept of a task and need not be asked again, or None."""
+        """The cached results of a task if they can be used, or None."""
         system = task.system
         if self.refresh or (system.is_asked_anew and not self.reuse):
             return None
@@ -70,7 +70,7 @@ class AnswerCache:
         return replace(done, seconds=0.0, earlier=Earlier(len(done.answers.ids), done.made, changed=since))
 
     def read(self, task: Task) -> Done | None:
-        """What an entry holds, whoever made it; None where that is not the answers of these queries, in their order."""
+        """The content of an entry, whoever wrote it; None if it is not the results of these queries, in order."""
         entry = None if self.cache is None else self.cache.read(task.key)
         if entry is None:
             return None
@@ -84,7 +84,7 @@ class AnswerCache:
             return None
 
     def write(self, task: Task, done: Done) -> None:
-        """Keeps answers; raises `DataError` where that cannot be done."""
+        """Stores results; raises `DataError` if that fails."""
         if self.cache is not None:
             about = {
                 **task.about,
@@ -97,19 +97,19 @@ class AnswerCache:
             self.cache.write(task.key, about, _rows(done.answers))
 
     def left_behind(self, task: Task) -> int:
-        """How many answers a run that was interrupted has left, if its code has not changed since."""
+        """The number of results that an interrupted run has left, if its code has not changed since."""
         lines = [] if self.cache is None or self.refresh else self.cache.left_behind(task.part_key)
         trace = Trace.of(lines)
         begun = Begun.left(task, lines, trace)
         return len(begun.answers.ids) if begun is not None and trace.is_recent else 0
 
     def finish(self, task: Task, done: Done) -> None:
-        """Keeps the answers of a task in place of what was kept while it was at work, or warns that it cannot."""
+        """Stores the results of a task and removes its partial results; warns if storing fails."""
         try:
             self.write(task, done)
         except DataError as error:
             _warn(error)
-        if self.cache is not None:  # where it could not be written either: it was not interrupted
+        if self.cache is not None:  # also if writing failed: the run was not interrupted
             with suppress(OSError):
                 self.cache.remove_journals(task.part_key, self.writer)
 
@@ -118,14 +118,14 @@ def _warn(error: DataError) -> None:
     warnings.warn(f"retrieved results cannot be cached: {error}", GroupgtWarning, stacklevel=3)
 
 
-# --- What is not finished.
+# --- Unfinished tasks.
 
 
 @dataclass(eq=False)
 class Begun:
-    """The answers of a task so far, and the milliseconds for each query, of each batch and of single calls.
+    """The results of a task so far, and the milliseconds per query, of batches and of single calls.
 
-    `done` is how long all of it took, where an earlier run had asked everything.
+    `done` has the times of the full task, if an earlier run had run all queries.
     """
 
     answers: Answers = field(default_factory=lambda: Answers({}, {}))
@@ -137,7 +137,7 @@ class Begun:
 
     @classmethod
     def left(cls, task: Task, lines: Sequence[Any], trace: Trace) -> Begun | None:
-        """What the lines of a journal hold, or None where that is not answers of the task's queries, in their order."""
+        """The content of a journal, or None if it is not the results of the task's queries, in order."""
         begun, qids = cls(), task.data.queries.ids
         try:
             for line in lines:
@@ -156,7 +156,7 @@ class Begun:
         return begun
 
     def add(self, answers: Answers, spent: Sequence[float], modules: Mapping[str, str]) -> None:
-        """Adds the answers of one batch, the milliseconds of each call, and the modules that were loaded meanwhile."""
+        """Adds the results of one batch, the milliseconds of each call, and the modules that were loaded meanwhile."""
         if len(spent) == len(answers.ids):
             self.single_ms += spent
         self.answers.ids.update(answers.ids)
@@ -168,10 +168,10 @@ class Begun:
 
 
 class Unfinished:
-    """What is answered of a task, kept as it comes until all of it is done.
+    """The partial results of a task, stored as they arrive until the task is done.
 
-    Code of others and services are kept batch by batch, and until their run is finished; what is ours may be lost for
-    a few seconds' worth.
+    Results of external code and services are stored after every batch, and kept until their run has finished; for our
+    own retrievers, an interruption may lose the results of a few seconds.
     """
 
     def __init__(self, keeper: AnswerCache, task: Task) -> None:
@@ -187,10 +187,10 @@ class Unfinished:
                 self.journal = keeper.cache.journal(task.part_key, keeper.writer)
                 self.lines = [] if keeper.refresh else list(self.journal.lines())
             except DataError:
-                self.journal = Journal(None)  # what cannot be written is said when all is done
+                self.journal = Journal(None)  # write errors are reported when the task is done
 
     def begun(self, source: Here | Fresh) -> Begun:
-        """What an interrupted run has left, where the modules of what has been built are the same now as then."""
+        """The results of an interrupted run, if the modules that were loaded for it have not changed since."""
         trace = Trace.of(self.lines)
         is_trusted = not self.task.system.is_asked_anew or self.keeper.reuse
         same = is_trusted or trace.fits(source.modules, source.changed, shared=source.shared)
@@ -204,13 +204,13 @@ class Unfinished:
         return begun
 
     def add(self, answers: Answers, spent: Sequence[float], modules: Mapping[str, str]) -> None:
-        """Keeps the answers of one batch: at once, or with those of some seconds."""
+        """Adds the results of one batch; writes them at once, or every few seconds."""
         self.waiting.append({"rows": _rows(answers), "spent": list(spent), "modules": dict(modules), "at": now()})
         if self.every_batch or time.monotonic() - self.flushed > SYNCED_EVERY:
             self.flush()
 
     def end(self, done: Done) -> None:
-        """All is answered: it is finished now, or with the run where each run asks again."""
+        """Called when all queries are done: finishes the task now, or with the run if every run queries the system."""
         if self.task.system.is_asked_anew:
             self.waiting.append({"timing": asdict(done.timing)})
             self.flush()
@@ -218,7 +218,7 @@ class Unfinished:
             self.keeper.finish(self.task, done)
 
     def flush(self) -> None:
-        """Keeps what is not kept yet."""
+        """Writes what has not been written yet."""
         try:
             if self.waiting:
                 self.journal.append(*([self.header] if self.header else []), *self.waiting)
@@ -229,20 +229,20 @@ class Unfinished:
         self.waiting, self.flushed = [], time.monotonic()
 
 
-# --- How entries hold answers.
+# --- Format of entries.
 
-# What reading them may raise where they are damaged, or of another kind.
+# Errors that reading may raise if entries are damaged or of another kind.
 DAMAGE = (GroupgtError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 def _rows(answers: Answers) -> list[Any]:
-    """Answers as rows of the cache."""
+    """Results as rows of the cache."""
     scores = answers.scores
     return [[qid, ids, None if scores is None else scores[qid]] for qid, ids in answers.ids.items()]
 
 
 def _answers(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
-    """The answers that rows hold; raises one of several errors where these are not answers of these queries."""
+    """The results in rows; raises one of several errors if they are not results of these queries."""
     if [row[0] for row in rows] != list(qids) or any(len(row[1]) > task.depth for row in rows):
         raise ValueError
     ids = {qid: names for qid, names, _ in rows}
@@ -267,7 +267,7 @@ def _timing(task: Task, written: Mapping[str, Any]) -> Timing:
 
 @dataclass(frozen=True)
 class Used:
-    """Of the cache of an experiment file the entries that a run of it would use, and how many more it has kept."""
+    """The cache entries that a run of an experiment file would use, and the number of its other entries."""
 
     cache: Cache | None
     entries: list[Entry]
@@ -275,7 +275,7 @@ class Used:
 
     @classmethod
     def by(cls, path: Path, secrets: dict[str, str]) -> Used:
-        """Raises what is at fault in the file and its data; no code of the user's is run."""
+        """Raises errors in the file and its data; no user code is run."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GroupgtWarning)
             experiment = load(path, allow_code=True, secrets=secrets)

@@ -1,6 +1,6 @@
-"""An experiment file as dataclasses: every section, its keys, their types and what they are for.
+"""An experiment file as dataclasses: every section, its keys, their types and their meaning.
 
-`experiment` reads files as a `Config`; gates, the best and systems have their sections beside what is made of them.
+`experiment` reads files as a `Config`; the sections for gates, the best system and systems are in their own modules.
 """
 
 from __future__ import annotations
@@ -98,13 +98,13 @@ class Evaluate:
     ] = None
 
     def __post_init__(self) -> None:
-        """A line may name several metrics: `metrics: recall, mrr`."""
+        """Splits metrics that are in one line: `metrics: recall, mrr`."""
         names = [name for text in self.metrics for name in split_names(text) or [text]]
         object.__setattr__(self, "metrics", names)
 
 
 def _with_settings(section: type[S]) -> type[S]:
-    """The section with a key for each setting of a comparison, but for the seed, which is the file's."""
+    """The section with a key for each setting of a comparison, except for the seed, which the file sets."""
     options = [option for option in options_of(Settings).values() if option.name != "seed"]
     keys = [(option.name, option.hint, option.default) for option in options]
     namespace = {"__doc__": section.__doc__}

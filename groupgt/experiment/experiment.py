@@ -224,7 +224,7 @@ def _validated(document: Document) -> Config | None:
     for attempt in range(MOST_ATTEMPTS):
         config, faults = read_section(Config, value, as_yaml)
         if config is not None:
-            return config  # type: ignore[no-any-return]  # a `Config`, as requested
+            return config  # type: ignore[no-any-return]  # a `Config`, as asked
         for fault in faults:
             if attempt == 0 and fault.path not in unset:
                 is_misplaced = fault.kind == "unknown" and is_option(fault.path, document)
@@ -394,7 +394,7 @@ class Checks:
                 document.fault(("output", "formats", config.output.formats.index("runs")), what)
 
     def _convention(self) -> None:
-        """Sets the convention: the one in the file, or the default for the shape of the ground truth of all data sets."""
+        """Sets the convention: the one in the file, or the default for the shape of all ground truth."""
         named = self.config.convention
         if named != "auto":
             self.convention = named

@@ -1,7 +1,7 @@
-"""What is asked: code of the user's in a process of its own (`Fresh`), everything else in this one (`Here`).
+"""Where retrievers run: user code in a separate process (`Fresh`), everything else in this one (`Here`).
 
-A process that has run nothing before gives answers that depend on nothing that ran before. It is a plain interpreter
-and no worker of `multiprocessing`, which would run the user's script a second time; `serve` is what runs there.
+In a new process, results do not depend on what ran before. It is a plain interpreter, not a `multiprocessing` worker,
+which would run the user's script a second time; `serve` is what runs there.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ serve()
 """
 # Each message is preceded by its length.
 LENGTH = struct.Struct("<Q")
-# Seconds between looks at whether a process that does not answer is still there.
+# Seconds between checks whether a process that does not reply is still running.
 LOOK = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """What is to be run: a plugin that runs code, its options, what it is built from, and where modules are looked for.
+    """What to run: a plugin that runs code, its options, the input to build it from, and the folder for its modules.
 
-    Without a `setting` nothing is built: the target is imported and described.
+    Without a `setting` nothing is built: the target is only imported and described.
     """
 
     system: str
@@ -58,10 +58,10 @@ class Order:
 
 
 class Here:
-    """A retriever in this process: built, and asked.
+    """A retriever that is built and queried in this process.
 
-    `build_s` are the seconds that it took to be built, `singly` says whether it is asked one query at a time, `modules`
-    are those loaded once it was built, where it is a plug-in of others.
+    `build_s` is the build time in seconds, `singly` is whether it is queried one query at a time, and `modules` are
+    those loaded by the end of the build, if it is a third-party plugin.
     """
 
     shared = True
@@ -85,7 +85,7 @@ class Here:
         return {} if self.loaded is None else self.loaded.new()
 
     def changed(self, modules: Mapping[str, str]) -> list[str]:
-        """Which of some modules are not as they were."""
+        """The modules that have changed."""
         return changed(modules, sys.path)
 
     def __enter__(self) -> Here:
@@ -96,7 +96,7 @@ class Here:
 
 
 class Fresh:
-    """The same in a new process; ends with `close`, or with this process. `way` says how the code is called."""
+    """The same in a new process; ends with `close`, or with this process. `way` is how the code is called."""
 
     process, shared = "", False
 
@@ -114,12 +114,12 @@ class Fresh:
             raise
 
     def ask(self, queries: Queries, k: int) -> tuple[Sequence[Ranking], list[float], dict[str, str]]:
-        """Rankings, checked where they were made, the milliseconds of each call, and modules loaded meanwhile."""
+        """Rankings (already checked in that process), the milliseconds of each call, and modules loaded meanwhile."""
         answer: tuple[Sequence[Ranking], list[float], dict[str, str]] = self._call((list(queries), queries.ids, k))
         return answer
 
     def changed(self, modules: Mapping[str, str]) -> list[str]:
-        """Which of some modules are not as they were, where the code would find them."""
+        """The modules that have changed, as found on the path of the code."""
         names: list[str] = self._call(dict(modules))
         return names
 
@@ -134,12 +134,12 @@ class Fresh:
         self.child.kill()
         for stream in (self.child.stdin, self.child.stdout):
             if stream is not None:
-                with contextlib.suppress(OSError):  # what was not sent
+                with contextlib.suppress(OSError):  # unsent data
                     stream.close()
         self.child.wait()
 
     def _call(self, message: Any) -> Any:
-        """Sends a message; what comes back. Raises what went wrong there."""
+        """Sends a message and returns the reply; raises errors from the other process."""
         try:
             _send(self.child.stdin, message)
             value, fault = pickle.loads(self._received())  # noqa: S301 - from code that is allowed to run
@@ -155,7 +155,7 @@ class Fresh:
         return self._bytes(length)
 
     def _bytes(self, count: int) -> bytes:
-        """So many bytes; a process that is gone is noticed even where another holds its end of the pipe."""
+        """Reads this many bytes; detects the end of the process even if another one keeps its end of the pipe open."""
         stream = self.child.stdout
         if stream is None:
             raise EOFError
@@ -188,7 +188,7 @@ class Fresh:
 
 
 def _started() -> subprocess.Popen[bytes]:
-    """A new interpreter with the path of this one, and without the current folder unless that is on it."""
+    """A new interpreter with the path of this one, and without the current folder unless the path contains it."""
     with signals_held_back():
         return subprocess.Popen(  # noqa: S603 - this interpreter
             [sys.executable, "-P", "-c", BEGIN, json.dumps([*map(str, sys.path)])],
@@ -209,12 +209,12 @@ def _send(stream: Any, message: Any) -> None:
 
 
 def serve() -> NoReturn:
-    """Builds what it is told to, and answers until nobody asks any more."""
+    """Builds a retriever as ordered, and answers requests until the parent is gone."""
     leave = os._exit
     requests, replies = _channels()
     messages: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_listen, args=[requests, messages, leave], daemon=True).start()
-    # What it would write beside modules is stale where a file changes twice in a second.
+    # Bytecode written next to modules would be stale if a file changes twice within a second.
     sys.dont_write_bytecode = True
     folder: Path = messages.get()
     sys.path[:] = [str(folder), *(each for each in sys.path if each != str(folder))]
@@ -228,7 +228,7 @@ def serve() -> NoReturn:
         target = imported(options.target, folder)
         if parts is None:
             way = options.way(target) if hasattr(options, "way") else ""
-            # What a factory makes is not known before it is called, unless its options say it.
+            # The result of a factory is unknown before it is called, unless the options declare it.
             return way, True if "(query, k)" in way else False if "(queries, k)" in way else None, 0.0, {}
         ids, texts, qids, seed = parts
         start = time.perf_counter()
@@ -262,13 +262,13 @@ def _reply(replies: Any, work: Callable[..., Any], *arguments: Any) -> None:
     except GroupgtError as error:
         kind = ConfigError if isinstance(error, ConfigError) else RetrieverError
         fault = kind, error.faults, error.total
-    except BaseException as error:  # neither a library's panic nor sys.exit in code of the user's is an `Exception`
+    except BaseException as error:  # a library's panic and sys.exit in user code are not an `Exception`
         fault = RetrieverError, (raised(error),), 1
     _send(replies, (value, fault))
 
 
 def _channels() -> tuple[BinaryIO, Any]:
-    """The ways to and from who asks; what the code prints goes to standard error, and it has nothing to read."""
+    """The pipes from and to the parent; output of the code goes to standard error, and its input is empty."""
     requests, replies = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -278,7 +278,7 @@ def _channels() -> tuple[BinaryIO, Any]:
 
 
 def _listen(requests: BinaryIO, messages: SimpleQueue[Any], leave: Any) -> None:
-    """Puts what arrives where it is looked for; ends the process with the one that asks, whatever it is doing."""
+    """Puts incoming messages into the queue; ends the process when the parent ends, even in the middle of work."""
     try:
         while True:
             (length,) = LENGTH.unpack(requests.read(LENGTH.size))

@@ -93,7 +93,7 @@ Problem = Literal[
 class Drop:
     """How far a system is below a baseline, or its previous result (None), by the metric of a gate.
 
-    `is_beyond`: the bound is violated. `settings` are those of the test of the contrast, which is one of `comparisons` in
+    `is_beyond`: the bound is violated. `settings` are those of the test of the contrast, one of `comparisons` in
     its family.
     """
 
@@ -251,8 +251,8 @@ def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document:
 class Findings:
     """The input of gates, by data set and system: evaluations, reasons for failures, and times.
 
-    `settings` define significance; `baseline` is None if nothing is compared. `against` pairs the systems of each data set
-    with their previous results, if there is a previous run.
+    `settings` define significance; `baseline` is None if nothing is compared. `against` pairs the systems of each
+    data set with their previous results, if there is a previous run.
     """
 
     systems: Mapping[str, System]
@@ -337,7 +337,7 @@ class _Trial:
         return self._failed("not measured") if value is None else self._bounded(value)
 
     def _beside_baseline(self, evaluation: Evaluation, findings: Findings) -> GateResult:
-        """Compares with the baseline: the p-value of a drop is uncorrected, that of a gain depends on all comparisons."""
+        """Compares with the baseline: the p-value of a drop is uncorrected, that of a gain is corrected."""
         by_name = findings.evaluations[self.dataset]
         baseline = by_name.get(findings.baseline or "")
         if baseline is None:

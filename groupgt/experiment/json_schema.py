@@ -1,4 +1,4 @@
-"""What `groupgt schema` prints: the JSON Schema of experiment files."""
+"""The output of `groupgt schema`: the JSON Schema of experiment files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema_text() -> str:
-    """The schema of experiment files, by which editors complete and check them, as text."""
+    """The schema of experiment files as text, for completion and validation in editors."""
     return json.dumps(_experiment_schema(), ensure_ascii=False, indent=2) + "\n"
 
 
 def without_titles(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Titles say no more than the keys do."""
+    """Removes titles, which only repeat the keys."""
     for part in [schema, *definitions.values()]:
         part.pop("title", None)
         for key in part.get("properties", {}).values():
@@ -49,7 +49,7 @@ def _experiment_schema() -> dict[str, Any]:
 
 
 def _describe_branches(schema: Any) -> None:
-    """Repeats the description of a key in each of its alternatives, which is where editors look for it."""
+    """Repeats the description of a key in each of its alternatives, where editors look for it."""
     for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
         _describe_branches(part)
     if isinstance(schema, dict) and isinstance(text := schema.get("description"), str):
@@ -60,23 +60,23 @@ def _describe_branches(schema: Any) -> None:
 
 
 def _without_default(schema: dict[str, Any]) -> dict[str, Any]:
-    """A field of a policy, whose default is that of the preset."""
+    """A field of a policy without its default, which the preset determines."""
     return {key: value for key, value in schema.items() if key != "default"}
 
 
 def _names(kind: str) -> list[dict[str, Any]]:
-    """The names of a kind: plugins may add some, so that ours are examples."""
+    """The names of a kind; plugins may add some, so ours are examples."""
     return [{"enum": ours(kind)}, {"type": "string"}]
 
 
 def _add_options(kind: str, definitions: dict[str, Any], section: str, prefix: str) -> None:
-    """What `with` (and `matrix`) of a section may hold, by what it uses."""
+    """Adds the options that `with` (and `matrix`) of a section accept, depending on `use`."""
     definitions[section]["allOf"] = []
     for name in ours(kind):
         options = definitions[f"{prefix} {name}"] = schema_of(find(kind, name).options)
         keys: dict[str, Any] = {"with": {"$ref": f"#/$defs/{prefix} {name}"}}
         if "matrix" in definitions[section]["properties"]:
-            # What is swept is listed under `matrix`, so that nothing is required under `with`.
+            # Options may be under `matrix` instead, so none is required under `with`.
             options.pop("required", None)
             swept = {
                 key: {
@@ -90,7 +90,7 @@ def _add_options(kind: str, definitions: dict[str, Any], section: str, prefix: s
 
 
 def _tokenizers() -> dict[str, Any]:
-    """The names of tokenizers: ours are written as they must be, others are those of plugins."""
+    """The names of tokenizers: ours have a fixed form, others are those of plugins."""
     names = ours("tokenizer")
     written = [name + (":.+" if options_of(find("tokenizer", name).options) else "") for name in names]
     return {
@@ -100,5 +100,5 @@ def _tokenizers() -> dict[str, Any]:
 
 
 def _where_used(name: str, keys: dict[str, Any]) -> dict[str, Any]:
-    """What keys must hold where a part is chosen by this name."""
+    """The required form of keys if `use` is this name."""
     return {"if": {"properties": {"use": {"const": name}}, "required": ["use"]}, "then": {"properties": keys}}

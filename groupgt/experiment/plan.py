@@ -1,4 +1,4 @@
-"""What a run would do, without retrieving: every check that can be made, and a row for each system and judge."""
+"""What a run would do, without retrieving: all possible checks, and a row for each system and labeller."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "call
 
 
 class Plan(NamedTuple):
-    """A table of what would be done, and what was not checked, for code of the user's would have to run."""
+    """A table of what would be done, and what was not checked because user code would have to run."""
 
     headers: list[str]
     rows: list[list[Any]]
@@ -38,7 +38,7 @@ def plan(
     reuse: bool = False,
     allow_code: bool = False,
 ) -> Plan:
-    """Checks everything that can be checked without retrieving; raises what a run would."""
+    """Checks everything that can be checked without retrieving; raises the errors that a run would raise."""
     with shared_process() as secrets:
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, dry=True, secrets=secrets)
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
@@ -68,7 +68,7 @@ def _row(
     tasks: Sequence[Task],
     faults: Faults,
 ) -> list[Any]:
-    """One system on one data set: one that is reported, or that one of these combines."""
+    """One system on one data set: a reported system, or an input of one."""
     system = experiment.systems[name]
     uses = f"{system.config.use} ({system.kind.note})" if system.kind.note else system.config.use
     documents, count = None, 0
@@ -97,7 +97,7 @@ def _row(
 
 
 def _way(experiment: Experiment, name: str, faults: Faults) -> tuple[bool | None, str]:
-    """How code of the user's is called, as a new process that imports it sees it; adds what cannot be called."""
+    """How user code is called, as found by importing it in a new process; adds an error if it cannot be called."""
     system = experiment.systems[name]
     try:
         with Fresh(Order(name, system.kind, system.options, experiment.path.parent.resolve())) as fresh:
@@ -110,7 +110,7 @@ def _way(experiment: Experiment, name: str, faults: Faults) -> tuple[bool | None
 
 
 def _verdicts(experiment: Experiment, data: Data, dataset: str, systems: int) -> list[list[Any]]:
-    """What a judge of the user's would be asked, at most: about every result beside every alternative of its query."""
+    """The maximum calls of a user labeller: every result with every alternative of its query."""
     judge = data.request.labeller
     if not isinstance(judge, Code):
         return []

@@ -1,6 +1,6 @@
-"""The run before: what is left of it, and every system of today beside its former self.
+"""The previous run: what is left of it, and every current system paired with its previous results.
 
-`report` reads it from a result folder and hands it on; here nothing is known of folders.
+`report` reads it from a result folder and passes it on; this module does not depend on folders.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from groupgt.model.values import CALLS
 
 @dataclass(frozen=True, eq=False)
 class FormerSystem:
-    """What is left of a system: `run` is what `evaluate` reads its results from, None where they are kept nowhere.
+    """What is left of a system: `run` is the input from which `evaluate` reads its results, None if not stored.
 
-    Results that are `bare` are ids and scores alone, whatever else they carried then.
+    `bare` results are only ids and scores, whatever other fields they had originally.
     """
 
     run: Any
@@ -36,10 +36,10 @@ class FormerSystem:
 
 @dataclass(frozen=True, eq=False)
 class Former:
-    """One data set of the run before: its ground truth, its systems, the digest of its corpus (empty without one).
+    """One data set of the previous run: its ground truth, its systems, the digest of its corpus (empty without one).
 
-    `values` gives the values of then by system and metric (as text), in the order of the ground truth; it raises
-    `DataError` with what keeps them from being used today.
+    `values` returns the previous values by system and metric (as text), in the order of the ground truth; it raises
+    `DataError` with the reason if they cannot be used.
     """
 
     truth: GroundTruth
@@ -50,7 +50,7 @@ class Former:
 
 @dataclass(frozen=True, eq=False)
 class Previous:
-    """The run before: its name (empty where there is none, and `missing` says why), and the digests of its files."""
+    """The previous run: its name (empty if there is none; `missing` is the reason), and the digests of its files."""
 
     name: str
     missing: str = ""
@@ -60,13 +60,13 @@ class Previous:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Against(Beside):
-    """The systems of one data set beside their former selves, by every metric.
+    """The systems of one data set paired with their previous results, for every metric.
 
-    `qids` are the queries; in `before` those are NaN that were not asked then, or in other words. `refused` says why
-    some cannot be compared, by system and metric; of those in `stored` the values of then are used, for the reason that
-    is given, and all others are measured again. `added` are systems that were not in the run before, `gone` those that
-    are not run any more. `changed` are the queries whose ground truth is another one today, `reworded` those whose text
-    is; `asked_now` and `asked_then` count the queries that only one of the two runs has.
+    `qids` are the queries; `before` is NaN for queries that the previous run did not have, or had with other text.
+    `refused` has the reasons why values cannot be compared, by system and metric; for those in `stored`, the previous
+    values are used, for the reason given there; all others are measured again. `added` are systems that the previous
+    run did not have, `gone` those that are no longer run. `changed` are queries with changed ground truth, `reworded`
+    those with changed text; `asked_now` and `asked_then` count the queries that only one of the two runs has.
     """
 
     qids: Sequence[str]
@@ -88,9 +88,9 @@ def against(
     stale: str,
     **more: Any,
 ) -> Against:
-    """Systems beside their former selves; `more` are further fields of `Against`.
+    """Pairs systems with their previous results; `more` are further fields of `Against`.
 
-    `stale` says why ids of then may mean other passages today; it is empty where they do not.
+    `stale` is the reason why previous ids may now mean other passages; empty if they do not.
     """
     values = {name: evaluation.values for name, evaluation in evaluations.items()}
     if former is None:
@@ -121,7 +121,7 @@ def against(
 
 
 class _Pairing:
-    """Queries of today beside those of then, paired by their ids and texts, and the values of then for today's."""
+    """Current and previous queries, paired by ids and texts, and the previous values for current queries."""
 
     def __init__(self, former: Former, request: Request, truth: GroundTruth, stale: str) -> None:
         self.former, self.request, self.truth, self.stale = former, request, truth, stale
@@ -137,7 +137,7 @@ class _Pairing:
         return _judged(self.truth, qid) != _judged(self.former.truth, qid)
 
     def values(self, name: str, evaluation: Evaluation) -> tuple[dict[str, Floats], dict[str, str], dict[str, str]]:
-        """The values of a system of then by metric; why some are those that were stored, and why some are not there."""
+        """The previous values of a system by metric; the reasons why some are stored ones, and why some are missing."""
         system = self.former.systems[name]
         again: dict[str, Metric] = {}
         why: dict[str, str] = {}
@@ -160,7 +160,7 @@ class _Pairing:
         return found, why, refused
 
     def _keeps_from(self, metric: Metric, system: FormerSystem, evaluation: Evaluation) -> str:
-        """Why the results of then cannot be measured again by a metric; empty where they can."""
+        """Why a metric cannot be measured again on the previous results; empty if it can."""
         if system.run is None:
             return "its results of then are not kept"
         needs_lengths = metric.budget is not None and metric.budget.unit != CALLS
@@ -175,7 +175,7 @@ class _Pairing:
         return ""
 
     def _again(self, system: FormerSystem, metrics: dict[str, Metric], name: str) -> dict[str, Floats]:
-        """The results of then, measured by today's metrics, policy and ground truth."""
+        """The previous results, measured with the current metrics, policy and ground truth."""
         values = {text: np.full(len(self.truth), np.nan) for text in metrics}
         if not self.paired.any():
             return dict(values)
@@ -184,7 +184,7 @@ class _Pairing:
             truth = truth.select(np.flatnonzero(self.paired).tolist())
         policy = replace(self.request.policy, extra="ignore")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what looks like a mistake was said then
+            warnings.simplefilter("ignore")  # suspicious data were reported then
             evaluation = evaluate_run(
                 replace(self.request, metrics=metrics, policy=policy, by=()), truth, system.run, name
             )
@@ -193,7 +193,7 @@ class _Pairing:
         return dict(values)
 
     def _stored(self, name: str, metric: Metric) -> Floats:
-        """The values of then, of queries with the same ground truth; raises `DataError` where they are of no use."""
+        """The previous values of queries with unchanged ground truth; raises `DataError` if they cannot be used."""
         columns = self.former.values()[name]
         column = next((column for text, column in columns.items() if text == str(metric)), None)
         if column is None:
@@ -207,7 +207,7 @@ class _Pairing:
 
 
 def _judged(truth: GroundTruth, qid: str) -> tuple[list[str], frozenset[str]]:
-    """What is judged for a query, whatever the order of groups and alternatives and however they are named."""
+    """The judgments of a query, regardless of the order of groups and alternatives and of their names."""
     groups = []
     for group in truth[qid]:
         described = dict(group) if isinstance(group, Mapping) else {"alternatives": group}

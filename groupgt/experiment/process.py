@@ -1,4 +1,4 @@
-"""The process in which an experiment runs, and which code of the user's shares: put back when the run ends."""
+"""The process in which an experiment runs, shared with user code: restored when the run ends."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from groupgt.store.files import umask
 
 @contextmanager
 def shared_process() -> Iterator[dict[str, str]]:
-    """Code of the user's may change the process while the run lasts, and end it only as an error.
+    """Lets user code change the process during a run, and end it only with an error.
 
-    Modules put themselves on `sys.path`, change the umask, the working folder or standard output, and may count on it
-    as long as the run lasts; then all of it is as it was. What they imported stays in `sys.modules`. What is added to
-    the dict that it gives is taken out of errors and warnings.
+    Modules may extend `sys.path`, or change the umask, the working folder or standard output, and rely on this until
+    the run ends; then all of it is restored. Imported modules stay in `sys.modules`. Entries of the yielded dict are
+    removed from errors and warnings.
     """
     secrets: dict[str, str] = {}
     path, mask, streams, folder = [*sys.path], umask(), (sys.stdout, sys.stderr), working_folder()
@@ -44,7 +44,7 @@ def _exit_as_error() -> Iterator[None]:
 
 
 def working_folder() -> str | None:
-    """The current folder, None where it is there no more."""
+    """The current folder, or None if it no longer exists."""
     try:
         return os.getcwd()
     except OSError:  # it was removed

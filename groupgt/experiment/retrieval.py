@@ -1,6 +1,6 @@
-"""Who runs a retriever: builds it, asks it in batches and takes its times, and has what it answers kept as it comes.
+"""Running a retriever: builds it, queries it in batches, measures times, and stores results as they arrive.
 
-`answers` and each worker of `workers` retrieve here.
+`answers` and each worker of `workers` retrieve with this module.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from groupgt.runtime import raised
 
 
 def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = lambda queries: None) -> Done:
-    """Builds a system and asks it everything; raises `RetrieverError` whatever goes wrong in it.
+    """Builds a system and runs all queries; raises `RetrieverError` for any error in it.
 
-    What is answered is kept, also where not all is; where it cannot be kept, a warning says so. `answered` hears how
-    many queries more are answered.
+    Results are stored even if the run does not finish; if they cannot be stored, there is a warning. `answered` is
+    called with the number of additional queries that are done.
     """
     unfinished = Unfinished(keeper, task)
     system, data, experiment = task.system, task.data, task.experiment
@@ -39,21 +39,21 @@ def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = 
         if isinstance(error, GroupgtError):
             faults = [text if text.startswith(start) else f"{start}: {text}" for text in error.faults]
             raise RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in faults), total=error.total) from None
-        # Neither a library's panic nor sys.exit in code of the user's is an `Exception`.
+        # A library's panic and sys.exit in user code are not an `Exception`.
         raise RetrieverError(f"dataset {task.dataset!r}: {start}: {raised(error)}") from error
     unfinished.end(done)
     return done
 
 
 def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered: Callable[[int], None]) -> Done:
-    """Asks in batches what is not answered yet, and some of it again where that is to be timed."""
+    """Runs the remaining queries in batches, and repeats some if single queries are to be timed."""
     begun, queries = unfinished.begun(source), task.data.queries
     spent_ms = 0.0
     answered(len(begun.answers.ids))
     size = 1 if source.singly and unfinished.every_batch else task.options.batch_size()
     for first in range(len(begun.answers.ids), len(queries), size):
         batch = queries.part(first, first + size)
-        batch_qids = [*batch.ids]  # whatever the retriever does with those it is handed
+        batch_qids = [*batch.ids]  # a copy, in case the retriever changes its own
         rankings, spent, modules = source.ask(batch, task.depth)
         answers = checked(task.name, batch_qids, rankings, task.depth)
         begun.add(answers, spent, modules)
@@ -75,7 +75,7 @@ def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered
 
 
 def _repeated(task: Task) -> Iterator[Queries]:
-    """Some queries, evenly spread, one by one."""
+    """Some queries, evenly spaced, one by one."""
     count = task.repeats(singly=False)
     for number in range(count):
         place = number * len(task.data.queries) // count

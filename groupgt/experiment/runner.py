@@ -1,4 +1,4 @@
-"""An experiment from its file to an `Outcome`: read, retrieved, evaluated, compared, judged."""
+"""An experiment from its file to an `Outcome`: reading, retrieval, evaluation, comparison, gates."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from groupgt.store.verdicts import VerdictStore
 
 @dataclass(frozen=True, eq=False)
 class Running:
-    """A run of an experiment: its data, its systems' answers, and what keeps verdicts until it is finished."""
+    """A run of an experiment: its data, the results of its systems, and the store of verdicts until it finishes."""
 
     experiment: Experiment
     datasets: Mapping[str, Data]
@@ -44,7 +44,7 @@ class Running:
 
     @classmethod
     def of(cls, experiment: Experiment, progress: Progress, *, refresh: bool, reuse: bool) -> Running:
-        """Reads the data; raises `GroupgtError` with everything that is wrong."""
+        """Reads the data; raises `GroupgtError` with all errors."""
         progress.doing(f"reading {counted(len(experiment.config.datasets), 'data set')}")
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
         verdicts = cache.verdicts()
@@ -52,9 +52,9 @@ class Running:
         return cls(experiment, datasets, SystemAnswers(experiment, datasets, cache, progress), verdicts, progress)
 
     def outcome(self, changes: Sequence[str], jobs: int, previous: Previous | None = None) -> Outcome:
-        """Retrieves, evaluates and concludes, in some processes; workers read the file with the same `changes`.
+        """Retrieves, evaluates and compares, in `jobs` processes; workers read the file with the same `changes`.
 
-        Systems are compared with their former selves in the run before, where one is asked for.
+        Systems are compared with their results in the previous run, if one is given.
         """
         self.answers.retrieve(changes, jobs)
         self.progress.doing(f"evaluating {counted(len(self.experiment.chosen), 'system')}")
@@ -67,13 +67,13 @@ class Running:
         return replace(outcome, kept=self.answers.kept(judges, self.verdicts))
 
     def finish(self) -> None:
-        """The results are written: the next run asks anew."""
+        """Called when results are written: the next run queries again."""
         self.answers.finish()
         self.verdicts.finish()
 
 
 def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answers: SystemAnswers) -> Outcome:
-    """Every system on every data set, evaluated; what may be skipped and fails is told."""
+    """Evaluates every system on every data set; records failures of systems that may be skipped."""
     evaluations: dict[str, dict[str, Evaluation]] = {dataset: {} for dataset in experiment.config.datasets}
     failed: dict[str, dict[str, str]] = {}
     answers: dict[tuple[str, str], Answers] = {}
@@ -94,7 +94,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
         except GroupgtError as error:
             if system.config.on_error == "fail" and not system_answers.lacks_input(dataset, name):
                 raise
-            # Paths below the file's folder stand there as the file would have them: the same bytes everywhere.
+            # Paths below the file's folder become relative, so that they are identical on every machine.
             why = str(error).replace(f"{experiment.path.parent.resolve()}{os.sep}", "")
             failed.setdefault(dataset, {})[name] = experiment.hide(why)
     return Outcome(
@@ -111,7 +111,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
 
 
 def _check_found(evaluation: Evaluation, dataset: str, name: str) -> None:
-    """Raises `RetrieverError` for a system that found nothing at all: a fault, which zeros would hide."""
+    """Raises `RetrieverError` for a system without any results: zeros would hide this error."""
     judged = int(evaluation.truth.judgments.defined.sum())
     if judged and evaluation.counts["missing"] == judged:
         raise RetrieverError(
@@ -123,7 +123,7 @@ def _check_found(evaluation: Evaluation, dataset: str, name: str) -> None:
 
 
 def _compared(outcome: Outcome, datasets: Mapping[str, Data], previous: Previous) -> Outcome:
-    """Every system of every data set beside its former self."""
+    """Compares every system of every data set with its previous results."""
     experiment = outcome.experiment
     primary = parse_metric(experiment.primary, experiment.convention)
     compared: dict[str, Against] = {}
@@ -148,7 +148,7 @@ def _compared(outcome: Outcome, datasets: Mapping[str, Data], previous: Previous
 
 
 def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mapping[str, str]) -> str:
-    """Why ids of then may mean other passages today: the corpus, or what the labeller reads, is another one."""
+    """Why previous ids may now mean other passages: the corpus, or an input of the labeller, has changed."""
     experiment = outcome.experiment
     if data.corpus_digest != corpus:
         return "the corpus has changed"
@@ -161,7 +161,7 @@ def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mappi
 
 
 def _concluded(outcome: Outcome) -> Outcome:
-    """What follows from evaluations: comparisons with the baseline, the best, and whether gates hold."""
+    """Adds what follows from evaluations: comparisons with the baseline, the best systems, and results of gates."""
     experiment = outcome.experiment
     compare, settings = experiment.config.compare, experiment.settings
     timings = {(timing.dataset, timing.system): timing for timing in outcome.timings}
@@ -188,7 +188,7 @@ def _concluded(outcome: Outcome) -> Outcome:
 
 
 def _across(outcome: Outcome) -> Across | None:
-    """Every data set against the one that the file names, where it has any results."""
+    """Every data set compared with the one that the file names, if that has any results."""
     experiment = outcome.experiment
     by_dataset = {name: by_system for name, by_system in outcome.evaluations.items() if by_system}
     if experiment.across not in by_dataset or len(by_dataset) < 2 or experiment.config.compare is None:
@@ -210,7 +210,7 @@ def _across(outcome: Outcome) -> Across | None:
 
 
 def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Comparison:
-    """The systems of a data set by the primary metric, with what is known besides; against the first, if no other."""
+    """The systems of a data set by the primary metric, with additional data; compared with the first by default."""
     experiment, evaluations = outcome.experiment, outcome.evaluations[dataset]
     if comparison is None:
         untested = comparison_of(evaluations, next(iter(evaluations)), Settings(seed=experiment.config.seed))
@@ -226,7 +226,7 @@ def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Com
 
 
 def _ranked(experiment: Experiment, evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
-    """Best first by the primary metric."""
+    """The evaluations, sorted by the primary metric, best first."""
 
     def worse(system: str) -> tuple[bool, float]:
         evaluation = evaluations[system]

@@ -1,4 +1,4 @@
-"""What sections of an experiment file have in common: the types of their values, and how messages show a value.
+"""Common parts of the sections of an experiment file: types of values, and the display of values in messages.
 
 Each section is a frozen dataclass, read by `groupgt.options`.
 """
@@ -23,7 +23,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 LISTED = Short()
-# What a column may hold; one type, so that a fault has one place.
+# The possible values of a column; one type, so that an error has one location.
 Scalar = Annotated[Any, Rule("text, a number, true or false", _is_scalar, {"type": ["string", "number", "boolean"]})]
 Texts = Annotated[list[str], LISTED]
 Name = Annotated[
@@ -38,7 +38,7 @@ Positive = Annotated[int, Ge(1), Le(10**15)]
 
 
 def as_yaml(value: Any) -> str:
-    """A value as YAML would have it, roughly."""
+    """A value approximately as in YAML."""
     if value is None or value in ({}, []):
         return "nothing"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The starter experiment: a few passages, a few questions, and a file that runs as it stands."""
+"""The starter experiment: a few passages, a few queries, and a file that runs unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILES = {
 
 
 def write_starter(folder: Path) -> list[Path]:
-    """Writes the files into a folder; raises `ConfigError` rather than replace one that is there."""
+    """Writes the files into a folder; raises `ConfigError` instead of replacing an existing file."""
     targets = [folder / name for name in FILES]
     there = [str(target) for target in targets if target.exists()]
     if there:

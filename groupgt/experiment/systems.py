@@ -152,7 +152,7 @@ class System:
 
     @property
     def is_asked_anew(self) -> bool:
-        """Whether every run queries it: user code or a service without a version in the file."""
+        """Whether every run queries it: external code or a service without a version in the file."""
         return self.kind.is_foreign and not self.config.version
 
     @property
@@ -214,8 +214,8 @@ class UsersCode:
 class Families:
     """Checks the entries of `systems` and resolves the valid ones.
 
-    `corpora` maps each data set to whether it has a corpus. `broken` are invalid entries: references to a system that one
-    of them may stand for are not reported.
+    `corpora` maps each data set to whether it has a corpus. `broken` are invalid entries: references to
+    a system that one of them may stand for are not reported.
     """
 
     def __init__(

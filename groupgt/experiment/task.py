@@ -1,4 +1,4 @@
-"""What is to be retrieved: a system asked everything of a data set, how often, and what determines its answers."""
+"""Retrieval tasks: all queries of a data set on one system, the number of calls, and what determines the results."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from groupgt.retrievers.base import Answers
 from groupgt.store.cache import key_of
 from groupgt.store.files import digest_of, sha256
 
-# What lies in the cache is understood by its own kind of groupgt alone.
+# Version of the cache format; other versions do not read it.
 LAYOUT = 3
-# Queries that cheap retrievers are asked once more, one by one.
+# Number of queries that cheap retrievers run a second time, one by one.
 TIMED = 30
 
 
 @dataclass(frozen=True)
 class Task:
-    """One retrieval: a system on a data set, down to a depth, which tell tasks of one experiment apart."""
+    """One retrieval: a system, a data set and a depth, which identify a task within an experiment."""
 
     dataset: str
     name: str
@@ -42,7 +42,7 @@ class Task:
 
     @property
     def system(self) -> System:
-        """The system that is asked."""
+        """The system that is queried."""
         return self.experiment.systems[self.name]
 
     @cached_property
@@ -50,10 +50,10 @@ class Task:
         """The options of the system on this data set."""
         return self.experiment.options(self.name, self.dataset)
 
-    # --- How often it is asked.
+    # --- Number of calls.
 
     def repeats(self, *, singly: bool | None) -> int:
-        """How many queries are asked a second time, one by one: none where each call asked one in the first place."""
+        """The number of queries that are run a second time, one by one; 0 if each call has one query anyway."""
         if singly:
             return 0
         timed = self.experiment.config.evaluate.timed
@@ -62,12 +62,12 @@ class Task:
         return min(timed, len(self.data.queries))
 
     def calls(self, *, singly: bool | None) -> int:
-        """How often the retriever is called."""
+        """The number of calls of the retriever."""
         size = 1 if singly else self.options.batch_size()
         return math.ceil(len(self.data.queries) / size) + self.repeats(singly=singly)
 
     def check_timed(self, *, singly: bool | None) -> None:
-        """Raises `ConfigError` where a gate asks how long one query takes, and no query is asked alone."""
+        """Raises `ConfigError` if a gate is on the latency of single queries, but no query is run singly."""
         if singly or self.repeats(singly=singly):
             return
         experiment = self.experiment
@@ -77,11 +77,11 @@ class Task:
                     if self.name in combined(experiment.systems, name):
                         raise ConfigError(f"gate {number}: {gate.metric} {UNTIMED}")
 
-    # --- What determines its answers.
+    # --- What determines the results.
 
     @cached_property
     def key(self) -> str:
-        """The hash of everything that determines the answers."""
+        """The hash of everything that determines the results."""
         system, data = self.system, self.data
         paths = self.experiment.paths_of(self.name)
         digests = {name: digest_of(Path(getattr(self.options, name))) for name in paths}
@@ -92,7 +92,7 @@ class Task:
             "use": system.config.use,
             "version": system.config.version,
             "options": {**asdict(self.options), **digests},
-            # Of code of others the user says what version it is, or nobody does.
+            # The user sets the version of external code; nothing else identifies it.
             "libraries": {"python": platform.python_version()} if system.kind.is_foreign else libraries([system]),
             "corpus": data.corpus_digest,
             "questions": [data.queries.ids, list(data.queries)],
@@ -100,17 +100,17 @@ class Task:
             "depth": self.depth,
         }
         if paths:
-            determining["all questions"] = data.qids  # rows of files may follow them
+            determining["all questions"] = data.qids  # rows of files may be in their order
         return key_of(determining)
 
     @cached_property
     def part_key(self) -> str:
-        """The name under which a run that does not finish keeps what it has retrieved so far."""
+        """The key under which an unfinished run stores the results so far."""
         return key_of({"part": self.key, "system": self.name, "dataset": self.dataset})
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the cache says of it."""
+        """The description of the task in the cache."""
         about = {
             "experiment": self.experiment.title,
             "dataset": self.dataset,
@@ -125,9 +125,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Earlier:
-    """How many answers are an earlier run's: one that was `interrupted` at a time, or had finished.
+    """The number of results from an earlier run that finished, or was `interrupted`, at the time `at`.
 
-    `changed` are modules that code of others had loaded, and that are not as they were.
+    `changed` are modules that external code had loaded and that have changed since.
     """
 
     count: int
@@ -138,10 +138,10 @@ class Earlier:
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """The answers of a task, how long they took, and the modules that code of others had loaded.
+    """The results of a task, their times, and the modules that external code had loaded.
 
-    `seconds` were spent in the retriever by this run; `earlier` says what is not of this run, `made` when an entry of
-    the cache was written.
+    `seconds` is the time this run spent in the retriever; `earlier` describes what is from an earlier run; `made` is
+    when an entry of the cache was written.
     """
 
     answers: Answers
@@ -155,9 +155,9 @@ class Done:
 def needed(
     experiment: Experiment, data: Mapping[str, Asked], pairs: Iterable[tuple[str, str]] | None = None
 ) -> list[Task]:
-    """Every retrieval that the systems to report need (or some `pairs`), those of fusions' inputs included, each once.
+    """Every retrieval that the systems to report (or some `pairs`) need, including inputs of fusions, each once.
 
-    A retriever is asked for as many results more as a query of its data set leaves out at most.
+    A retriever is asked for as many additional results as the ground truth excludes for one query, at most.
     """
     tasks: dict[Task, None] = {}
     depth = experiment.config.evaluate.depth
@@ -179,13 +179,13 @@ def needed(
 
 @lru_cache(maxsize=1)
 def _our_code() -> str:
-    """The digest of what makes results: our retrievers, and the reader of corpora."""
+    """The digest of the code that produces results: our retrievers, and the reader of corpora."""
     files = {*Path(base.__file__).parent.glob("*.py"), Path(corpus_reader.__file__)}
     return key_of({file.name: sha256(file) for file in sorted(files)})
 
 
 def libraries(systems: Sequence[System]) -> dict[str, str]:
-    """The versions of the distributions that decide about results, as far as they are installed."""
+    """The versions of the installed distributions that affect results."""
     names = sorted({"numpy", *(name for system in systems for name in system.kind.libraries)})
     versions = {name: _version(name) for name in names}
     return {name: text for name, text in versions.items() if text is not None}

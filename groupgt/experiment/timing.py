@@ -15,7 +15,7 @@ LATENCIES = ("build_s", "latency_p50_ms", "latency_p95_ms", "batched_p50_ms", "b
 
 @lru_cache(maxsize=1)
 def machine() -> dict[str, Any]:
-    """The machine that times are taken on."""
+    """The machine on which times are measured."""
     return {
         "node": platform.node(),
         "system": platform.system(),
@@ -24,12 +24,12 @@ def machine() -> dict[str, Any]:
     }
 
 
-# Whether queries were asked one by one, or in batches: their times are not to be compared.
+# Whether queries were run one by one, or in batches: these times are not comparable.
 Kind = Literal["alone", "batched"]
 
 
 class Median(NamedTuple):
-    """A median of milliseconds, and the ends of its interval."""
+    """A median in milliseconds, and the bounds of its confidence interval."""
 
     ms: float
     low: float
@@ -37,7 +37,7 @@ class Median(NamedTuple):
 
 
 def of_one_kind(timings: Mapping[str, Timing]) -> tuple[Kind, dict[str, Median]]:
-    """The medians of systems of the kind that most of them were timed in, alone where as many were."""
+    """The medians of systems for the more frequent kind of timing; single queries in case of a tie."""
     kinds: tuple[Kind, ...] = ("alone", "batched")
     medians = {kind: {name: each.median(kind) for name, each in timings.items()} for kind in kinds}
     timed = {kind: {name: each for name, each in own.items() if each and each.ms} for kind, own in medians.items()}
@@ -47,11 +47,11 @@ def of_one_kind(timings: Mapping[str, Timing]) -> tuple[Kind, dict[str, Median]]
 
 @dataclass(frozen=True)
 class Timing:
-    """How long one system took on one dataset, and where.
+    """How long one system took on one data set, and where.
 
-    `build_s` in seconds; `single_ms` are questions asked one by one, `batched_ms` the share of each question in the
-    batches the results came from. A fusion takes what its inputs take and its own time; nothing is known of results
-    that were read from files.
+    `build_s` is in seconds; `single_ms` are queries run one by one, `batched_ms` the time per query in the batches that
+    produced the results. The time of a fusion is that of its inputs and its own; results that were read from files have
+    no timing.
     """
 
     dataset: str
@@ -62,29 +62,29 @@ class Timing:
     machine: dict[str, Any]
 
     def median(self, kind: Kind) -> Median | None:
-        """The median of queries asked alone or in batches, with its interval; None where none was timed."""
+        """The median of queries run singly or in batches, with its confidence interval; None if none was timed."""
         values = self.single_ms if kind == "alone" else self.batched_ms
         middle = _quantile(values, 0.5)
         return None if middle is None else Median(middle, *(median_interval(values) or (middle, middle)))
 
     @property
     def latency_p50_ms(self) -> float | None:
-        """The median of one question asked alone."""
+        """The median latency of single queries."""
         return _quantile(self.single_ms, 0.5)
 
     @property
     def latency_p95_ms(self) -> float | None:
-        """The 95th percentile of one question asked alone."""
+        """The 95th percentile of the latency of single queries."""
         return _quantile(self.single_ms, 0.95)
 
     @property
     def batched_p50_ms(self) -> float | None:
-        """The median over batches of a question's share."""
+        """The median over batches of the time per query."""
         return _quantile(self.batched_ms, 0.5)
 
     @property
     def batched_p95_ms(self) -> float | None:
-        """The 95th percentile over batches of a question's share."""
+        """The 95th percentile over batches of the time per query."""
         return _quantile(self.batched_ms, 0.95)
 
     def as_dict(self) -> dict[str, Any]:
@@ -93,10 +93,10 @@ class Timing:
 
 
 def median_interval(values: list[float], level: float = 0.95) -> tuple[float, float] | None:
-    """An interval of the median of what values are drawn from, whatever its distribution; None of too few values.
+    """A distribution-free confidence interval of the median of the population; None for too few values.
 
-    The j-th smallest and the j-th largest value, j the largest number for which P(B < j) ≤ (1 − level) / 2, where B
-    is binomial with n and ½.
+    The j-th smallest and the j-th largest value, where j is the largest number for which P(B < j) ≤ (1 − level) / 2 and
+    B is binomial with n and ½.
 
     >>> median_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), median_interval([1.0, 2.0])
     ((1.0, 6.0), None)

@@ -1,6 +1,6 @@
-"""Retrieving in several processes at once: each worker reads the data for itself and keeps what it has retrieved.
+"""Retrieval in several processes: each worker reads the data itself and caches what it retrieves.
 
-`answers` has its tasks done here where more than one process is asked for.
+`answers` uses this if more than one process is requested.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from groupgt.experiment.task import Done, Task
 from groupgt.runtime import signals_held_back
 from groupgt.store.cache import Cache
 
-# Where it is set, Python begins without the current folder on its path.
+# If this is set, Python starts without the current folder on its path.
 SAFE_PATH = "PYTHONSAFEPATH"
 
 
@@ -41,9 +41,9 @@ def in_parallel(
     tasks: Sequence[Task],
     jobs: int,
 ) -> Iterator[tuple[Task, Done | GroupgtError]]:
-    """Each task with what came of it, as they are done. Where the caller stops, the workers are stopped too.
+    """Yields each task with its results or error, in order of completion. If the caller stops, the workers stop too.
 
-    Answers come back as files: a worker that dies while it sends a large message would leave its reader waiting.
+    Results are returned as files: a worker that dies while sending a large message would leave its reader waiting.
     """
     with tempfile.TemporaryDirectory(prefix="groupgt-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -51,12 +51,12 @@ def in_parallel(
         safe = os.environ.get(SAFE_PATH)
         job = _Job(experiment.path, tuple(changes), experiment.allow_code, keeper, folder, safe)
         with _own_path(allow_code=experiment.allow_code):
-            # Its queues start a process too.
+            # Its queues start a process as well.
             context = multiprocessing.get_context("spawn")
             pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=(job,))
         try:
             with signals_held_back(), _own_path(allow_code=experiment.allow_code):
-                # Workers are started here, one for each task that finds none waiting.
+                # Workers are started here, one for each task without an idle worker.
                 waiting = {
                     pool.submit(_work, task.dataset, task.name, task.depth, number): task
                     for number, task in enumerate(tasks)
@@ -94,13 +94,13 @@ def _end(pool: ProcessPoolExecutor) -> None:
 
 @contextmanager
 def _own_path(*, allow_code: bool) -> Iterator[None]:
-    """Has workers begin without the current folder on their path, in which anyone may have put a `multiprocessing.py`.
+    """Starts workers without the current folder on their path, where anyone may have put a `multiprocessing.py`.
 
-    Where code may run, it is on their path again once their Python has begun.
+    If code may run, the folder is on their path again once their Python has started.
     """
     path, safe = [*sys.path], os.environ.get(SAFE_PATH)
     if not allow_code:
-        # Where groupgt is run from its own source, that is not strange code.
+        # If groupgt runs from its source folder, that folder is trusted.
         here, home = Path(working_folder() or os.sep), Path(groupgt.__file__).parents[1].resolve()
         places = [(folder, (here / folder).resolve()) for folder in path]
         sys.path[:] = [folder for folder, place in places if place == home or place != here]
@@ -124,7 +124,7 @@ def _restore(safe: str | None) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """What a worker is told: the file and its settings, what it keeps with, and the folder it sends answers to."""
+    """The order for a worker: the file and its settings, its cache, and the folder to which it sends results."""
 
     path: Path
     changes: tuple[str, ...]
@@ -134,13 +134,13 @@ class _Job:
     safe: str | None
 
     def note(self, number: int) -> Path:
-        """The file that is there while a task is worked at."""
+        """The file that exists while a task is running."""
         return self.folder / f"task-{number}"
 
 
 @dataclass(frozen=True, eq=False)
 class _Worker:
-    """What a worker has read, once for all its tasks."""
+    """The data of a worker, read once for all its tasks."""
 
     job: _Job
     experiment: Experiment
@@ -152,13 +152,13 @@ _workers: list[_Worker] = []
 
 
 def _begin(job: _Job) -> None:
-    """Prepares a worker: it leaves Ctrl-C to its parent, ends with it, and warns of nothing a second time."""
+    """Prepares a worker: it leaves Ctrl-C to its parent, ends with it, and does not repeat warnings."""
     from tqdm import tqdm
 
     _restore(job.safe)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    # A lock between processes, which tqdm makes where it is given none, outlives a worker that is ended.
+    # By default, tqdm creates a lock between processes that outlives a terminated worker.
     tqdm.set_lock(threading.RLock())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GroupgtWarning)
@@ -174,7 +174,7 @@ def _end_with_parent() -> None:
 
 
 def _work(dataset: str, name: str, depth: int, number: int) -> tuple[GroupgtError | None, list[str]]:
-    """Retrieves and sends; what went wrong, and what there is to warn of."""
+    """Retrieves and sends the results; returns the error, if any, and the warnings."""
     worker = _workers[-1]
     task = Task(dataset, name, depth, worker.experiment, worker.data[dataset])
     note = worker.job.note(number)

@@ -1,6 +1,6 @@
-"""YAML with places: plain values, the line and column of each, and single values changed by `--set`.
+"""YAML with locations: plain values, the line and column of each, and single values changed by `--set`.
 
-A `Document` is what `experiment` reads a file into; everything that checks a part of the file adds its faults to it.
+`experiment` reads a file into a `Document`; every check of a part of the file adds its errors to it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from groupgt.errors import ConfigError, Faults, listed, near_names
 from groupgt.formats.source import neighbors
 
 LARGEST = 1 << 20
-# Shorter texts than this stand in messages for other reasons than being what the environment holds.
+# Values shorter than this occur in messages by coincidence, so they are not replaced there.
 SECRET = 4
 DEEPEST = 40
-# Files that hold data, by their endings; and what is said where one is taken for an experiment.
+# File endings of data files, and the message for a data file passed as an experiment.
 DATA = (".jsonl", ".csv", ".tsv", ".parquet", ".pq", ".trec", ".run", ".qrels", ".gz", ".zst")
 NO_EXPERIMENT = "this is a data file, not an experiment; `groupgt run` takes a YAML file, and `groupgt init` writes one"
-# What PyYAML says of a file, and what that means.
+# Errors of PyYAML and their explanations.
 PROBLEMS = {
     "mapping values": "found ': ' within a value; put the text into quotes, or start a new line for the key",
     "expected <block end>": "expected a key (name: value) or a list item (- value) like those above it",
@@ -39,7 +39,7 @@ PROBLEMS = {
 }
 
 KeyPath = tuple[str | int, ...]
-# Keys below which any text may stand, and keys whose own text may be any.
+# Keys below which any text is allowed, and keys that accept any text themselves.
 FREE = {"with", "where", "slice"}
 FREE_ENDS = ("name", "ground_truth", "queries", "corpus", "fetch", "build", "tokenizer", "version", "folder", "cache")
 
@@ -50,12 +50,11 @@ _VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 @dataclass
 class Document:
-    """The values of a file, and the place (file:line:column) of each by its path of keys; `faults` are collected.
+    """The values of a file, and the location (file:line:column) of each by key path; `faults` collects errors.
 
-    `written` holds texts as they stand in the file where environment variables were filled in: what may be shown.
-    `secrets` holds values of the environment, and what the file has in their place; `choices` are those that stand
-    where only names are accepted, of metrics and systems say. `partial` are paths at fault, at which something was left
-    out or stands in.
+    `written` has the original text of values with environment variables, which may be shown. `secrets` maps values from
+    the environment to their text in the file; `choices` are those used where only names are accepted, for example of
+    metrics and systems. `partial` are paths of invalid values, at which something was removed or replaced.
     """
 
     path: Path
@@ -70,26 +69,26 @@ class Document:
 
     @property
     def folder(self) -> Path:
-        """The folder that relative paths of the file are relative to."""
+        """The folder that relative paths of the file start from."""
         return self.path.parent
 
     def resolved(self, text: str) -> Path:
-        """A path of the file, absolute; anything else stays as it is."""
-        joined = os.path.join(self.folder, text)  # a Path would swallow a trailing slash
+        """Makes a path of the file absolute; returns it unresolved if that fails."""
+        joined = os.path.join(self.folder, text)  # a Path would drop a trailing slash
         try:
             return Path(joined).resolve()
         except (OSError, ValueError, RuntimeError):
             return Path(joined)
 
     def place(self, path: KeyPath, *, key: bool = False) -> str:
-        """Where the value, or the key, of a path stands; where there is none, the nearest one above."""
+        """The location of the value, or the key, of a path; if it has none, that of the nearest parent."""
         places = {**self.places, **self.keys} if key else self.places
         while path and path not in places:
             path = path[:-1]
         return places.get(path, f"{self.path}:1:1")
 
     def fault(self, path: KeyPath, what: str, *, key: bool = False) -> None:
-        """Adds a fault at the value, or the key, of a path; what came from the environment is not shown."""
+        """Adds an error at the value, or the key, of a path; values from the environment are not shown."""
         for filled_path, (raw, filled) in self.written.items():
             if filled_path[: len(path)] == path or path[: len(filled_path)] == filled_path:
                 shown = _with_defaults(raw)
@@ -99,21 +98,21 @@ class Document:
         self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
 
     def unknown(self, path: KeyPath, value: str, names: Collection[str], kind: str = "", also: str = "") -> None:
-        """Adds the fault of a name that is not known; `also` is what may stand there besides."""
+        """Adds the error of an unknown name; `also` is what is accepted in addition to names."""
         choices = [*[*names][:20], *([also] if also else [])]
         expected = f"{kind}{listed(choices)}{' …' if len(names) > 20 else ''}" if choices else "another name"
         self.fault(path, f"expected {expected}, found {value!r}{near_names(value, names)}")
 
     def is_sound(self, *path: str | int) -> bool:
-        """Whether no schema error lies at, above or below a path."""
+        """Whether there is no schema error at, above or below a path."""
         return not any(faulty[: len(path)] == path or path[: len(faulty)] == faulty for faulty in self.partial)
 
     def is_sound_above(self, *path: str | int) -> bool:
-        """Whether nothing at or above a path is at fault in the schema."""
+        """Whether there is no schema error at or above a path."""
         return not any(path[: len(faulty)] == faulty for faulty in self.partial)
 
     def left_out(self, key: str) -> list[str]:
-        """The names below a key of the file whose entries are at fault."""
+        """The names below a key of the file whose entries are invalid."""
         return [str(path[1]) for path in self.partial if len(path) > 1 and path[0] == key]
 
     def is_filled(self, path: KeyPath) -> bool:
@@ -121,7 +120,7 @@ class Document:
         return any(filled[: len(path)] == path for filled in self.written)
 
     def as_written(self, value: Any, path: KeyPath) -> Any:
-        """A value as the file has it: what came from the environment is not shown, where it can be a secret."""
+        """A value as written in the file: values from the environment are not shown if they can be secrets."""
         if isinstance(value, dict):
             return {key: self.as_written(item, (*path, key)) for key, item in value.items()}
         if isinstance(value, list):
@@ -130,11 +129,11 @@ class Document:
         return next((self.written[path[:length]][0] for length in lengths if path[:length] in self.written), value)
 
     def place_of(self, mark: Any) -> str:
-        """The place that a mark of PyYAML's stands for."""
+        """The location of a PyYAML mark."""
         return f"{self.path}:{mark.line + 1}:{mark.column + 1}" if mark else str(self.path)
 
     def sort(self) -> None:
-        """Puts the faults in the order of lines."""
+        """Sorts the errors by line."""
         start = f"{self.path}:"
 
         def order(text: str) -> tuple[int, ...]:
@@ -147,12 +146,12 @@ class Document:
 
 
 def is_free(path: KeyPath) -> bool:
-    """Whether any text may stand at a path; elsewhere a file chooses among names, which are no secrets."""
+    """Whether any text is allowed at a path; elsewhere, values are names to choose from, which are not secrets."""
     return not FREE.isdisjoint(path[:-1]) or bool(path and path[-1] in FREE_ENDS)
 
 
 def exists(path: Path) -> bool:
-    """Whether there is such a file or folder, or what a pattern matches; what cannot be a path is none."""
+    """Whether the file or folder exists, or a pattern matches one; False for an invalid path."""
     try:
         return path.exists() or (glob.has_magic(str(path)) and next(glob.iglob(str(path)), None) is not None)
     except (OSError, ValueError):
@@ -160,7 +159,7 @@ def exists(path: Path) -> bool:
 
 
 def plain_text(text: str) -> str:
-    """A text that does no harm to a terminal: as it is, or as Python spells it.
+    """A text that is safe for a terminal: unchanged, or with Python escapes.
 
     >>> plain_text("bm25"), plain_text("a\\nb")
     ('bm25', "'a\\\\nb'")
@@ -169,10 +168,10 @@ def plain_text(text: str) -> str:
 
 
 def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:
-    """Reads one YAML 1.2 core document without aliases and tags; raises `ConfigError` where it is no YAML at all.
+    """Reads one YAML 1.2 core document without aliases and tags; raises `ConfigError` if it is not valid YAML.
 
-    Only `true` and `false` are booleans, `1e-3` is a number; `010`, `1:30` and dates stay text. `${env:X}` and
-    `${env:X:-default}` are filled in; what is filled in is added to `secrets`.
+    Only `true` and `false` are booleans, and `1e-3` is a number; `010`, `1:30` and dates remain text. `${env:X}` and
+    `${env:X:-default}` are filled in; the values of environment variables are added to `secrets`.
     """
     try:
         raw = path.read_bytes()
@@ -199,7 +198,7 @@ def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:
 
 
 def composed(text: str, document: Document, path: KeyPath) -> Any:
-    """The values of some YAML, to stand at a path of the document; raises `ConfigError` where it is none."""
+    """The values of YAML text, for a path of the document; raises `ConfigError` if the text is not valid YAML."""
     try:
         _refuse_aliases(text, document)
         document.faults.stop(ConfigError)
@@ -217,7 +216,7 @@ def composed(text: str, document: Document, path: KeyPath) -> Any:
 
 
 def _meaning_of(error: yaml.MarkedYAMLError, text: str) -> str:
-    """What is wrong with the YAML, in words of the file rather than of its parser."""
+    """Explains a YAML error in terms of the file rather than of the parser."""
     problem, mark = error.problem or error.context or "", error.problem_mark
     lines = text.splitlines()
     line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
@@ -254,7 +253,7 @@ def _counts(line: str) -> bool:
 
 
 def _refuse_aliases(text: str, document: Document) -> None:
-    """Looks at the events alone, so that nothing has been expanded yet; nesting is limited here too."""
+    """Rejects aliases and deep nesting; reads only parser events, so that nothing is expanded yet."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         anchor, place = getattr(event, "anchor", None), document.place_of(event.start_mark)
@@ -324,12 +323,12 @@ def _scalar(node: yaml.Node, path: KeyPath, document: Document) -> Any:
 
 
 def _with_defaults(text: str) -> str:
-    """Text as the file has it, but for defaults that stand in for variables: these are in the file, and no secrets."""
+    """Text as written in the file, except that defaults replace unset variables: defaults are not secrets."""
     return _VARIABLE.sub(lambda match: match[0] if match[2] is None or match[1] in os.environ else match[2], text)
 
 
 def _filled(text: str, path: KeyPath, document: Document) -> str:
-    """Text with its environment variables filled in."""
+    """Text with environment variables filled in."""
 
     def value(match: re.Match[str]) -> str:
         name, default = match[1], match[2]
@@ -398,7 +397,7 @@ def change(document: Document, setting: str) -> None:
 
 
 def _next(holder: Any, parts: Sequence[str]) -> tuple[Any, list[str]]:
-    """The next key, which may hold dots, or the position in a list; and the parts after it."""
+    """The next key, which may contain dots, or the position in a list; and the remaining parts."""
     if isinstance(holder, list) and parts[0].isdecimal():
         return int(parts[0]), list(parts[1:])
     if isinstance(holder, dict):

@@ -1,6 +1,6 @@
-"""What is said to people, in the order in which it is read: a verdict, tables, notes, and details on request.
+"""Text for people, in reading order: a verdict, tables, notes, and details on request.
 
-Commands, reports and files make a sequence of items of it, which `document` sets as text in any format of tables.
+Commands, reports and files build a sequence of items, which `document` renders as text in any table format.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; where it is too wide, the columns of `shed` are left out, first first.
+    """A table; if it is too wide, the columns of `shed` are hidden, in that order.
 
-    The first `keep` columns say what a row is.
+    The first `keep` columns identify a row.
     """
 
     headers: Sequence[str]
@@ -43,7 +43,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Detail:
-    """What is shown on request alone, and always in files."""
+    """An item shown only on request, but always in files."""
 
     item: Grid | Table | Verdict | str
 
@@ -66,9 +66,9 @@ th, td {{ padding: .2em .8em; border-bottom: 1px solid #ddd; text-align: left; }
 
 
 def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "", screen: Screen = PAPER) -> str:
-    """Items set in a tabulate format; paragraphs stand between tables as the format has text.
+    """Renders items in a tabulate format, with paragraphs as text of that format.
 
-    `screen` says how wide tables and lines may be; it is the default format's alone.
+    `screen` limits the width of tables and lines; it applies only to the default format.
 
     >>> print(document(["a & b", (["run", "map"], [["x", 0.5]])], "github"))
     a & b
@@ -90,25 +90,25 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
 
 
 def bare(item: Item) -> Block | Verdict:
-    """An item, whether or not it is a detail."""
+    """The item itself, without `Detail` around it."""
     return item.item if isinstance(item, Detail) else item
 
 
 def _is_shown(item: Item, screen: Screen) -> bool:
-    """Whether it is asked for, and says anything."""
+    """Whether the item is requested and not empty."""
     if isinstance(item, Detail):
         return screen.details
     return bool(item.sentences) if isinstance(item, Verdict) else True
 
 
 def sentence_text(sentence: Sentence) -> str:
-    """A sentence of a verdict as one line: failures and doubts say so first."""
+    """A sentence of a verdict as one line, with a prefix for failures and warnings."""
     start = {"failed": "FAILED: ", "doubt": "warning: "}.get(sentence["kind"], "")
     return start + "".join(sentence["parts"])
 
 
 def drawn(item: Block | Verdict, style: str) -> str:
-    """A table in a tabulate format, or text as that format has it."""
+    """A table or text in a tabulate format."""
     if isinstance(item, Table):
         return tables.table(item.headers, item.rows, style)
     if isinstance(item, tuple):
@@ -124,7 +124,7 @@ def drawn(item: Block | Verdict, style: str) -> str:
 
 
 def _on_screen(items: Sequence[Block | Verdict], screen: Screen) -> Iterator[str]:
-    """Tables in the default format, as wide as the screen allows; at last, which columns are left out."""
+    """Tables in the default format, as wide as the screen allows; finally the hidden columns."""
     left_out: list[str] = []
     for item in items:
         if isinstance(item, Verdict):
@@ -142,7 +142,7 @@ def _on_screen(items: Sequence[Block | Verdict], screen: Screen) -> Iterator[str
 
 
 def _sentence(sentence: Sentence, screen: Screen) -> str:
-    """A sentence with its names bold, or as a whole in the color of its kind."""
+    """A sentence with bold names, or entirely in the color of its kind."""
     text = layout.wrapped(printable(sentence_text(sentence)), screen.width)
     if not screen.color:
         return text
@@ -153,7 +153,7 @@ def _sentence(sentence: Sentence, screen: Screen) -> str:
 
 
 def _bold_names(text: str, parts: Sequence[str]) -> str:
-    """The text made of these parts, every second of which is a name; lines may have been broken between words."""
+    """The text of these parts, of which every second is a name, with bold names; lines may be wrapped between words."""
     opened, closed, count = set(), set(), 0
     for place, part in enumerate(parts):
         size = len("".join(part.split()))
@@ -174,7 +174,7 @@ def _bold_names(text: str, parts: Sequence[str]) -> str:
 
 
 def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:
-    """A table drawn, in parts where it is too wide, and the columns that are left out."""
+    """A table as text, split into parts if it is too wide, and the hidden columns."""
     cells = tables.cells_of(table.headers, table.rows, shed=table.shed, keep=table.keep)
     paint = layout.paint_cell if screen.color else str
     width = screen.width
@@ -185,7 +185,7 @@ def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:
 
 
 def _typeset(table: str) -> str:
-    """A LaTeX table with minus signs for hyphens, raised marks, and no character that it has no font for.
+    """A LaTeX table with minus signs for hyphens, raised marks, and only characters that its fonts have.
 
     >>> _typeset(r"dense & -0.0312* & – & +∞")
     'dense & $-$0.0312$^{*}$ & -- & +$\\\\infty$'

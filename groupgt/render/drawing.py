@@ -1,6 +1,6 @@
-"""A figure: a Vega-Lite specification with its data as a table, which Jupyter shows and which saves itself to files.
+"""A figure: a Vega-Lite specification with its data as a table; Jupyter shows it, and it can be saved to files.
 
-`groupgt.render.figures` makes them; the page takes their templates.
+`groupgt.render.figures` creates figures; the page uses their templates.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 MIME = "application/vnd.vegalite.v5+json"
 ENDINGS = (".svg", ".png", ".pdf", ".json", ".html")
-# How much larger a PNG is than the figure on a screen.
+# Scale of a PNG relative to the figure on a screen.
 PIXELS = 2
-# What no SVG may hold.
+# Characters not allowed in SVG.
 UNDRAWABLE = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
-# Attributes that a picture within a page does without.
+# Attributes that a picture within a page does not need.
 NEEDLESS = r' (?:aria-[a-z]+|role|class|pointer-events|xmlns(?::xlink)?|version)="[^"]*"'
 # Tables of templates that the page fills in.
 FILLED = ("rows", "mean")
@@ -40,9 +40,9 @@ FILLED = ("rows", "mean")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Figure:
-    """One figure: what it is called, its template, and what its data says as a sentence and as a table.
+    """One figure: its name, its template, and its data as a sentence and as a table.
 
-    In `template` texts that begin with `$` stand for colors (`THEMES`); `spec` has those of light ground.
+    In `template`, texts that begin with `$` are names of colors (`THEMES`); `spec` has those for a light background.
     """
 
     name: str
@@ -54,11 +54,11 @@ class Figure:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The Vega-Lite specification, for light ground."""
+        """The Vega-Lite specification for a light background."""
         return self.themed("light")
 
     def themed(self, theme: str) -> dict[str, Any]:
-        """The specification on light or dark ground."""
+        """The specification for a light or dark background."""
         colors = {f"${name}": color for name, color in THEMES[theme].items()}
         spec = {"$schema": SCHEMA, **self.template, "config": {**CONFIG, **self.config}}
         filled: dict[str, Any] = replaced(spec, colors)
@@ -72,9 +72,9 @@ class Figure:
         height: int | None = None,
         font: str = "",
     ) -> Figure:
-        """The same figure with a title of its own (none where it is empty), another size in pixels, or another font.
+        """The same figure with a custom title (none if empty), size in pixels, or font.
 
-        The lines below a title go with it. Raises `ConfigError` for a size that is not positive.
+        A custom title also removes the lines below the title. Raises `ConfigError` for a size that is not positive.
         """
         for name, size in (("width", width), ("height", height)):
             if size is not None and size < 1:
@@ -89,9 +89,9 @@ class Figure:
         return replace(self, template=_sized(changed, sizes), config={**self.config, **config})
 
     def save(self, path: str | Path, *, theme: str = "light") -> Path:
-        """Writes .svg, .png or .pdf (these need `pip install 'groupgt[plots]'`), .json, the specification, or .html.
+        """Writes .svg, .png, .pdf (these require `pip install 'groupgt[plots]'`), .json (the specification) or .html.
 
-        Raises `ConfigError` for another ending, and `OSError` where the file cannot be written.
+        Raises `ConfigError` for any other ending, and `OSError` if the file cannot be written.
         """
         path = Path(path)
         check_picture(path)
@@ -111,7 +111,7 @@ class Figure:
         return _converted(spec, ending)
 
     def table_html(self) -> str:
-        """The data as a table of HTML."""
+        """The data as an HTML table."""
         heads = "".join(f"<th>{html.escape(header)}</th>" for header in self.headers)
         rows = "".join(
             "<tr>" + "".join(f"<td>{html.escape(_cell(cell))}</td>" for cell in row) + "</tr>" for row in self.rows
@@ -119,14 +119,14 @@ class Figure:
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
     def picture_html(self) -> str:
-        """The picture within HTML; needs vl-convert."""
+        """The picture as HTML; requires vl-convert."""
         data = base64.b64encode(_converted(self.spec, ".svg")).decode()
         return f'<img alt="{html.escape(printable(self.text))}" src="data:image/svg+xml;base64,{data}">'
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """What a notebook draws: the specification, and a picture where vl-convert is there.
+        """What a notebook shows: the specification, and a picture if vl-convert is installed.
 
-        A table of HTML is left out, because JupyterLab would show it in place of the figure.
+        There is no HTML table, because JupyterLab would show it instead of the figure.
         """
         spec = {"$schema": SCHEMA, **self.template, "config": without_neutral(CONFIG)}
         light = {f"${name}": color for name, color in THEMES["light"].items()}
@@ -140,7 +140,7 @@ class Figure:
 
 
 def _sized(template: dict[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
-    """A template of another size; of panels side by side the width is shared."""
+    """A template with a different size; panels side by side share the width."""
     if "spec" not in template:
         return {**template, **sizes}
     if "width" in sizes:
@@ -150,7 +150,7 @@ def _sized(template: dict[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]
 
 
 def check_picture(path: Path) -> None:
-    """Raises `ConfigError` for a file whose ending names no format of figures, or one that needs what is not here."""
+    """Raises `ConfigError` if a file's ending is not a figure format, or if the format requires a missing package."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         suffix = path.suffix or "no ending"
@@ -160,7 +160,7 @@ def check_picture(path: Path) -> None:
 
 
 def replaced(value: Any, texts: Mapping[str, Any]) -> Any:
-    """A copy in which whole texts are replaced; the data is left as it is."""
+    """A copy in which entire texts are replaced; the data stays unchanged."""
     if isinstance(value, str):
         return texts.get(value, value)
     if isinstance(value, Mapping):
@@ -174,12 +174,12 @@ def replaced(value: Any, texts: Mapping[str, Any]) -> Any:
 
 
 def has_converter() -> bool:
-    """Whether vl-convert, which makes pictures, is installed."""
+    """Whether vl-convert, which creates pictures, is installed."""
     return find_spec("vl_convert") is not None
 
 
 def _drawable(value: Any) -> Any:
-    """A copy whose texts SVG can hold: control characters, which end vl-convert's process, give way to U+FFFD."""
+    """A copy with texts valid in SVG: U+FFFD replaces control characters, which crash vl-convert's process."""
     if isinstance(value, str):
         return re.sub(UNDRAWABLE, "\ufffd", value)
     if isinstance(value, Mapping):
@@ -205,7 +205,7 @@ def _cell(value: Any) -> str:
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> tuple[list[str], list[list[Any]]]:
-    """Headers and rows of the columns named."""
+    """Headers and rows of the named columns."""
     return list(columns.values()), [[row.get(key) for key in columns] for row in rows]
 
 
@@ -215,25 +215,25 @@ def drawing(figure: Figure) -> Drawing:
 
 
 def template(figure: Figure, texts: Mapping[str, str] | None = None) -> Drawing:
-    """A figure without its data, which the page fills in; `texts` says which of its texts depend on what is chosen."""
+    """A figure without its data, which the page fills in; `texts` lists the texts that depend on the user's choice."""
     return {"template": _emptied(replaced(figure.template, texts or {}))}
 
 
 def still(figure: Figure) -> str:
-    """The picture in the colors of the page, which shows it until it draws the figure; empty without vl-convert."""
+    """The picture in the page's colors, shown until the page draws the figure; empty without vl-convert."""
     if not has_converter():
         return ""
     colors = {f"${name}": f"var(--{name})" for name in THEMES["light"]}
     spec = {key: value for key, value in figure.template.items() if key not in ("title", "description")}
-    # Names are as wide as the reader's font makes them.
+    # The width of names depends on the reader's font.
     config = {**CONFIG, "background": None, "padding": {"left": 30, "right": 8, "top": 4, "bottom": 4}}
     svg: str = _converted(replaced({**spec, "config": config}, colors), ".svg").decode()
-    # Roles and labels are for readers of one picture alone; here a table says what it shows.
+    # Roles and labels are for standalone pictures; here a table describes the content.
     return re.sub("<[^>]*>", lambda tag: re.sub(NEEDLESS, "", tag[0]), svg)
 
 
 def _emptied(value: Any) -> Any:
-    """A template whose tables of rows are empty."""
+    """A template with empty tables of rows."""
     if isinstance(value, dict):
         if value.get("name") in FILLED:
             return {"name": value["name"], "values": []}

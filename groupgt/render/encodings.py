@@ -1,4 +1,4 @@
-"""The parts that figures are put together from: what every figure states, encodings, layers, and texts."""
+"""The building blocks of figures: the notes of every figure, encodings, layers, and texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Layer = dict[str, Any]
 
 WIDTH = 560
 STEP = 22
-# More systems than this are not told apart by color.
+# Maximum number of systems distinguished by color.
 COLORS = 8
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 3], [6, 2, 1, 2, 1, 2])
 LOWEST, HIGHEST = 0.0, 1.0
@@ -22,7 +22,7 @@ LOWEST, HIGHEST = 0.0, 1.0
 
 @dataclass(frozen=True)
 class About:
-    """What every figure states: the metric, how many queries, the convention and the policy; and a note, if any."""
+    """What every figure states: the metric, the number of queries, the convention, the policy, and a note, if any."""
 
     metric: str
     questions: int
@@ -73,7 +73,7 @@ def zero_line(axis: str) -> Layer:
 
 
 def colored(field: str, values: list[str], colors: list[str]) -> Layer:
-    """A kind that is shown by color, or by shape."""
+    """A kind, encoded as color or shape."""
     return {"field": field, "type": "nominal", "scale": {"domain": values, "range": colors}}
 
 
@@ -83,7 +83,7 @@ def legend(title: str) -> Layer:
 
 
 def tips(**titles: str) -> list[Layer]:
-    """What is shown of a mark that is pointed at."""
+    """The tooltip of a mark."""
     numbers = {"value", "low", "high", "delta", "latency", "share"}
     return [
         {
@@ -96,22 +96,22 @@ def tips(**titles: str) -> list[Layer]:
 
 
 def slanted() -> Layer:
-    """An axis of names above the figure."""
+    """An axis of slanted names above the figure."""
     return {"labelAngle": -35, "labelLimit": 180, "orient": "top"}
 
 
 def log_axis() -> Layer:
-    """An axis of a logarithmic scale."""
+    """An axis with a logarithmic scale."""
     return {"tickCount": 6, "format": "~s", "grid": False}
 
 
 def logarithmic(field: str, title: str) -> Layer:
-    """A number from left to right, by its logarithm."""
+    """A number from left to right, on a logarithmic scale."""
     return {**across(field), "scale": {"type": "log", "nice": False}, "title": title, "axis": log_axis()}
 
 
 def share_axis(title: str) -> Layer:
-    """A share in percent, of the whole range."""
+    """A share in percent, over the full range."""
     return {
         "type": "quantitative",
         "title": title,
@@ -120,12 +120,12 @@ def share_axis(title: str) -> Layer:
     }
 
 
-# Of more lines than this some are named, and the others grey.
+# With more lines than this, some are named and the others are grey.
 FEW_LINES = 3
 
 
 def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Layer]:
-    """Lines of many systems: those `named` in color with the name at their end, above grey ones of all others.
+    """Lines of many systems: those `named` in color with a name at the end, drawn over grey lines of all others.
 
     Rows are those of `with_labels`.
     """
@@ -147,7 +147,7 @@ def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Laye
     ]
     place = {axis: encoding[axis] for axis in "xy"}
     text = {"text": {"field": "label", "type": "nominal"}, "color": {**color, "legend": None}}
-    # What is behind a name is faded first.
+    # First fade the background of the name.
     halo = {"stroke": "$ground", "strokeWidth": 4, "strokeJoin": "round"}
     for side, shift in (("above", -9), ("below", 32)):
         layers += [
@@ -162,7 +162,7 @@ def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Laye
 
 
 def with_labels(rows: Rows, named: Sequence[str], panel: str, value: str) -> list[dict[str, Any]]:
-    """Rows of lines, where the last of each system that is `named` has its `label`, and the `side` it stands on."""
+    """Rows of lines; the last row of each `named` system has its `label`, and the `side` to place it on."""
     labelled = [dict(row) for row in rows]
     for each in distinct(rows, panel):
         last = {row["system"]: row for row in labelled if row[panel] == each and row["system"] in named}
@@ -172,11 +172,11 @@ def with_labels(rows: Rows, named: Sequence[str], panel: str, value: str) -> lis
 
 
 def by_system(systems: Sequence[str], field: str = "system") -> Layer:
-    """Color and dash of each system; beyond the first few all look alike."""
+    """Color and dash of each system; beyond the first few, all look the same."""
     count = len(systems)
     colors = [f"$system{place}" if place < COLORS else "$same" for place in range(count)]
     dashes = [list(DASHES[place]) if place < COLORS else [1, 2] for place in range(count)]
-    # The sample of a line: with points as well, dashes would be drawn around their symbols.
+    # Show only the line in the legend: with points too, dashes would be drawn around their symbols.
     key = {**legend(""), "title": None, "values": list(systems[:COLORS]), "symbolType": "stroke"} if count > 1 else None
     return {
         "color": {**colored(field, list(systems), colors), "legend": key},
@@ -190,13 +190,13 @@ def by_system(systems: Sequence[str], field: str = "system") -> Layer:
 
 
 def color_only(encoding: Layer) -> Layer:
-    """The color of a layer whose legend another layer has."""
+    """The color of a layer whose legend is in another layer."""
     color = encoding["color"]
     return {"color": {key: value for key, value in color.items() if key != "legend" or value is None}}
 
 
 def line_layers(encoding: Layer) -> list[Layer]:
-    """Lines, and the points that they join."""
+    """Lines and their points."""
     points = {**{key: value for key, value in encoding.items() if key != "strokeDash"}, **color_only(encoding)}
     return [
         {"mark": {"type": "line", "strokeWidth": 2}, "encoding": encoding},
@@ -205,7 +205,7 @@ def line_layers(encoding: Layer) -> list[Layer]:
 
 
 def interval_rules(y: Layer, x: Layer, color: Layer) -> Layer:
-    """Intervals as upright lines, from the columns `low` to `high`."""
+    """Confidence intervals as vertical lines, from the columns `low` to `high`."""
     return {
         "mark": {"type": "rule", "opacity": 0.6},
         "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **color},
@@ -213,7 +213,7 @@ def interval_rules(y: Layer, x: Layer, color: Layer) -> Layer:
 
 
 def tiles(shared: Layer, color: Layer, ink: Layer, text: str, size: int, tooltip: list[Layer]) -> list[Layer]:
-    """Rectangles in one color, and their figures written in them in another."""
+    """Rectangles in one color, with their values as text in another."""
     return [
         {
             "mark": {"type": "rect", "stroke": "$ground", "strokeWidth": 1},
@@ -230,12 +230,12 @@ def tiles(shared: Layer, color: Layer, ink: Layer, text: str, size: int, tooltip
     ]
 
 
-# Layers whose colors are of two scales, such as those of `tiles`.
+# For layers with two color scales, such as those of `tiles`.
 TWO_COLORS: Layer = {"resolve": {"scale": {"color": "independent"}}}
 
 
 def panels(field: str, values: list[str], panel: Layer) -> Layer:
-    """The same figure for each of some values, side by side."""
+    """The same figure for each value, side by side."""
     return {
         "facet": {"field": field, "type": "nominal", "title": None, "sort": values},
         "columns": 3,
@@ -255,7 +255,7 @@ def heat_map(
     counted: bool = False,
     digits: int = 2,
 ) -> Layer:
-    """A heat map of rows and columns, in steps of color with the figures written in them."""
+    """A heat map of rows and columns, in color steps, with the values as text."""
     kind = "turn" if delta else "step"
     places = range(5 if delta else 6)
     scale: Layer = {"type": "quantize", "range": [f"${kind}{place}" for place in places]}
@@ -282,22 +282,22 @@ def heat_map(
 
 
 def short(value: float | None, *, delta: bool = False, digits: int = 2) -> str:
-    """A figure in a cell."""
+    """A number in a cell."""
     return (signed if delta else fixed)(value, digits)
 
 
 def between(row: Mapping[str, Any], number: Callable[[float | None], str]) -> str:
-    """An interval behind its figure, in brackets."""
+    """A confidence interval in brackets, to follow its value."""
     return "" if row.get("low") is None else f" ({number(row['low'])} to {number(row['high'])})"
 
 
 def distinct(rows: Rows, field: str) -> list[str]:
-    """The values of a column, in their order."""
+    """The distinct values of a column, in order."""
     return list(dict.fromkeys(row[field] for row in rows))
 
 
 def last_means(rows: Rows, metric: str, systems: Sequence[str]) -> str:
-    """What the best system reaches by a metric in the end."""
+    """The final value of the best system by a metric."""
     last = {row["system"]: row for row in rows if row["metric"] == metric}
     best = max(last.values(), key=lambda row: -1.0 if row["value"] is None else row["value"], default=None)
     if best is None:
@@ -307,7 +307,7 @@ def last_means(rows: Rows, metric: str, systems: Sequence[str]) -> str:
 
 
 def listed(texts: Sequence[str], most: int = 8) -> str:
-    """The first of some texts, and how many there are more."""
+    """The first few texts, and the number of the others."""
     kept = list(texts[:most])
     more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
     return ", ".join(kept) + more if kept else "nothing"

@@ -1,6 +1,6 @@
-"""Figures for other programs: JSON, CSV, JSON Lines, parquet, and JUnit XML.
+"""Data for other programs: JSON, CSV, JSON Lines, parquet, and JUnit XML.
 
-All with full doubles and without NaN.
+All have full doubles and no NaN.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from groupgt.runtime import pl
 
 Cell = str | int | float | None
 ENDINGS = (".csv", ".jsonl", ".parquet")
-# What a spreadsheet takes for the beginning of a formula.
+# Characters that spreadsheets read as the beginning of a formula.
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -29,7 +29,7 @@ def json_text(value: Any) -> str:
 
 
 def nulls(value: Any) -> Any:
-    """The same structure as plain Python: dataclasses as mappings, None for NaN and infinities, which JSON has not.
+    """The same structure as plain Python: dataclasses as mappings, None for NaN and infinities, which JSON lacks.
 
     >>> nulls({"a": [float("nan"), float("inf"), 1.0]})
     {'a': [None, None, 1.0]}
@@ -46,19 +46,19 @@ def nulls(value: Any) -> Any:
 
 
 class _Lines(list[str]):
-    """A file for `csv.writer`, which writes a line at a time."""
+    """A file for `csv.writer`, which writes one line at a time."""
 
     write = list.append
 
 
 def csv_text(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    """CSV with full doubles; an undefined value is an empty cell, and text that a spreadsheet would run is quoted.
+    """CSV with full doubles; undefined values are empty cells, and spreadsheet formulas are escaped.
 
     >>> csv_text(["qid", "map"], [["=1+1", 0.25], ["q2", None]]).splitlines()
     ['qid,map', "'=1+1,0.25", 'q2,']
     """
     lines = _Lines()
-    # The writer puts quotes around what holds a part of its line end, a lone carriage return say.
+    # The writer quotes cells that contain part of its line end, such as a single carriage return.
     writer = csv.writer(lines, lineterminator="\r\n")
     writer.writerow([_harmless(header) for header in headers])
     for row in rows:
@@ -67,7 +67,7 @@ def csv_text(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
 
 
 def as_written(text: str) -> str:
-    """The text that `csv_text` made harmless, as it was.
+    """The original of a text that `csv_text` escaped.
 
     >>> as_written("'=1+1"), as_written("it's"), as_written("''-2")
     ('=1+1', "it's", "'-2")
@@ -77,23 +77,23 @@ def as_written(text: str) -> str:
 
 def _harmless(text: str) -> str:
     if text[:1] == "'" and text.lstrip("'")[:1] in FORMULAS:
-        return "'" + text  # else it could not be told from one that was made harmless
+        return "'" + text  # otherwise it would look like an escaped text
     return "'" + text if text[:1] in FORMULAS and not _is_plain(text) else text
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a spreadsheet would take it for a number, or it is a cutoff of ours such as @10."""
+    """Whether a spreadsheet would read the text as a number, or it is a groupgt cutoff such as @10."""
     return re.fullmatch(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?|@[0-9]+", text) is not None
 
 
 def check_ending(path: Path) -> None:
-    """Raises `ConfigError` for a file whose ending names no format."""
+    """Raises `ConfigError` if a file's ending is not a known format."""
     if path.suffix.lower() not in ENDINGS:
         raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {path.suffix or 'no ending'}")
 
 
 def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]], ending: str) -> None:
-    """Writes rows as .csv, .jsonl or .parquet, whose columns are text, whole numbers or doubles by what they hold."""
+    """Writes rows as .csv, .jsonl or .parquet; its columns are text, integers or doubles, by their values."""
     ending = ending.lower()
     if ending == ".parquet":
         frame_of(headers, rows).write_parquet(path)
@@ -106,20 +106,20 @@ def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]]
 
 
 def frame_of(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
-    """Rows as a polars frame, null for None and NaN; columns are text, whole numbers or doubles by what they hold."""
+    """Rows as a polars frame, null for None and NaN; columns are text, integers or doubles, by their values."""
     columns = list(zip(*rows)) or [()] * len(headers)
     frame = pl.DataFrame([pl.Series(name, list(cells), dtype=_kind(cells)) for name, cells in zip(headers, columns)])
     return frame.fill_nan(None)
 
 
 def _kind(cells: Sequence[Any]) -> Any:
-    """What a column holds."""
+    """The type of a column's values."""
     kinds = {type(cell) for cell in cells if cell is not None}
     return pl.String if str in kinds else pl.Int64 if kinds == {int} else pl.Float64
 
 
 def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]], kind: str = "failure") -> str:
-    """One suite; a case has a class, a name, and why it failed or None; of the `kind` "error" it could not be tried.
+    """One suite; a case has a class, a name, and why it failed or None; the `kind` "error" means it could not run.
 
     >>> print(junit_text("gates", [("handbook", "recall@5", "is 0.2"), ("handbook", "mrr", None)]))
     <?xml version="1.0" encoding="UTF-8"?>
@@ -132,7 +132,7 @@ def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]], kind: s
       </testsuite>
     </testsuites>
     """
-    # With it come urllib, email and http.
+    # It also imports urllib, email and http.
     from xml.sax.saxutils import escape, quoteattr
 
     def quoted(text: str) -> str:
@@ -157,5 +157,5 @@ def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]], kind: s
 
 
 def _plain(text: str) -> str:
-    """Without the characters that XML cannot hold."""
+    """The text without characters that are invalid in XML."""
     return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "�", text)

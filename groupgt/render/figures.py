@@ -1,8 +1,8 @@
-"""The figures: a function each, which takes a plain table and returns a `Figure`; nothing here knows an evaluation.
+"""The figures, one function each: it takes a plain table and returns a `Figure`. Evaluations are not used here.
 
 Those of sweeps, latency and power are in `tradeoffs`.
 
-A table is a list of rows, dicts whose keys each function names. Texts that begin with `$` are colors of
+A table is a list of rows: dicts, whose keys are listed at each function. Texts that begin with `$` are colors of
 `themes.THEMES`.
 """
 
@@ -53,10 +53,10 @@ MOST_BARS = 600
 
 
 def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") -> Figure:
-    """Means, or with `delta` differences, each with its interval.
+    """Means, or with `delta` differences, each with its CI.
 
-    Rows: `name`, `value`, `low`, `high` (None where there is no interval), `kind`: better, worse, not
-    significant or baseline; without kinds there is nothing to hold them against.
+    Rows: `name`, `value`, `low`, `high` (None if there is no CI), `kind`: better, worse, not significant or baseline;
+    no `kind` if there is nothing to compare with.
     """
     kinds = ["better", "worse", "not significant", *([] if delta else ["baseline"])]
     color = colored("kind", kinds, ["$better", "$worse", "$same", "$ink"][: len(kinds)])
@@ -107,10 +107,10 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
 def deltas(
     rows: Rows, about: About, first: str, second: str, mean: Mapping[str, Any], *, bars: bool | None = None
 ) -> Figure:
-    """The difference of every query, largest gain first, with the mean and its interval.
+    """Per-query differences, largest gain first, with the mean and its CI.
 
     Rows, sorted: `qid`, `place` (from 1), `delta`, `kind`: better, worse or same. `mean` has `value`, `low`, `high`.
-    Queries are `bars`, or one area where there are too many to be told apart.
+    Queries are `bars`, or one area if there are too many to distinguish.
     """
     color = colored("kind", ["better", "worse", "same"], ["$better", "$worse", "$same"])
     value = {**down("delta"), "type": "quantitative", "title": f"difference in {about.metric}"}
@@ -159,9 +159,9 @@ def deltas(
 
 
 def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] = ()) -> Figure:
-    """Metrics against the number of results, or a budget of tokens, characters or search calls, looked at.
+    """Metrics against the number of results considered, or a budget of tokens, characters or search calls.
 
-    Rows: `system`, `metric`, `k`, `value`; a panel for each metric. Of many systems those `named` stand out.
+    Rows: `system`, `metric`, `k`, `value`; a panel for each metric. With many systems, those `named` are highlighted.
     """
     systems = distinct(rows, "system")
     title = {
@@ -192,7 +192,7 @@ def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] 
 def _lines(
     rows: Rows, about: About, encoding: Layer, named: Sequence[str], panel: str, mark: Layer
 ) -> tuple[list[Layer], Rows, About]:
-    """The layers of lines, their rows, and what is stated: a line for each system, or of many those `named`."""
+    """The layers of lines, their rows, and the notes: a line for each system, with names only for `named` if many."""
     systems = distinct(rows, "system")
     chosen = [name for name in systems if name in named]
     if len(systems) <= FEW_LINES or not chosen:
@@ -208,7 +208,7 @@ def _lines(
 def precision_recall(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
     """Interpolated precision against recall, at the eleven points 0, 0.1, … 1.
 
-    Rows: `system`, `recall`, `precision`. Of many systems those `named` stand out.
+    Rows: `system`, `recall`, `precision`. With many systems, those `named` are highlighted.
     """
     systems = distinct(rows, "system")
     encoding = {
@@ -232,9 +232,9 @@ def precision_recall(rows: Rows, about: About, named: Sequence[str] = ()) -> Fig
 
 
 def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
-    """The share of queries whose first hit, and whose last group, has come by each rank.
+    """The share of queries with a first hit, and with all groups covered, by each rank.
 
-    Rows: `system`, `kind` (a panel each), `rank`, `share`. Of many systems those `named` stand out.
+    Rows: `system`, `kind` (one panel each), `rank`, `share`. With many systems, those `named` are highlighted.
     """
     systems = distinct(rows, "system")
     encoding = {
@@ -263,7 +263,7 @@ def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
 
 
 def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
-    """How many queries each system answers better, as well as, and worse than the baseline.
+    """The number of queries on which each system is better than, equal to, and worse than the baseline.
 
     Rows: `system`, `outcome` (better, same, worse), `count`.
     """
@@ -324,7 +324,7 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
 def slices(rows: Rows, about: About, *, delta: bool = False, domain: tuple[Any, Any] = (LOWEST, HIGHEST)) -> Figure:
     """The mean, or with `delta` the difference, of each system in each slice.
 
-    Rows: `slice`, `system`, `value`, `queries`, `mark` (`*` where significant).
+    Rows: `slice`, `system`, `value`, `queries`, `mark` (`*` if significant).
     """
     number = signed if delta else fixed
     values = [
@@ -341,14 +341,14 @@ def slices(rows: Rows, about: About, *, delta: bool = False, domain: tuple[Any, 
     )
 
 
-# What the rank at which a group is met counts as.
+# Classes of the rank at which a group is covered.
 RANKS = ("rank 1", "2 to 3", "4 to 10", "later", "not met")
 
 
 def group_ranks(rows: Rows, about: About) -> Figure:
-    """Which system meets which group, and at what rank.
+    """Which system covers which group, and at what rank.
 
-    Rows: `group`, `system`, `rank` (None where it is not met).
+    Rows: `group`, `system`, `rank` (None if not covered).
     """
     filled = [{**row, "met": _rank_kind(row["rank"]), "text": str(row["rank"] or "✕")} for row in rows]
     shared = {
@@ -379,7 +379,7 @@ def _rank_kind(rank: int | None) -> str:
     return RANKS[0] if rank == 1 else RANKS[1] if rank <= 3 else RANKS[2] if rank <= 10 else RANKS[3]
 
 
-# Each figure by name, and what it shows.
+# The content of each figure, by name.
 FIGURES: dict[str, str] = {
     "means": "means with confidence intervals",
     "differences": "differences from the baseline with confidence intervals",
@@ -397,16 +397,16 @@ FIGURES: dict[str, str] = {
 
 
 def check_figure(name: str, also: Sequence[str] = ()) -> None:
-    """Raises `ConfigError` for a name that no figure has, with near ones; `also` are names beside the usual."""
+    """Raises `ConfigError` for an unknown figure, with similar names; `also` are additional valid names."""
     names = [*FIGURES, *(each for each in also if each not in FIGURES)]
     if name not in names:
         raise ConfigError(f"unknown figure {name!r}{near_names(name, names)}; figures: {', '.join(names)}")
 
 
 def figure_named(name: str, known: Mapping[str, Callable[[], Figure]], needs: str = "") -> Figure:
-    """One of some figures; raises `ConfigError` for a name that is none of them.
+    """The figure with this name; raises `ConfigError` for an unknown name.
 
-    `needs` says what those need that cannot be drawn.
+    `needs` is text on the requirements of figures that are not available.
     """
     if name in known:
         return known[name]()

@@ -1,6 +1,6 @@
-"""Text laid out for a terminal: how wide it is, tables drawn and fitted to a width, paragraphs wrapped, color.
+"""Layout of text for a terminal: its width, drawing tables and fitting them to a width, wrapping paragraphs, color.
 
-`render.document` lays out whole answers with it; cells and texts come in as they are printed.
+`render.document` uses it for complete output; cells and texts are passed in as they are printed.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-# Text in a cell is cut to no fewer columns than this.
+# Minimum width, in columns, to which text in a cell is cut.
 SHORTEST_COLUMNS = 20
-# What stands between columns.
+# The separator of columns.
 GAP = "  "
 
 
 @dataclass(frozen=True)
 class Screen:
-    """What is written on: its number of columns (None: unlimited), with or without color and details."""
+    """The output device: its number of columns (None: unlimited), with or without color and details."""
 
     width: int | None = None
     color: bool = False
     details: bool = True
 
 
-# A file, a pipe, a page: everything, in full width.
+# For a file, a pipe or a page: everything, without a width limit.
 PAPER = Screen()
 
 
 def columns_of(text: str) -> int:
-    """How many columns of a terminal a text takes: wide scripts take two for a character, combining marks none.
+    """The number of terminal columns of a text: two per character of wide scripts, none for combining marks.
 
     >>> columns_of("map"), columns_of("検索"), columns_of("e\\u0301")
     (3, 4, 1)
@@ -61,7 +61,7 @@ def cut(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int | None, indent: str = "  ") -> str:
-    """Each line of a text in lines of at most `width` columns; what follows a line's first is indented further.
+    """Wraps each line of a text to at most `width` columns; continuation lines are indented further.
 
     >>> print(wrapped("one two three\\n  four five six", 11))
     one two
@@ -89,16 +89,16 @@ def _lines(text: str, width: int, indent: str) -> Iterator[str]:
 
 
 class Strong(str):
-    """The text of a cell that stands out: bold, where the format has it."""
+    """The text of a highlighted cell: bold, if the format supports it."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Cells:
-    """A table whose cells are text: `right` says which columns are figures, `shed` which may be left out, first first.
+    """A table with text cells: `right` marks columns of numbers, `shed` lists columns that may be hidden, in order.
 
-    The first `keep` columns say what a row is: they stand in each part of a table that is divided.
+    The first `keep` columns identify a row: they are repeated in each part of a split table.
     """
 
     headers: list[str]
@@ -108,14 +108,14 @@ class Cells:
     keep: int = 1
 
     def widths(self, padding: int = 0) -> list[int]:
-        """How wide each column is."""
+        """The width of each column."""
         return [
             max(columns_of(header) + padding, *(columns_of(row[place]) for row in self.rows), 0)
             for place, header in enumerate(self.headers)
         ]
 
     def of(self, places: Sequence[int]) -> Cells:
-        """Some of its columns."""
+        """The table with only some of its columns."""
         return replace(
             self,
             headers=[self.headers[place] for place in places],
@@ -125,16 +125,16 @@ class Cells:
 
 
 def total(widths: Sequence[int]) -> int:
-    """How wide columns are together."""
+    """The total width of columns."""
     return sum(widths) + len(GAP) * max(0, len(widths) - 1)
 
 
-# Headers have as much room beside them as tabulate leaves, where there is room.
+# Headers have the same padding as in tabulate, if there is room.
 ROOM = 2
 
 
 def drawn(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROOM) -> str:
-    """The table as tabulate draws its format `simple`; `paint` colors cells."""
+    """The table in tabulate's format `simple`; `paint` colors cells."""
     widths = cells.widths(padding)
 
     def line(texts: Sequence[str], paint: Callable[[str], str]) -> str:
@@ -149,9 +149,9 @@ def drawn(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROOM) 
 
 
 def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
-    """Tables of at most `width` columns that hold a table together, and the headers of columns that are left out.
+    """The table split into tables of at most `width` columns, and the headers of hidden columns.
 
-    Columns that may be shed are left out one after the other; then long text is cut; then the rest is divided.
+    First the columns in `shed` are hidden one by one; then long text is cut; then the rest is split.
     """
     left_out: list[str] = []
     for header in cells.shed:
@@ -165,10 +165,10 @@ def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
 
 
 def _shortened(cells: Cells, width: int) -> Cells:
-    """Long text is cut, the longest first, as far as that helps."""
+    """Cuts long text, the longest first, as far as that helps."""
     widths = cells.widths()
     longest = list(widths)
-    # What a row is stays whole, where it leaves room for the widest of the other columns, cut or not.
+    # The columns that identify a row are not cut if they leave room for the widest of the other columns, cut or not.
     others = [size if right else min(size, SHORTEST_COLUMNS) for size, right in zip(widths, cells.right)][cells.keep :]
     kept = cells.keep if total([*widths[: cells.keep], max(others, default=0)]) <= width else 0
     while total(longest) > width:
@@ -186,7 +186,7 @@ def _shortened(cells: Cells, width: int) -> Cells:
 
 
 def _divided(cells: Cells, width: int) -> Iterator[Cells]:
-    """As few parts as there must be; each begins with the columns that say what a row is."""
+    """Splits a table into as few parts as possible; each begins with the columns that identify a row."""
     widths = cells.widths()
     kept = list(range(min(cells.keep, len(widths))))
     part = list(kept)
@@ -204,7 +204,7 @@ CODES = {"bold": "1", "red": "1;31", "yellow": "33", "green": "32"}
 
 
 def painted(text: str, color: str) -> str:
-    """A text in a color, as terminals understand it.
+    """A text in a color, with terminal escape codes.
 
     >>> painted("FAILED", "red")
     '\\x1b[1;31mFAILED\\x1b[0m'
@@ -213,14 +213,14 @@ def painted(text: str, color: str) -> str:
 
 
 def paint_cell(text: str) -> str:
-    """A cell as a terminal shows it: failures red, what is significant or the best bold."""
+    """A cell for a terminal: failures red, significant or best values bold."""
     if text == "FAILED":
         return painted(text, "red")
     return painted(text, "bold") if isinstance(text, Strong) or re.fullmatch(r"[-+]?[0-9.]+\*", text) else text
 
 
 def paint_line(text: str) -> str:
-    """A line as a terminal shows it: warnings yellow, failures red."""
+    """A line for a terminal: warnings yellow, failures red."""
     if text.startswith("warning:"):
         return painted(text, "yellow")
     return painted(text, "red") if text.startswith(("failed:", "FAILED")) else text

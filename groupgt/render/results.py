@@ -1,4 +1,4 @@
-"""What every result of groupgt can do: show itself, whole or its tables alone, and hand itself on to other programs."""
+"""The interface of every groupgt result: to show all of it or only its tables, and to export it."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """A result that shows itself: commands print what `blocks`, `csv_rows` and `to_dict` give, and nothing else.
+    """A result that shows itself: commands print only what `blocks`, `csv_rows` and `to_dict` return.
 
-    A class holds data; what is told of it is made in `report` when it is asked for.
+    A class contains only data; `report` builds the output when it is requested.
     """
 
     @property
     def _teller(self) -> Teller[Any]:
-        """What tells this result: the one way from data to what is told of them."""
+        """The teller of this result: the only link from data to output."""
         from groupgt.report.tellers import teller_of
 
         return teller_of(self)
 
     @property
     def title(self) -> str:
-        """What a page of it is called."""
+        """The title of its page."""
         return self._teller.title
 
     def blocks(self) -> Sequence[Item]:
-        """Everything there is to show, in the order in which it is read, for `groupgt.render.document` to set."""
+        """All output, in reading order, for `groupgt.render.document` to render."""
         return self._teller.blocks()
 
     def csv_rows(self) -> Grid:
-        """Headers and rows with full doubles, None where there is no value: what `--format csv` prints."""
+        """Headers and rows with full doubles, None for no value, as printed by `--format csv`."""
         return self._teller.csv_rows()
 
     def to_dict(self) -> Any:
-        """Everything as plain Python, None for undefined: what `--format json` prints."""
+        """Everything as plain Python, None for undefined, as printed by `--format json`."""
         return self._teller.to_dict()
 
     def table(self, style: str = tables.DEFAULT) -> str:
-        """The tables alone, in any tabulate format."""
+        """Only the tables, in any tabulate format."""
         return self._teller.table(style)
 
     def text(self, style: str = tables.DEFAULT) -> str:
-        """Everything, in any tabulate format: what `print` shows."""
+        """Everything, in any tabulate format, as shown by `print`."""
         return self._teller.text(style)
 
     def to_polars(self) -> pl.DataFrame:
-        """The rows as a polars frame, null where there is no value."""
+        """The rows as a polars frame, null for no value."""
         return frame_of(*self._teller.frame_rows())
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class Result:
         from groupgt.render.drawing import has_converter
 
         teller = self._teller
-        # A figure of its own mime type would stand in place of the tables.
+        # A figure's own MIME type would replace the tables.
         figure = teller.plot(teller.main_figure) if has_converter() and teller.main_figure else None
         picture = figure.picture_html() if figure is not None and figure.rows else ""
         return "".join(drawn(bare(item), "html") for item in self.blocks()) + picture
@@ -76,10 +76,10 @@ ResultT = TypeVar("ResultT", bound=Result)
 
 
 class Teller(ABC, Generic[ResultT]):
-    """What is told of one `result`: `groupgt.report.tellers` names the class for each kind.
+    """The output of one `result`; `groupgt.report.tellers` names the class for each kind.
 
-    A class says what its blocks are, its rows with full doubles, which `fields` are the result as plain Python, and the
-    figures that can be drawn by name; the rest follows.
+    A class defines its blocks, its rows with full doubles, the `fields` that are the result as plain Python, and the
+    available figures by name; everything else is derived from them.
     """
 
     fields: Sequence[str] = ()
@@ -89,62 +89,62 @@ class Teller(ABC, Generic[ResultT]):
 
     @property
     def title(self) -> str:
-        """What a page of it is called."""
+        """The title of its page."""
         return ""
 
     @property
     def main_figure(self) -> str:
-        """The name of the figure that a notebook draws below the tables, where it has data; empty for none."""
+        """The name of the figure that a notebook shows below the tables, if it has data; empty for none."""
         return ""
 
     @abstractmethod
     def blocks(self) -> Sequence[Item]:
-        """Everything there is to show, in the order in which it is read."""
+        """All output, in reading order."""
 
     @abstractmethod
     def csv_rows(self) -> Grid:
-        """Headers and rows with full doubles, None where there is no value."""
+        """Headers and rows with full doubles, None for no value."""
 
     def to_dict(self) -> Any:
         """The `fields` as plain Python, None for undefined."""
         return nulls({name: getattr(self.result, name) for name in self.fields})
 
     def frame_rows(self) -> Grid:
-        """Headers and rows of the polars frame: those of `csv_rows`, where nothing else is said."""
+        """Headers and rows of the polars frame (default: those of `csv_rows`)."""
         return self.csv_rows()
 
     def footer(self) -> list[str]:
-        """The lines that say what was measured, of results that have any."""
+        """The lines on what was measured, for results that have any."""
         return []
 
     def figures(self, *args: Any, **options: Any) -> Mapping[str, Callable[[], Figure]]:
-        """The figures that can be drawn, by name; a class may take options that choose what they show."""
+        """The available figures, by name; a class may accept options that select their content."""
         return {}
 
     def plot(self, name: str, **options: Any) -> Figure:
-        """One of the figures; raises `ConfigError` for a name that is none of them."""
+        """One of the figures; raises `ConfigError` for an unknown name."""
         from groupgt.render.figures import figure_named
 
         return figure_named(name, self.figures(**options))
 
     def page(self, *args: Any, **options: Any) -> bytes:
-        """The page, one HTML file, of results that have one."""
+        """The page, one HTML file, for results that have one."""
         raise NotImplementedError
 
     def warnings(self) -> list[str]:
-        """What keeps a reader from concluding too much, of results that say so."""
+        """Limits on what readers can conclude, for results that have any."""
         raise NotImplementedError
 
     def summary(self) -> str:
-        """Short Markdown for a pull request, of results that have it."""
+        """A Markdown summary for a pull request, for results that have one."""
         raise NotImplementedError
 
     def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
-        """A LaTeX table for a paper, of results that have one."""
+        """A LaTeX table for a paper, for results that have one."""
         raise NotImplementedError
 
     def table(self, style: str = tables.DEFAULT) -> str:
-        """The tables alone, in any tabulate format."""
+        """Only the tables, in any tabulate format."""
         return document([item for item in self.blocks() if isinstance(item, (tuple, Table))], style, self.title)
 
     def text(self, style: str = tables.DEFAULT) -> str:

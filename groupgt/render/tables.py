@@ -1,4 +1,4 @@
-"""Numbers as text, the one place where digits are chosen; and tables of them, in any format tabulate knows."""
+"""Numbers as text (the only place that chooses digits), and tables of them in any tabulate format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groupgt.render.exports import Cell
 
 
 def fixed(value: float | None, digits: int = 4) -> str:
-    """A value with a fixed number of digits; `–` where there is none.
+    """A value with a fixed number of digits; `–` if there is no value.
 
     >>> fixed(0.5), fixed(None), fixed(float("nan")), fixed(-0.00001)
     ('0.5000', '–', '–', '0.0000')
@@ -25,7 +25,7 @@ def fixed(value: float | None, digits: int = 4) -> str:
 
 
 def signed(value: float | None, digits: int = 4) -> str:
-    """A difference, with its sign; `–` where there is none.
+    """A difference with its sign; `–` if there is no value.
 
     >>> signed(0.5), signed(-0.25), signed(0.0), signed(float("nan"))
     ('+0.5000', '-0.2500', '0.0000', '–')
@@ -35,7 +35,7 @@ def signed(value: float | None, digits: int = 4) -> str:
 
 
 def span(interval: tuple[float, float] | None, digits: int = 4) -> str:
-    """An interval, for a cell of a table.
+    """An interval, for a table cell.
 
     >>> span((0.25, 0.75)), span((float("nan"), float("nan")))
     ('0.2500 to 0.7500', '–')
@@ -46,7 +46,7 @@ def span(interval: tuple[float, float] | None, digits: int = 4) -> str:
 
 
 def small(value: float | None) -> str:
-    """A p-value: four digits, or that it is below them.
+    """A p-value with four digits, or `<0.0001` if smaller.
 
     >>> small(0.0312), small(0.00001), small(0.0), small(None)
     ('0.0312', '<0.0001', '<0.0001', '–')
@@ -57,7 +57,7 @@ def small(value: float | None) -> str:
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """A number of things.
+    """A number with its noun.
 
     >>> counted(1, "query", "queries"), counted(1200, "query", "queries"), counted(2, "system")
     ('1 query', '1,200 queries', '2 systems')
@@ -76,13 +76,13 @@ def p_text(value: float) -> str:
 
 
 DEFAULT = "simple"
-# More columns of figures than this do not fit a terminal: such tables are turned.
+# More columns of numbers than this do not fit a terminal; such tables are transposed.
 WIDEST = 8
 Grid = tuple[list[str], list[list[Any]]]
 
 
 def check_style(style: str, *others: str) -> None:
-    """Raises `ConfigError` for a format that is not known; `others` are known besides tabulate's."""
+    """Raises `ConfigError` for an unknown format; `others` are valid in addition to tabulate's."""
     if style in others:
         return
     import tabulate
@@ -94,7 +94,7 @@ def check_style(style: str, *others: str) -> None:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = DEFAULT) -> str:
-    """Draws a table; floats have four digits and stand right, None is `–`.
+    """Draws a table; floats have four digits and are right-aligned, None is `–`.
 
     >>> print(table(["run", "map"], [["a", 0.5]]))
     run       map
@@ -125,12 +125,12 @@ def cells_of(
     shed: Sequence[str] = (),
     keep: int = 1,
 ) -> layout.Cells:
-    """A table as text: figures stand right, and what `layout.fitted` may leave out or divide is named."""
+    """A table with text cells: numbers are right-aligned; `shed` and `keep` are for `layout.fitted`."""
     columns = [[row[column] for row in rows] for column in range(len(headers))]
     right = [_are_figures(column, is_name=place < keep) for place, column in enumerate(columns)]
     texts = [[_cell(cell, style) for cell in row] for row in rows]
     for column in (place for place, is_right in enumerate(right) if is_right and style == DEFAULT):
-        # Marks of significance stand outside the column of digits.
+        # Marks of significance are outside the column of digits.
         if any(row[column].endswith(MARKS) for row in texts):
             for row in texts:
                 if not row[column].endswith(MARKS):
@@ -144,10 +144,10 @@ def cells_of(
     )
 
 
-# What marks a significant difference, and a mean that is significantly better or worse than another.
+# Marks of a significant difference, and of a mean that is significantly better or worse than another.
 MARK, BETTER, WORSE = "*", "▲", "▼"
 MARKS = (MARK, BETTER, WORSE)
-# What a cell that stands out begins and ends with, by the format; these two stand for it until a table is drawn.
+# Beginning and end of a highlighted cell, by format; these two are placeholders until a table is drawn.
 OPENS, CLOSES = "\ue000", "\ue001"
 STRONG = {
     **dict.fromkeys(("github", "pipe", "rst"), ("**", "**")),
@@ -155,12 +155,12 @@ STRONG = {
     **dict.fromkeys(("latex", "latex_raw", "latex_booktabs", "latex_longtable"), ("\\textbf{", "}")),
 }
 _FIGURE = re.compile(rf"[-+<>]?[0-9][0-9,]*(\.[0-9]+)?[{''.join(MARKS)}]?|[-+]?∞")
-# What stands in columns of figures where there is none.
+# Texts for missing numbers in columns of numbers.
 _NO_FIGURE = ("", "–", "baseline", "none", "never")
 
 
 def _are_figures(cells: Sequence[Cell], *, is_name: bool) -> bool:
-    """Whether all cells of a column are numbers, or texts of numbers; a name may look like a number and is none."""
+    """Whether all cells of a column are numbers, or texts of numbers; names that look like numbers do not count."""
     texts = [cell for cell in cells if isinstance(cell, str) and cell not in _NO_FIGURE]
     if is_name and texts:
         return False
@@ -177,12 +177,12 @@ def snippet(text: str, size: int) -> str:
     return flat if len(flat) <= size else flat[: size - 1] + "…"
 
 
-# So many alternatives of a group are shown.
+# Maximum number of alternatives shown per group.
 ALTERNATIVES = 5
 
 
 def _cell(cell: Cell, style: str) -> str:
-    """The text of a cell on one line, where nothing commands a terminal and a bar is no border."""
+    """The text of a cell on one line, without terminal control characters and with escaped bars in Markdown."""
     text = _text(cell).strip()
     if not text.isprintable():
         text = printable(" ".join(text.split()))

@@ -1,4 +1,4 @@
-"""Colors and type of figures and of the page, on light and on dark ground."""
+"""Colors and typography of figures and of the page, for light and dark backgrounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _numbered(name: str, colors: str) -> dict[str, str]:
     return {f"{name}{place}": color for place, color in enumerate(colors.split())}
 
 
-# Semantic colors, for light and dark themes. Systems differ in shape or dash as well, steps in lightness.
+# Semantic colors, for light and dark themes. Systems also differ in shape or dash, steps also in lightness.
 THEMES: dict[str, dict[str, str]] = {
     "light": {
         **{"ground": "#ffffff", "ink": "#1b1f24", "soft": "#57606a", "line": "#d8dee4"},
@@ -34,7 +34,7 @@ THEMES: dict[str, dict[str, str]] = {
         **_numbered("onturn", "#10151a #e8ebee #e8ebee #e8ebee #10151a"),
     },
 }
-# Colors that notebooks choose themselves, so that a dark one stays dark.
+# Colors that notebooks choose themselves, so that a dark notebook stays dark.
 NEUTRAL = {"ground", "ink", "soft", "line"}
 
 CONFIG: dict[str, Any] = {
@@ -73,7 +73,7 @@ CONFIG: dict[str, Any] = {
         "orient": "bottom",
         "columns": 3,
         "labelOverlap": True,
-        # Wide enough for a figure of three digits below each of six steps.
+        # Wide enough for a three-digit number below each of six steps.
         "gradientLength": 250,
     },
     "header": {"labelColor": "$ink", "titleColor": "$soft", "labelFontSize": 12},
@@ -83,7 +83,7 @@ CONFIG: dict[str, Any] = {
 
 
 def without_neutral(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without the colors of ground, text and lines."""
+    """A configuration without the colors of background, text and lines."""
     kept: dict[str, Any] = {}
     for key, value in config.items():
         if isinstance(value, Mapping):

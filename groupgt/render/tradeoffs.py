@@ -1,4 +1,4 @@
-"""Figures of what a choice costs: a swept option, latency, the number of queries; made as those in `figures`."""
+"""Figures of trade-offs: a swept option, latency, the number of queries; built like those in `figures`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from groupgt.render.tables import fixed
 
 
 def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
-    """A metric over one parameter, as lines with intervals, or over two, as a heat map.
+    """A metric over one parameter, as lines with CIs, or over two, as a heat map.
 
     Rows: `family`, `x`, `value`, `low`, `high`; with two parameters `x`, `y` and `value`.
     """
@@ -43,7 +43,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
         text += f"; the highest is {fixed(best['value'])}, where {place}"
     if len(parameters) > 1:
         ends = [end for row in rows for end in (row.get("low"), row.get("high"), row.get("value")) if end is not None]
-        # A difference has a color of its own where it is large beside the intervals.
+        # Differences have distinct colors if they are large relative to the CIs.
         domain = (min(ends), max(ends)) if len(set(ends)) > 1 else (LOWEST, HIGHEST)
         body = heat_map(
             "y", "value", "datum.text", column="x", titles=(parameters[1], parameters[0]), domain=domain, digits=3
@@ -81,7 +81,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
 
 
 def _both(parameters: Sequence[str]) -> str:
-    """Two options of systems; where they are of the same, that is said once.
+    """Two options of systems; a common system is named once.
 
     >>> _both(["k1 of bm25", "b of bm25"]), _both(["k1 of bm25", "k of rrf"])
     ('k1 and b of bm25', 'k1 of bm25 and k of rrf')
@@ -90,15 +90,15 @@ def _both(parameters: Sequence[str]) -> str:
     return f"{first} and {parameters[1]}" if one == other else f"{parameters[0]} and {parameters[1]}"
 
 
-# The height of the figure, and of a line of text in it.
+# Height of the figure, and of a line of text in it.
 HEIGHT_PIXELS, LINE_PIXELS = 280, 15
 
 
 def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figure:
-    """Quality against latency; the front holds what nothing beats in both.
+    """Quality against latency; the front contains the systems that no other beats in both.
 
-    Rows: `system`, `latency` with the ends `fast` and `slow` of its interval, `value`, `low`, `high`, `front` (yes or
-    no). Names stand below one another, in the order of quality.
+    Rows: `system`, `latency` with the bounds `fast` and `slow` of its CI, `value`, `low`, `high`, `front` (yes or no).
+    Names are placed below one another, in the order of quality.
     """
     middle = _middle([row["latency"] for row in rows])
     placed = [{**row, "side": "left" if row["latency"] < middle else "right"} for row in rows]
@@ -179,11 +179,11 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
 
 
 def _spread(rows: Sequence[dict[str, Any]], least: float) -> None:
-    """Gives each row the height `at` which its name stands: near its value, and `least` below the one before it."""
+    """Sets the height `at` of each row's name: close to its value, and at least `least` below the previous name."""
     ordered = sorted(rows, key=lambda row: -row["value"])
     for place, row in enumerate(ordered):
         row["at"] = row["value"] if not place else min(row["value"], ordered[place - 1]["at"] - least)
-    # What was pushed down goes up again by half.
+    # Move everything up again by half of the largest shift.
     pushed = max((row["value"] - row["at"] for row in ordered), default=0.0) / 2
     for row in ordered:
         row["at"] += pushed
@@ -197,7 +197,7 @@ def _middle(values: Sequence[float]) -> float:
 def power(rows: Rows, about: About, wanted: float, queries: int, baseline: str) -> Figure:
     """The power with which each system's difference from the baseline is detected, against the number of queries.
 
-    Rows: `system`, `difference`, `queries`, `power`. Dashed are the `wanted` power and the queries that there are.
+    Rows: `system`, `difference`, `queries`, `power`. The `wanted` power and the available queries are dashed lines.
     """
     systems = distinct(rows, "system")
     x, y = logarithmic("queries", "queries"), share_axis("power")

@@ -1,4 +1,4 @@
-"""What is said of data sets that ask the same queries: their means side by side, and one tested against another."""
+"""Reports data sets with the same queries: their means side by side, and tests of one against another."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from groupgt.report.sentences import doubt
 from groupgt.report.shapes import plain
 from groupgt.report.tested import how_tested, marks_in, verdict_by
 
-# Systems of which it is told on which data set they do best.
+# Number of systems for which the best data set is reported.
 SYSTEMS = 3
-# How much longer chunks may be on average before a cutoff is no fair measure of them.
+# Maximum ratio of mean chunk lengths at which a cutoff is still a fair measure.
 ALIKE = 1.1
 
 
@@ -43,11 +43,11 @@ ALIKE = 1.1
 
 
 class AcrossTeller(Teller[Across]):
-    """The same systems on several data sets, each beside itself on one of them."""
+    """The same systems on several data sets, each compared with itself on one of them."""
 
     @property
     def title(self) -> str:
-        """What a page of it is called."""
+        """The title of its page."""
         return f"against {self.result.baseline}"
 
     def blocks(self) -> list[Item]:
@@ -64,12 +64,12 @@ class AcrossTeller(Teller[Across]):
         return headers, rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python, None where undefined."""
+        """Everything as plain Python, None for undefined."""
         return results(self.result)
 
 
 def results(result: Across) -> dict[str, Any]:
-    """What results.json holds of it."""
+    """Its part of results.json."""
     shown: dict[str, Any] = nulls(
         {
             "baseline": result.baseline,
@@ -98,7 +98,7 @@ def _rows(result: Across) -> list[dict[str, Any]]:
 
 
 def _each(result: Across) -> Iterator[tuple[tuple[str, str], str, float, float, Contrast]]:
-    """By metric each system and data set, the mean on the baseline and its own, and what tells them apart."""
+    """Per metric: each system and data set, the mean on the baseline, its own mean, and the contrast."""
     for text in result.metrics:
         for name, contrast in result.contrasts(text).items():
             yield result.places[name], text, *result.means(name, text), contrast
@@ -128,7 +128,7 @@ def _under(metric: Metric, chars: int, convention: str) -> str:
 
 
 def tables(result: Across) -> Iterator[Item]:
-    """By the primary metric, by all others, how many queries are paired, and how that was tested."""
+    """The primary metric, all others, the number of paired queries, and how differences were tested."""
     shown: list[Table] = []
     for text in sorted(result.metrics, key=lambda text: text != result.primary):
         label = result.metrics[text].label(text, result.convention)
@@ -144,7 +144,7 @@ def tables(result: Across) -> Iterator[Item]:
 
 
 def _notes(result: Across) -> Iterator[str]:
-    """Queries that are left out."""
+    """Excluded queries."""
     for name, found in result.shared.items():
         parts = [(found.alone, f"only in {name}"), (found.absent, f"only in {result.baseline}")]
         parts.append((len(found.reworded), f"with another text ({', '.join(found.reworded[:3])})"))
@@ -159,7 +159,7 @@ def across_in(
     metrics: Sequence[str] = (),
     primary: str | None = None,
 ) -> Across:
-    """The data sets of a result folder against one of them, the first where none is named, by some metrics or all.
+    """Compares the data sets of a result folder with one of them (default: the first), by some metrics or all.
 
     Raises `ConfigError` or `DataError`.
     """
@@ -197,7 +197,7 @@ def across_in(
 
 
 def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
-    """What differs between data sets: as it was tested, else on which a system reaches most, and least."""
+    """What differs between data sets: the test if there is one, otherwise each system's best and worst data set."""
     if outcome.across is not None:
         yield from sentences(outcome.across)
     else:
@@ -205,7 +205,7 @@ def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
 
 
 def _most_and_least(outcome: Outcome) -> Iterator[Sentence]:
-    """On which data set a system reaches most, and least, by the primary metric."""
+    """The data sets on which a system does best and worst by the primary metric."""
     sets = {name: by_system for name, by_system in outcome.evaluations.items() if by_system}
     primary = outcome.experiment.config.evaluate.primary
     truths = {next(iter(by_system.values())).truth.digest for by_system in sets.values()}
@@ -226,7 +226,7 @@ def _most_and_least(outcome: Outcome) -> Iterator[Sentence]:
 
 
 def sharing(experiment: Experiment) -> list[list[str]]:
-    """The data sets of a file that differ in nothing but their corpus, where there are several of a kind."""
+    """Groups of two or more data sets of a file that differ only in their corpus."""
     kinds: dict[str, list[str]] = {}
     for name, dataset in experiment.config.datasets.items():
         if dataset.corpus is not None:
@@ -237,7 +237,7 @@ def sharing(experiment: Experiment) -> list[list[str]]:
 
 
 def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> Iterator[Item]:
-    """For each such kind the means of every system on every corpus, best first."""
+    """For each such group, the means of every system on every corpus, best first."""
     for names in sharing(experiment):
         rows = {(name, system): each for name in names for system, each in evaluations[name].items()}
         if len({name for name, _ in rows}) < 2:
@@ -265,7 +265,7 @@ def _lines(experiment: Experiment, rows: Mapping[tuple[str, str], Evaluation]) -
 
 
 def _doubts(first: Evaluation) -> Iterator[str]:
-    """A cutoff counts results, and chunks are not of one size."""
+    """Notes that a cutoff counts results although chunks differ in size."""
     counts = [metric for metric in first.metrics.values() if isinstance(metric.cutoff, int)]
     budgets = [first.label_of(text) for text, metric in first.metrics.items() if metric.budget]
     if counts and budgets:

@@ -29,7 +29,7 @@ from groupgt.runtime import pl
 from groupgt.store.files import write_text
 
 METRICS = tuple(f"retrieval_{name}" for name in ("f1", "recall", "precision", "mrr", "map", "ndcg"))
-# What AutoRAG's policy refuses in ground truth, and what is to be said where it has to be let through.
+# What AutoRAG's policy refuses in ground truth, and the note to print if it has to be allowed.
 ALLOWANCES = {
     "empty_groups": ("drop", "AutoRAG skips queries with an empty group or a blank id; groupgt scores the rest"),
     "flat_gt": ("or", "AutoRAG iterates over flat ground truth character by character; here a flat list is one group"),
@@ -38,7 +38,7 @@ ALLOWANCES = {
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """One table: what made it, the means in summary.csv and of its columns, which questions count, lists' lengths."""
+    """One table: its module, the means from summary.csv and from its columns, which queries count, list lengths."""
 
     path: Path
     module: str
@@ -52,7 +52,7 @@ class _Table:
 
 @dataclass(eq=False)
 class _Project:
-    """What a folder holds: ground truth, the rules it needs beside AutoRAG's, tables by system, what was left out."""
+    """Contents of a folder: ground truth, rules it needs in addition to AutoRAG's, tables by system, omitted files."""
 
     folder: Path
     truth: GroundTruth = field(default_factory=lambda: GroundTruth.of({}))
@@ -62,9 +62,9 @@ class _Project:
 
 
 def experiment_text(project: Path, beside: Path) -> str:
-    """The text of an experiment file, to be written at `beside`, that measures every table an AutoRAG project stores.
+    """Text of an experiment file, to be written at `beside`, that measures every table stored by an AutoRAG project.
 
-    Raises `ConfigError` or `DataError` with everything wrong; warns of figures that cannot agree with those stored.
+    Raises `ConfigError` or `DataError` with all errors; warns of values that cannot agree with those stored.
     """
     contents = _survey(project)
     doubts = _doubts(contents)
@@ -96,7 +96,7 @@ def experiment_text(project: Path, beside: Path) -> str:
 
 
 def stored_means(project: Path) -> dict[str, dict[str, float]]:
-    """What AutoRAG stored for each system and metric; raises `DataError` where a table and summary.csv disagree."""
+    """The means that AutoRAG stored per system and metric; raises `DataError` if a table and summary.csv disagree."""
     faults = Faults()
     means: dict[str, dict[str, float]] = {}
     for system, table in _survey(project).tables.items():
@@ -110,7 +110,7 @@ def stored_means(project: Path) -> dict[str, dict[str, float]]:
 
 
 def _survey(project: Path) -> _Project:
-    """Reads everything that counts; raises what is wrong with all of it at once."""
+    """Reads everything that counts; raises all errors at once."""
     contents, faults = _Project(project.resolve()), Faults()
     truth = Path("data", "qa.parquet")
     if not (contents.folder / truth).is_file():
@@ -132,7 +132,7 @@ def _survey(project: Path) -> _Project:
 
 
 def _read_truth(path: Path) -> tuple[GroundTruth, dict[str, str]]:
-    """Ground truth under AutoRAG's policy, and the rules it needs beside that."""
+    """Ground truth under AutoRAG's policy, and the rules it needs in addition."""
     try:
         return read_ground_truth(path, "autorag", Policy.of("autorag")), {}
     except DataError as error:
@@ -141,7 +141,7 @@ def _read_truth(path: Path) -> tuple[GroundTruth, dict[str, str]]:
 
 
 def _tables(contents: _Project, faults: Faults) -> list[_Table]:
-    """The tables with retrieved ids, 10 after 9; a node's best one lies there twice, and counts once."""
+    """The tables with retrieved ids, in numeric order; a node's best table is stored twice but counts once."""
     tables: list[_Table] = []
     paths = [path for path in contents.folder.glob("*/*/*/*.parquet") if path.stem.isdecimal()]
     for path in sorted(paths, key=lambda p: [n.zfill(9) if n.isdecimal() else n for n in p.with_suffix("").parts]):
@@ -159,7 +159,7 @@ def _tables(contents: _Project, faults: Faults) -> list[_Table]:
 
 
 def _summary(path: Path, faults: Faults) -> dict[str, dict[str, str]]:
-    """The rows of a node's summary.csv by file name; none where a trial was stopped before it was written."""
+    """The rows of a node's summary.csv by file name; empty if a trial was stopped before writing it."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return {row["filename"]: row for row in csv.DictReader(file, restkey="", restval="")}
@@ -171,7 +171,7 @@ def _summary(path: Path, faults: Faults) -> dict[str, dict[str, str]]:
 
 
 def _table(path: Path, row: dict[str, str], qids: list[str]) -> _Table:
-    # Where the ground truth is at fault, nothing can be compared with it.
+    # If the ground truth is invalid, nothing can be compared with it.
     lists = (read_run(path, "autorag", qids=qids).rankings or {}) if qids else {}
     columns = [name for name in parquet.names_of(Source.at(path)) if name in METRICS]
     try:
@@ -193,7 +193,7 @@ def _table(path: Path, row: dict[str, str], qids: list[str]) -> _Table:
 
 
 def _params(text: str) -> dict[str, str]:
-    """The parameters of a module; nothing of the text is run: of dates and other calls, what they are given stays."""
+    """The parameters of a module; no text is executed, and dates and other calls are reduced to their arguments."""
     for plain in (text, re.sub(r"\b[\w.]+\(([^()]*)\)", r"'\1'", text)):
         with contextlib.suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
             return {str(key): str(value) for key, value in dict(ast.literal_eval(plain)).items()}
@@ -209,7 +209,7 @@ def _names(tables: list[_Table]) -> list[str]:
         beside = [other for other in tables if other.path.parent == table.path.parent]
         siblings = [other.params for other in beside if other.module == table.module]
         differing = [key for key in table.params if len({params.get(key) for params in siblings}) > 1]
-        # Words speak for themselves, numbers need their key.
+        # Words are clear without their key, numbers are not.
         values = [value if (value := table.params[key])[:1].isalpha() else f"{key} {value}" for key in differing]
         wanted = _clean(" ".join([trial, *([line] if len(lines) > 1 else []), node, table.module, *values]))
         numbered = (f"{wanted} {number}" for number in range(2, len(tables) + 2))
@@ -218,10 +218,10 @@ def _names(tables: list[_Table]) -> list[str]:
 
 
 def _doubts(contents: _Project) -> list[str]:
-    """A text for each way in which figures cannot agree; sets the rule for questions without results."""
+    """A text for each reason why values cannot agree; sets the rule for queries without results."""
     doubts = [ALLOWANCES[name][1] for name in contents.rules]
     defined, tables = contents.truth.judgments.defined.tolist(), contents.tables.values()
-    # Early versions of AutoRAG give a question without results 0, where later ones pass over it.
+    # Early versions of AutoRAG score a query without results as 0; later ones skip it.
     zero = any(counts and known and not n for t in tables for counts, known, n in zip(t.counted, defined, t.lengths))
     contents.rules |= {"missing": "zero"} if zero else {}
     for system, table in contents.tables.items():
@@ -238,7 +238,7 @@ def _clean(text: str) -> str:
 
 
 def _path(path: Path, beside: Path) -> str:
-    folder = beside.resolve().parent  # what lies on another drive has no relative path
+    folder = beside.resolve().parent  # a file on another drive has no relative path
     return _quoted((Path(os.path.relpath(path, folder)) if path.drive == folder.drive else path).as_posix())
 
 
@@ -251,13 +251,13 @@ def _comment(text: str) -> str:
     return f"# {textwrap.shorten(plain, 400, placeholder=' …')}"
 
 
-# Means are sums in another order there: they may differ by a few bits.
+# AutoRAG sums in a different order, so means may differ by a few bits.
 SLACK = 1e-9
 
 
 @dataclass(frozen=True)
 class Imported:
-    """How many systems a project holds, how many means AutoRAG stored of them, and those that come out otherwise."""
+    """Number of systems in a project, number of means that AutoRAG stored, and the means that come out different."""
 
     systems: int
     means: int
@@ -265,7 +265,7 @@ class Imported:
 
 
 def import_project(project: Path, target: Path) -> Imported:
-    """Writes the experiment file of a project, runs it, and sets its means beside those that AutoRAG stored."""
+    """Writes the experiment file of a project, runs it, and compares its means with those that AutoRAG stored."""
     write_text(target, experiment_text(project, target))
     stored = stored_means(project)
     with tempfile.TemporaryDirectory() as folder:

@@ -86,7 +86,7 @@ class ComparisonTeller(Teller[Comparison]):
         return as_asked(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python, None where undefined."""
+        """Everything as plain Python, None for undefined."""
         comparison = self.result
         shown: dict[str, Any] = nulls(
             {

@@ -1,4 +1,4 @@
-"""What is shown of ground truth that is checked, rechunked, extended, or judged twice."""
+"""Reports on ground truth that is checked, rechunked, extended, or judged twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CheckTeller(Teller[Check]):
     """A table of findings for the ground truth and for each run."""
 
     def blocks(self) -> list[Block]:
-        """A table for each, below its name."""
+        """A table for each of them, below its name."""
         blocks: list[Block] = []
         for name, findings in self.result.findings.items():
             blocks += [name, Table(FINDING, [_finding_row(finding) for finding in findings], keep=2)]
@@ -42,10 +42,10 @@ def _finding_row(finding: Finding) -> list[Any]:
 
 
 class RechunkedTeller(Teller[Rechunked]):
-    """How many alternatives were carried to new chunks, and which were lost."""
+    """The number of alternatives mapped to new chunks, and those that were lost."""
 
     def blocks(self) -> list[Block]:
-        """The counts, the alternatives that were lost, and the queries left out with them."""
+        """The counts, the alternatives that were lost, and the queries dropped with them."""
         carried = self.result
         blocks: list[Block] = [([f"by {carried.method}", "count"], self.csv_rows()[1])]
         if carried.lost:
@@ -68,23 +68,23 @@ class RechunkedTeller(Teller[Rechunked]):
         return ["what", "count"], [[what, count] for what, count in self.result.counts().items()]
 
     def frame_rows(self) -> Grid:
-        """Headers and a row for each alternative and each new chunk that stands for it."""
+        """Headers and a row for each alternative and each new chunk that replaces it."""
         return self.result.carried_rows()
 
     def to_dict(self) -> Any:
-        """The counts, what was lost, and which queries were left out, as plain Python."""
+        """The counts, what was lost, and which queries were dropped, as plain Python."""
         carried = self.result
         counts = {"method": carried.method, "counts": carried.counts()}
         return nulls({**counts, "lost": carried.lost, "left_out": carried.dropped})
 
 
 class SuggestionsTeller(Teller[Suggestions]):
-    """Candidates beside the alternatives that they resemble."""
+    """Candidates next to the alternatives that they resemble."""
 
     fields = ("candidates",)
 
     def blocks(self) -> list[Block]:
-        """How many candidates there are, and a row for each."""
+        """The number of candidates, and a row for each."""
         columns = ("qid", "group", "alternative", "candidate", "similarity")
         candidates = self.result.candidates
         rows = [
@@ -102,7 +102,7 @@ class SuggestionsTeller(Teller[Suggestions]):
 
 
 class AgreementTeller(Teller[Agreement]):
-    """How far two labellers or annotators agree, and on which groups they do not."""
+    """How far two labellers or annotators agree, and on which groups they disagree."""
 
     fields = (
         *("first", "second", "of", "queries", "labellers", "items", "both", "only_first", "only_second", "neither"),
@@ -110,7 +110,7 @@ class AgreementTeller(Teller[Agreement]):
     )
 
     def blocks(self) -> list[Block]:
-        """Who is compared, the figures, and the `worst` groups on which the two differ most."""
+        """Who is compared, the statistics, and the `worst` groups, on which the two differ most."""
         agreement = self.result
         lines = [f"first: {agreement.first}", f"second: {agreement.second}"]
         if agreement.labellers not in (("id", "id"), (agreement.first, agreement.second)):
@@ -133,6 +133,6 @@ class AgreementTeller(Teller[Agreement]):
         return blocks
 
     def csv_rows(self) -> Grid:
-        """Headers and one row of figures."""
+        """Headers and one row of statistics."""
         figures = {name: value for name, value in self.to_dict().items() if name not in ("groups", "labellers")}
         return list(figures), [list(figures.values())]

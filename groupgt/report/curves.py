@@ -1,4 +1,4 @@
-"""Figures with a line for each system: metrics against depth, and by which rank hits and groups have come."""
+"""Figures with a line for each system: metrics against depth, and first hits and complete queries by rank."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from groupgt.render import figures
 from groupgt.render.drawing import Figure
 from groupgt.report.means import about
 
-# Where curves are drawn, as far as results go.
+# Depths at which curves are drawn, as far as there are results.
 DEPTHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 CURVES = ("recall", "complete", "ndcg")
-# Systems in figures that have a line for each.
+# Maximum number of systems in these figures.
 LINES = 8
 
 
 def shown_systems(systems: Systems) -> dict[str, Evaluation]:
-    """The systems that figures with a line for each show: the first ones, and those that always are."""
+    """The systems shown in these figures: the first ones, and those that are always shown."""
     if len(systems.evaluations) <= LINES:
         return dict(systems.evaluations)
     names = {*systems.names[: LINES - len(systems.always)], *systems.always}
@@ -36,16 +36,16 @@ def shown_systems(systems: Systems) -> dict[str, Evaluation]:
 
 
 def units(systems: Systems) -> list[str]:
-    """The units of budgets at which at least two cutoffs were evaluated."""
+    """The units of budgets with at least two evaluated cutoffs."""
     budgets = {metric.budget for metric in systems.metrics.values() if metric.budget is not None}
     names = [each.unit for each in sorted(budgets, key=lambda each: (each.unit, each.amount))]
     return [unit for unit in dict.fromkeys(names) if names.count(unit) > 1]
 
 
 def depth_curves(systems: Systems, unit: str = "results", asked: Sequence[Metric] = ()) -> Figure:
-    """Metrics against k, or against the budgets of a unit that were evaluated: those asked, or recall, complete, ndcg.
+    """Metrics against k, or against the evaluated budgets of a unit: those requested, or recall, complete, ndcg.
 
-    The cutoffs of those asked are left aside; raises `ConfigError` for one that takes none.
+    The cutoffs of the requested metrics are ignored; raises `ConfigError` for a metric that takes none.
     """
     shown = shown_systems(systems)
     cutoffs: Sequence[int | Budget]
@@ -58,7 +58,7 @@ def depth_curves(systems: Systems, unit: str = "results", asked: Sequence[Metric
         cutoffs = in_unit
     curves = {curve: parse_metric(curve, systems.convention) for curve in CURVES}
     if systems.first.truth.set_of is not None:
-        # Of alternatives that are needed together only the coverage of groups is defined.
+        # For alternatives that are needed together, only the coverage of groups is defined.
         curves = {curve: parse_metric(curve, "coverage") for curve in CURVES[:2]}
     if asked:
         if fixed := [str(metric) for metric in asked if not metric.definition.takes_cutoff]:
@@ -76,7 +76,7 @@ def depth_curves(systems: Systems, unit: str = "results", asked: Sequence[Metric
 
 
 def ecdf(systems: Systems) -> Figure:
-    """By which rank the first hit, and all groups, have come."""
+    """Share of queries with a first hit, and complete, by rank."""
     shown = shown_systems(systems)
     rows = []
     for name, each in shown.items():
@@ -88,7 +88,7 @@ def ecdf(systems: Systems) -> Figure:
 
 
 def precision_recall(systems: Systems) -> Figure:
-    """Interpolated precision at the eleven points of recall."""
+    """Interpolated precision at eleven points of recall."""
     shown = shown_systems(systems)
     metrics = [(step / 10, Metric("iprec", parameters=(("recall", step / 10),) if step else ())) for step in range(11)]
     rows = [
@@ -109,13 +109,13 @@ def _first_ranks(evaluation: Evaluation) -> Ints:
 
 
 def _mean(systems: Systems, evaluation: Evaluation, metric: Metric) -> float:
-    """The mean of any metric over the queries that count."""
+    """The mean of a metric over the queries that count."""
     counts = systems.counts(evaluation)
     return float(metric.values(evaluation.labelled.hits)[counts].mean()) if counts.any() else math.nan
 
 
 def _steps(ranks: Ints) -> list[dict[str, Any]]:
-    """The steps of the share of queries by rank; ranks of 0 never come."""
+    """The steps of the share of queries by rank; a rank of 0 means never."""
     if not len(ranks):
         return []
     distinct, counts = np.unique(ranks[ranks > 0], return_counts=True)
@@ -127,7 +127,7 @@ def _steps(ranks: Ints) -> list[dict[str, Any]]:
 
 
 def _named(systems: Systems) -> list[str]:
-    """The systems that stand out among many: the best, and the baseline."""
+    """The systems to highlight among many: the best, and the baseline."""
     return list(dict.fromkeys([name for name in (systems.best, *systems.always) if name]))
 
 

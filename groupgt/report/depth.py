@@ -1,4 +1,4 @@
-"""How deep one must look, told: the smallest cutoff by which a share of queries is complete."""
+"""Reports the required depth: the smallest cutoff at which a share of queries is complete."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DepthsTeller(Teller[Depths]):
         return self.result[0].unit if self.result else "results"
 
     def blocks(self) -> list[Item]:
-        """How deep one must look, a row for each depth, and as a detail how intervals are made."""
+        """The required depth, a row for each depth, and, as a detail, how CIs are computed."""
         depths = self.result
         level = f"{100 * depths.confidence:g} % CI"
         headers = ["run", "share complete", self._unit, level, "queries", "undefined", "missing", "ever complete"]
@@ -39,7 +39,7 @@ class DepthsTeller(Teller[Depths]):
         return [Verdict(list(self._sentences())), table, *changes, Detail(lines)]
 
     def _sentences(self) -> Iterator[data.Sentence]:
-        """Of each share, up to three, the run that needs least; and what changes how all of it is read."""
+        """For up to three shares, the run with the smallest depth; then warnings about all of them."""
         unsliced = [depth for depth in self.result if not depth.by]
         for share in list(dict.fromkeys(depth.share for depth in unsliced))[:NAMED]:
             yield _sentence([depth for depth in unsliced if depth.share == share], self.result.confidence)
@@ -66,7 +66,7 @@ class DepthsTeller(Teller[Depths]):
 
 
 def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
-    """Depths of several runs for one share: the least of them first, then what others need."""
+    """Depths of several runs for one share: the smallest first, then those of the others."""
     ordered = sorted(
         (depth for depth in depths if depth.queries),
         key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached),
@@ -101,7 +101,7 @@ def _cells(depth: Depth) -> list[Any]:
 
 
 def _range(low: int | None, high: int | None) -> str:
-    """An interval of which an end may be unknown."""
+    """A confidence interval; either bound may be unknown."""
     if low is None:
         return "–" if high is None else f"at most {high:,}"
     return f"at least {low:,}" if high is None else f"{low:,} to {high:,}"

@@ -1,4 +1,4 @@
-"""What evaluations show: of one run, and of several side by side."""
+"""What evaluations show: one run, or several side by side."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class EvaluationTeller(Teller[Evaluation]):
     main_figure = "depth"
 
     def blocks(self) -> list[Block]:
-        """The means, those of each slice, the population, and what to know of the convention."""
+        """The means, those of each slice, the population, and notes on the convention."""
         evaluation = self.result
         return [means_grid(evaluation), *slice_grids([evaluation]), below_means([evaluation], [evaluation.convention])]
 
@@ -44,15 +44,15 @@ class EvaluationTeller(Teller[Evaluation]):
         return tables.table(*means_grid(self.result), style)
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each mean, of the whole (where `by` is empty) and of each slice."""
+        """Headers and a row for each mean, over all queries (`by` is empty) and for each slice."""
         return means_and_slices([self.result])
 
     def frame_rows(self) -> Grid:
-        """The same, by the names that metrics were asked by."""
+        """The same rows, with metrics named as requested."""
         return as_asked(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> Any:
-        """Everything but the values of each query as plain Python."""
+        """Everything except per-query values, as plain Python."""
         evaluation = self.result
         plain = {
             "run": evaluation.name,
@@ -79,7 +79,7 @@ class EvaluationTeller(Teller[Evaluation]):
         return drawable(Systems.of({self.result.name: self.result}))
 
     def page(self, corpus: Mapping[str, str]) -> bytes:
-        """The page of this run; `corpus` holds texts by id."""
+        """The page of this run; `corpus` maps ids to texts."""
         from groupgt.comparison.systems import Systems
         from groupgt.render.page.page import single_page
         from groupgt.report.data import dataset_of
@@ -91,7 +91,7 @@ class EvaluationsTeller(Teller[Evaluations]):
     """The means of several runs side by side."""
 
     def blocks(self) -> list[Item]:
-        """Which run is best and what is doubtful, the means, those of each slice, and the population."""
+        """The best run and warnings, the means, those of each slice, and the population."""
         evaluations, conventions = list(self.result.values()), self.result.conventions
         return [
             Verdict([*best_runs(evaluations), *map(doubt, doubts(self.result))]),
@@ -102,7 +102,7 @@ class EvaluationsTeller(Teller[Evaluations]):
         ]
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each run; with slices a row for each mean."""
+        """Headers and a row for each run; with slices, a row for each mean."""
         evaluations = list(self.result.values())
         is_sliced = any(evaluation.slicer.by for evaluation in evaluations)
         return means_and_slices(evaluations) if is_sliced else side_by_side(evaluations, self.result.conventions)

@@ -1,4 +1,4 @@
-"""All that is said of an experiment, in its order: sentences, gates, tables of every data set, times; its figures."""
+"""Reports an experiment, in this order: sentences, gates, tables of every data set, times; and its figures."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from groupgt.report import across as datasets
 from groupgt.report import comparison, contrasts, gates, leaderboard, means, previous, sweeps, times
 from groupgt.report.sentences import doubt, enumerated, every
 
-# What is read after the gates.
+# What follows the gates.
 LAST = ("doubt", "note")
 
 Drawable = dict[str, Callable[[], Figure]]
 
 
 def text(outcome: Outcome, style: str = tables.DEFAULT) -> str:
-    """Everything but times in any tabulate format: what the result folder holds, the same bytes each time."""
+    """Everything except times, in any tabulate format, as in the result folder: the same bytes each time."""
     return document(items(outcome), style, outcome.experiment.title)
 
 
 def items(outcome: Outcome, *, timed: bool = False) -> Iterator[Item]:
-    """Everything that is said of an outcome, the verdict first; with `timed` what is time, too."""
+    """The full report of an outcome, the verdict first; with `timed`, times too."""
     return map(outcome.experiment.hide.sure, _items(outcome, timed=timed))
 
 
@@ -55,7 +55,7 @@ def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 
 
 def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
-    """Whether gates passed, what is best over all, and the sentences of every data set; one verdict of a single one."""
+    """Whether gates passed, the best overall, and the sentences of every data set; for one data set, one verdict."""
     judged = [result for result in outcome.gates if not result.timed]
     on_time = [result for result in outcome.gates if timed and result.timed]
     first = [
@@ -73,7 +73,7 @@ def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 
 
 def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = False) -> list[Sentence]:
-    """The sentences of one data set but those on gates, doubts last; with `timed` what differs from run to run, too."""
+    """The sentences of one data set except gates, warnings last; with `timed`, those that vary from run to run too."""
     compared = list(contrasts.sentences(outcome.systems[dataset], brief=brief)) if outcome.evaluations[dataset] else []
     absent = outcome.absent.get(dataset, [])
     since = list(previous.sentences(outcome, dataset))
@@ -88,20 +88,20 @@ def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = Fals
 
 
 def on_time(outcome: Outcome, dataset: str) -> Iterator[Sentence]:
-    """The sentences of one data set that differ from run to run."""
+    """The sentences of one data set that vary from run to run."""
     if not outcome.experiment.rule.is_timeless:
         yield from _best(outcome, dataset, timed=True)
     yield from gates.sentences(gates.of_dataset(outcome, dataset, timed=True), timed=True)
 
 
 def failed_sentences(failed: Mapping[str, str]) -> Iterator[Sentence]:
-    """Systems that have no results, and why."""
+    """Systems without results, and why."""
     for name, why in failed.items():
         yield {"kind": "doubt", "parts": ["", name, f" failed and has no results: {why}"]}
 
 
 def across(outcome: Outcome, *, timed: bool) -> Iterator[Sentence]:
-    """The best over several data sets; and where questions are the same, on which corpus each system does best."""
+    """The best over several data sets; if they share their queries, the corpus on which each system does best."""
     count = len({name for by_system in outcome.evaluations.values() for name in by_system})
     leaders = outcome.overall_leaders
     if count > 1 and leaders and (timed or outcome.experiment.rule.is_timeless):
@@ -118,7 +118,7 @@ def across(outcome: Outcome, *, timed: bool) -> Iterator[Sentence]:
 
 
 def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[Sentence]:
-    """The best by the rule of the file, where that is more than the primary metric alone."""
+    """The best by the rule of the file, if it uses more than the primary metric."""
     rule, leaders = outcome.experiment.rule, outcome.leaders.get(dataset, [])
     alone = outcome.experiment.config.evaluate.best.strategy == "primary" and rule.is_timeless
     if alone or len(outcome.evaluations[dataset]) < 2 or not (timed or rule.is_timeless):
@@ -150,7 +150,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
 
 
 def _against(outcome: Outcome, dataset: str) -> Iterator[Item]:
-    """The whole comparison by the primary metric (by all, where that is not compared), and the deltas of all others."""
+    """The full comparison by the primary metric (by all if it is not compared), and the deltas of all others."""
     table, primary = outcome.comparison[dataset], outcome.experiment.primary
     first = next(iter(outcome.evaluations[dataset].values()))
     compared = list(table.metrics)
@@ -161,7 +161,7 @@ def _against(outcome: Outcome, dataset: str) -> Iterator[Item]:
 
 
 def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
-    """What each system gains against the baseline; one table for each cutoff, where there are many metrics."""
+    """The delta of each system from the baseline; if there are many metrics, one table per cutoff."""
     columns: dict[object, list[str]] = {}
     for text, metric in table.metrics.items():
         columns.setdefault(metric.cutoff if len(table.metrics) > tables.WIDEST else None, []).append(text)
@@ -179,9 +179,9 @@ def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
 
 
 def drawable(outcome: Outcome, dataset: str | None = None) -> Drawable:
-    """The figures of one data set by name, the only one where none is named.
+    """The figures of one data set (default: the only one), by name.
 
-    Raises `ConfigError` for a data set that there is not, and where there are several and none is named.
+    Raises `ConfigError` if the data set does not exist, or if there are several and none is named.
     """
     name = chosen([name for name, by_system in outcome.evaluations.items() if by_system], dataset)
     systems = outcome.systems[name]
@@ -193,7 +193,7 @@ def drawable(outcome: Outcome, dataset: str | None = None) -> Drawable:
 
 
 def chosen(names: Sequence[str], dataset: str | None) -> str:
-    """The data set that is named, or the only one; raises `ConfigError` where there is none such."""
+    """The named data set, or the only one; raises `ConfigError` if there is no such data set."""
     if dataset in names or (dataset is None and len(names) == 1):
         return names[0] if dataset is None else dataset
     what = "none named" if dataset is None else f"{dataset!r}{near_names(dataset, names)}"
@@ -201,7 +201,7 @@ def chosen(names: Sequence[str], dataset: str | None) -> str:
 
 
 def drawn(swept: Mapping[str, Figure], against_latency: Figure | None) -> Drawable:
-    """Figures that are drawn already; the first sweep goes without the name of its entry too."""
+    """Figures that already exist; the first sweep is also available without the name of its entry."""
     drawings: Drawable = {name: lambda figure=figure: figure for name, figure in swept.items()}  # type: ignore[misc]
     if swept:
         drawings["sweep"] = next(iter(drawings.values()))

@@ -1,7 +1,7 @@
-"""One result folder of `groupgt run`: found by the paths that name it, checked, read, and measured again.
+"""One result folder of `groupgt run`: finds it by path, checks it, reads it, and measures it again.
 
-`groupgt report` and `plot` read its values; `misses`, `explain`, `compare`, `depth`, `power` and `evaluate` take one in
-place of ground truth and runs. `results` writes them, `merge` sets several side by side.
+`groupgt report` and `plot` read its values; `misses`, `explain`, `compare`, `depth`, `power` and `evaluate` accept one
+instead of ground truth and runs. `results` writes result folders, `merge` combines several.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ AGAIN = "run the experiment again with this version"
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """The values of one system, `values[text]` of shape (Q,), NaN where a query does not count.
+    """The values of one system; `values[text]` has shape (Q,) and is NaN for queries that do not count.
 
-    `origin` is the result folder that holds it, and what it is called there.
+    `origin` is its result folder and its name there.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Manifest:
-    """manifest.json: what determines the results.
+    """manifest.json: everything that determines the results.
 
     Versions, the digests of files, the seed, the digest of each data set's ground truth, the resolved configuration
     and systems, and the counts of each data set and system.
@@ -73,12 +73,12 @@ class Manifest:
     config: dict[str, Any]
     systems: dict[str, dict[str, Any]]
     counts: dict[str, dict[str, dict[str, int]]]
-    # What `auto` of the configuration became; older folders name a convention there.
+    # The convention that `auto` was resolved to; older folders have it in the configuration.
     convention: str = ""
 
     @classmethod
     def at(cls, folder: Path) -> Manifest:
-        """That of a result folder; raises `DataError` where its parts are not what they should be."""
+        """The manifest of a result folder; raises `DataError` if it is invalid."""
         file = folder / LAST
         try:
             text = file.read_text(encoding="utf-8")
@@ -97,7 +97,7 @@ class Manifest:
 
     @property
     def _is_sound(self) -> bool:
-        """Whether the parts that are used fit each other, and those of the configuration are what they should be."""
+        """Whether the parts in use are consistent, and those of the configuration are valid."""
         config, evaluate, compare = self.config, self.config.get("evaluate"), self.config.get("compare")
         primary, compared = (evaluate or {}).get("primary"), (compare or {}).get("metrics", [])
         return (
@@ -123,11 +123,11 @@ def _adapter() -> TypeAdapter[Manifest]:
 
 @dataclass(frozen=True, eq=False)
 class ResultFolder:
-    """One result folder: what its manifest says, the values of its systems, its ground truth and runs.
+    """One result folder: its manifest, the values of its systems, its ground truth and runs.
 
-    `dataset` and `chosen` are the data set and the systems to be measured again, where it is opened for that. What it
-    does not hold (a corpus, what a labeller reads) is looked for beside the experiment file, in `home` or where the
-    folder says, and used where it is as it was.
+    `dataset` and `chosen` are the data set and the systems to measure again, if it is opened for that. Files that it
+    does not contain (a corpus, the files of a labeller) are searched for next to the experiment file, in `home` or at
+    the path that the folder records, and used if unchanged.
     """
 
     path: Path
@@ -145,7 +145,7 @@ class ResultFolder:
 
     @classmethod
     def opened(cls, path: Path, dataset: str | None = None, systems: Sequence[str] = ()) -> ResultFolder:
-        """One data set of the newest folder that a path names, and some of its systems, or all.
+        """Opens one data set of the newest folder at a path, and some or all of its systems.
 
         Raises `DataError` or `ConfigError`.
         """
@@ -167,11 +167,11 @@ class ResultFolder:
         faults.stop(ConfigError)
         return cls(folder, manifest, name, list(systems) or there)
 
-    # --- What its manifest says.
+    # --- Contents of its manifest.
 
     @property
     def stamp(self) -> str:
-        """When it was written, as its name says."""
+        """The time when it was written, from its name."""
         return self.path.name
 
     @property
@@ -198,44 +198,44 @@ class ResultFolder:
 
     @property
     def labeller_text(self) -> str:
-        """What decided which result hits which alternative, and its options."""
+        """The labeller that matched results to alternatives, and its options."""
         return json.dumps(self.config["evaluate"].get("labeller"), sort_keys=True, ensure_ascii=False)
 
     @property
     def rules(self) -> str:
-        """What figures state of policy and labeller."""
+        """Policy and labeller, as stated in figures."""
         name = (self.config["evaluate"].get("labeller") or {}).get("use", "id")
         return policy_text(self.policy) + ("" if name == "id" else f" · labeller {name}")
 
     @property
     def primary(self) -> str | None:
-        """The metric that sorts its tables, and decided which system was best."""
+        """The metric that sorts its tables and decides which system is best."""
         primary: str | None = self.config["evaluate"].get("primary")
         return primary
 
     @property
     def compare(self) -> dict[str, Any]:
-        """How it compared: baseline, metrics, settings by name, and the seed, which alone is there where it did not."""
+        """How it compared: baseline, metrics, settings by name, and the seed; only the seed if it did not compare."""
         return {**(self.config.get("compare") or {}), "seed": self.config["seed"]}
 
     @property
     def baseline(self) -> str | None:
-        """What its systems are compared with."""
+        """The system that the others are compared with."""
         return None if self.across else self.compare.get("baseline")
 
     @property
     def across(self) -> str | None:
-        """The data set that the others are compared with, where they are."""
+        """The data set that the others are compared with, if any."""
         return self.compare["baseline"] if self.compare.get("across") == "datasets" else None
 
     @property
     def tokenizer(self) -> str | None:
-        """What counts tokens."""
+        """The tokenizer."""
         tokenizer: str | None = self.config["evaluate"].get("tokenizer")
         return tokenizer
 
     def latencies(self, dataset: str) -> tuple[Kind, dict[str, Median]]:
-        """The medians of the systems of a data set, all of one kind; raises `DataError`."""
+        """The median latencies of the systems of a data set, all of one kind; raises `DataError`."""
         file = self.path / "timings.json"
         try:
             timings = json.loads(file.read_text(encoding="utf-8"))["systems"]
@@ -256,7 +256,7 @@ class ResultFolder:
 
     @cached_property
     def systems(self) -> dict[str, dict[str, Scored]]:
-        """The values of each system by data set, in the order of the tables; raises `DataError`."""
+        """The values of each system by data set, in table order; raises `DataError`."""
         try:
             _ = self.policy
             metrics = {name: parse_metric(name) for name in self.manifest.metrics}
@@ -285,22 +285,22 @@ class ResultFolder:
         faults.stop()
         return systems
 
-    # --- Measured again: one data set, some systems.
+    # --- Measuring again: one data set, some systems.
 
     @property
     def truth_path(self) -> Path:
-        """Where the ground truth of the data set is kept."""
+        """The path of the saved ground truth of the data set."""
         return self.path / "truth" / f"{slug(self.dataset)}.jsonl"
 
     def truth(self, policy: Policy) -> GroundTruth:
-        """The ground truth that was measured with."""
+        """The ground truth of the run."""
         if not self.truth_path.is_file():
             raise DataError(f"{self.path}: expected {self.truth_path.name} in truth, found none; {AGAIN}")
         return as_ground_truth(self.truth_path, policy, "jsonl")
 
     @cached_property
     def runs(self) -> list[tuple[str, Any]]:
-        """(name, path) of every system; raises `DataError` with all that are kept nowhere."""
+        """(name, path) of every system; raises `DataError` with all systems whose results were not saved."""
         faults = Faults()
         runs: list[tuple[str, Any]] = []
         for name in self.chosen:
@@ -318,7 +318,7 @@ class ResultFolder:
         return next((file for end in (".trec", ".jsonl") if (file := Path(f"{start}{end}")).is_file()), None)
 
     def original_run(self, system: str) -> Path | None:
-        """The file that a system's results were read from, where they were too large to be kept."""
+        """The file that a system's results were read from, if they were too large to save."""
         resolved = self.manifest.systems[system]
         path = resolved["options"].get("path")
         if resolved["use"] != "results" or not isinstance(path, str):
@@ -327,14 +327,14 @@ class ResultFolder:
 
     @cached_property
     def corpus(self) -> Path | None:
-        """The corpus of the data set, where it is as it was."""
+        """The corpus of the data set, if unchanged."""
         written = self.config["datasets"][self.dataset].get("corpus")
         return None if written is None else self._unchanged(written)
 
     def labeller(self, *, allow_code: bool) -> Labeller:
-        """The labeller of the run; raises `DataError` where a file that it reads is gone or has changed.
+        """The labeller of the run; raises `DataError` if a file that it reads is missing or has changed.
 
-        A judge is asked about what the run did not ask it.
+        It computes only verdicts that the run did not cache.
         """
         spec = self.config["evaluate"].get("labeller") or {"use": "id"}
         options = {
@@ -360,7 +360,7 @@ class ResultFolder:
         return labeller_of({"use": spec["use"], "with": options}, sources)
 
     def _unchanged(self, written: str) -> Path | None:
-        """A file by the name that the experiment file has for it; None where it is gone or has changed."""
+        """A file by its name in the experiment file; None if it is missing or has changed."""
         digest = self.manifest.files.get(written)
         if self._home is None or digest is None:
             return None
@@ -370,7 +370,7 @@ class ResultFolder:
 
     @cached_property
     def _home(self) -> Path | None:
-        """The folder of the experiment file, where it is known."""
+        """The folder of the experiment file, if known."""
         if self.home is not None:
             return self.home
         try:
@@ -381,13 +381,13 @@ class ResultFolder:
         return (self.path / experiment).parent.resolve() if isinstance(experiment, str) else None
 
 
-# --- Found.
+# --- Finding folders.
 
 
 def folders_of(paths: Sequence[Path]) -> list[Path]:
-    """The result folders that paths name: themselves, or all below an experiment's folder, oldest first.
+    """The result folders at paths: the paths themselves, or all below an experiment's folder, oldest first.
 
-    `latest`, the file beside them, names the newest. Raises `DataError` with every path that names none.
+    The file `latest` next to them names the newest. Raises `DataError` with every path without a result folder.
     """
     faults = Faults()
     folders: list[Path] = []
@@ -411,7 +411,7 @@ def folders_of(paths: Sequence[Path]) -> list[Path]:
 
 
 def _newest(path: Path, faults: Faults) -> str:
-    """The name in `latest`."""
+    """The folder named in `latest`."""
     try:
         name = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -425,7 +425,7 @@ def _newest(path: Path, faults: Faults) -> str:
 
 
 def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:
-    """Reads result folders; raises `DataError` with the faults of all of them."""
+    """Reads result folders; raises `DataError` with the errors of all of them."""
     faults = Faults()
     folders: list[ResultFolder] = []
     for path in paths:
@@ -437,11 +437,11 @@ def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:
     return folders
 
 
-# --- Names of what is in one.
+# --- File names in a folder.
 
 
 def file_name(system: str) -> str:
-    """How the files of a system are named: as it is itself, wherever a folder can hold that.
+    """The file name of a system: its own name if that is a valid file name.
 
     >>> file_name("bm25[k1=0.9,b=0.4]"), file_name("a/b")
     ('bm25[k1=0.9,b=0.4]', 'a-b-c14cdd')
@@ -450,7 +450,7 @@ def file_name(system: str) -> str:
 
 
 def slug(name: str) -> str:
-    """A name for files: itself where it is harmless, else its letters and digits and a short hash.
+    """A safe file name: the name itself if safe, otherwise its letters and digits and a short hash.
 
     >>> slug("bm25"), slug("bm25[k1=0.9]")
     ('bm25', 'bm25-k1-0-9-a3d217')

@@ -1,4 +1,4 @@
-"""What gates say: each in one line, in sentences, as a table, on the page, and for continuous integration."""
+"""Reports gates: each in one line, in sentences, as a table, on the page, and for continuous integration."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed, p_text
 from groupgt.report.sentences import every
 
-# Reasons of failed gates that a sentence holds, and queries that a summary names.
+# Maximum number of reasons in a sentence, and of queries that a summary names.
 REASONS, FAILING = 3, 10
-# What there is in place of a value.
+# Texts for gates without a value.
 PROBLEMS = {
     "failed": "has no value: the system failed: {}",
     "no query": "is undefined: no queries to evaluate",
@@ -50,7 +50,7 @@ def reason(result: GateResult) -> str:
 
 
 class GateTeller(Teller[GateResult]):
-    """Tells one gate: its line."""
+    """One gate, in one line."""
 
     def blocks(self) -> list[Item]:
         """Its line."""
@@ -79,7 +79,7 @@ def _drop(result: GateResult, drop: Drop) -> str:
     bound = f"minimum {asks.min_gain:g}" if is_gain else f"maximum {asks.max_drop:g}"
     text = f"is {side} ({bound}, {counted(against.pairs, 'query', 'queries')})"
     condition = asks.must if is_gain else asks.unless
-    # What is beyond a bound for a gain fails whatever the test says, what is within one for a drop passes.
+    # Regardless of the test, a gate on gains fails beyond its bound, and a gate on drops passes within it.
     if condition is None or drop.is_beyond == is_gain:
         return text
     p_value = against.p_value if is_gain else against.raw_p_value
@@ -93,12 +93,12 @@ def _drop(result: GateResult, drop: Drop) -> str:
 
 
 def of_dataset(outcome: Outcome, dataset: str, *, timed: bool) -> list[GateResult]:
-    """The gates of one data set: those on time, or the others."""
+    """The latency gates of one data set, or its other gates."""
     return [gate for gate in outcome.gates if gate.dataset == dataset and gate.timed == timed]
 
 
 def sentences(gates: Sequence[GateResult], *, timed: bool) -> Iterator[data.Sentence]:
-    """Whether all of some gates passed, and why those failed that did."""
+    """Whether all given gates passed, and why any failed."""
     reasons = [reason(gate) for gate in gates if not gate.passed]
     what = "latency gate" if timed else "gate"
     if reasons:
@@ -109,13 +109,13 @@ def sentences(gates: Sequence[GateResult], *, timed: bool) -> Iterator[data.Sent
 
 
 def _without_previous(gates: Sequence[GateResult]) -> str:
-    """How many passed because there is nothing yet that they could be compared with."""
+    """The number of gates that passed because there is no previous result to compare with."""
     count = sum(gate.passed and gate.problem is not None for gate in gates)
     return f" ({count:,} had no previous result to be compared with)" if count else ""
 
 
 def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
-    """The gates as a table, with `timed` those on time too, and a line for those that nothing was held against."""
+    """The gates as a table (with `timed`, latency gates too), and a line for gates that matched no system."""
     gates = sorted((gate for gate in outcome.gates if timed or not gate.timed), key=lambda gate: gate.gate)
     if gates:
         rows: list[list[Any]] = [[gate.gate, "passed" if gate.passed else "FAILED", reason(gate)] for gate in gates]
@@ -125,7 +125,7 @@ def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
 
 
 def failed(outcome: Outcome, dataset: str) -> Iterator[Block]:
-    """The gates that failed on a data set, as a table, with the queries that fail them, the worst first."""
+    """The gates that failed on a data set, as a table, with the queries that fail them, worst first."""
     rows: list[list[Any]] = [
         [gate.gate, "FAILED", reason(gate), ", ".join(_failing(outcome, gate)) or "–"]
         for gate in outcome.gates
@@ -136,7 +136,7 @@ def failed(outcome: Outcome, dataset: str) -> Iterator[Block]:
 
 
 def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
-    """The queries beyond the bound of a gate, or worse than the baseline's, the worst first."""
+    """The queries beyond the bound of a gate, or worse than in the baseline, worst first."""
     if gate.timed or gate.problem is not None:
         return
     evaluation = outcome.evaluations[gate.dataset][gate.system]
@@ -166,7 +166,7 @@ def page_rows(gates: Sequence[GateResult]) -> list[data.Gate]:
 
 
 def junit_report(outcome: Outcome) -> str:
-    """The gates as JUnit XML: a case is named by what it is held against and what it asks, wherever it stands."""
+    """The gates as JUnit XML; a case is named after its data set, system and bound, not its position."""
     cases: list[tuple[str, str, str | None]] = []
     used: Counter[tuple[str, str]] = Counter()
     for gate in outcome.gates:
@@ -178,5 +178,5 @@ def junit_report(outcome: Outcome) -> str:
 
 
 def failure_junit(title: str, why: str) -> str:
-    """A run that ended in an error as JUnit XML: one case that could not be tried."""
+    """A run that ended in an error, as JUnit XML: one case that could not be tested."""
     return junit_text(title, [("run", title, why)], "error")

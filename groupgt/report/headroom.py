@@ -1,4 +1,4 @@
-"""Who completes which queries, what nobody does, and what a perfect choice among systems would reach."""
+"""Which systems complete which queries, which queries no system completes, and what an oracle would reach."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed
 from groupgt.report.sentences import NAMED, at_cutoff
 
-# More queries than this are counted and not named.
+# More queries than this are only counted, not named.
 LISTED = 5
 
 
 def sentences(systems: Systems) -> Iterator[data.Sentence]:
-    """How many queries no system completes, and the first of them."""
+    """The number of queries that no system completes, and the first of them."""
     failures = systems.failures
     if failures is None or not failures.nobody:
         return
@@ -32,7 +32,7 @@ def sentences(systems: Systems) -> Iterator[data.Sentence]:
 
 
 def lost_and_gained(systems: Systems) -> Iterator[Item]:
-    """For each system the queries that only the baseline completes, and those that only the system does, by name."""
+    """For each system, the queries that only the baseline completes, and those that only the system completes."""
     failures, baseline = systems.failures, systems.baseline
     if failures is None:
         return
@@ -46,7 +46,7 @@ def lost_and_gained(systems: Systems) -> Iterator[Item]:
         yield f"Lost: complete{at_cutoff(failures.cutoff)} in {baseline} and not in the run. Gained: the reverse."
 
 
-# Queries that a cell names.
+# Maximum number of queries named in a cell.
 NAMED_IN_CELL = 10
 
 
@@ -58,7 +58,7 @@ def _first_of(qids: Sequence[str]) -> str:
 
 
 def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
-    """Which system completes how many queries, and alone; below it, headroom by some metrics."""
+    """The number of queries that each system completes, and that only it completes; then headroom by some metrics."""
     failures = systems.failures
     if failures is None or len(failures.systems) < 2:
         return
@@ -102,7 +102,7 @@ def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator
 
 
 def page_rows(systems: Systems) -> list[list[Any]]:
-    """For each metric the best system, its mean, and what the best choice for each query would reach."""
+    """For each metric, the best system, its mean, and the mean of the best system per query."""
     return [
         [systems.labels[each.metric], each.best, each.mean, each.per_query, each.queries] for each in systems.headroom
     ]

@@ -1,4 +1,4 @@
-"""What is behind a number: the settings that give it, and how many would match by chance."""
+"""Reports the settings that give a number, and how many would match by chance."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ HEADERS = ["metric", "policy", "mean over", "value", "queries"]
 
 
 class IdentifiedTeller(Teller[Identified]):
-    """The settings that give a number, the most usual first."""
+    """The settings that give a number, most usual first."""
 
     fields = ("number", "low", "high", "matches", "nearest", "tried", "chance")
 
     def blocks(self) -> list[Item]:
-        """What it may be, a row for each setting, and those nearest to it."""
+        """What the number may be, a row for each setting that gives it, and the nearest settings."""
         result = self.result
         items: list[Item] = [Verdict(list(self._sentences()))]
         if result.matches:
@@ -29,7 +29,7 @@ class IdentifiedTeller(Teller[Identified]):
         if len(result.matches) > SHOWN:
             items.append(f"{len(result.matches) - SHOWN:,} more give it")
         nearest = (["nearest to it", *HEADERS[1:]], [_cells(each) for each in result.nearest])
-        # One match alone would look like the answer.
+        # A single match would look like the answer.
         items.append(nearest if len(result.matches) < 2 else Detail(nearest))
         same = [f"{each.metric}: the same values as {', '.join(each.also[:5])}" for each in result.matches if each.also]
         return [*items, *([Detail("\n".join(same[:SHOWN]))] if same else [])]
@@ -51,7 +51,7 @@ class IdentifiedTeller(Teller[Identified]):
         yield {"kind": "same", "parts": [*parts[:2], parts[2] + rest]}
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each setting that gives it, then for those nearest."""
+        """Headers and a row for each setting that gives it, then for the nearest ones."""
         rows = [
             [int(gives), each.metric, each.policy, each.over, each.value, each.queries]
             for gives, settings in ((True, self.result.matches), (False, self.result.nearest))

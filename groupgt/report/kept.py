@@ -1,4 +1,4 @@
-"""What is said of answers that were kept: which were not asked again, and how those that take long could be."""
+"""Reports cached answers: which were not queried again, and how to cache slow ones."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from groupgt.experiment.answers import KeptAnswers
 from groupgt.experiment.outcome import Outcome
 from groupgt.render.tables import counted
 
-# After so many seconds in code of the user's it is said how to keep its answers.
+# If custom code takes longer than this (in seconds), a line explains how to cache its answers.
 LONG = 30.0
 
 
 def from_cache(outcome: Outcome) -> str:
-    """One line: what was not asked again, and when it was asked; empty where all is of this run."""
+    """One line: what was not queried again, and when it was queried; empty if everything is from this run."""
     kept = outcome.kept
     retrievals = kept.cached - sum(not each.earlier.interrupted for each in kept.answers)
     parts = [f"from the cache: {counted(retrievals, 'retrieval')}"] if retrievals else []
@@ -33,7 +33,7 @@ def _earlier(outcome: Outcome, kept: KeptAnswers) -> str:
 
 
 def ways_to_keep(outcome: Outcome) -> str:
-    """One line: how answers that took long are kept; empty where none did."""
+    """One line: how to cache answers that took long; empty if none did."""
     slow = {name: seconds for name, seconds in outcome.kept.seconds.items() if seconds > LONG}
     if not slow:
         return ""

@@ -1,4 +1,4 @@
-"""The leaderboard: systems × metrics, the first table of what compares systems."""
+"""The leaderboard: systems × metrics, the first table of a comparison."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MARKS = {"better": BETTER, "worse": WORSE}
 
 
 def grids(systems: Systems) -> Iterator[Table]:
-    """A row a system, a column a metric: the best mean stands out, and marks say what differs from the baseline.
+    """One row per system, one column per metric; the best mean is highlighted, differences from the baseline marked.
 
-    The primary metric has its difference, the interval and the p too. Many metrics are divided by cutoff, the part
-    with the primary first.
+    The primary metric also has its difference, CI and p. Many metrics are split by cutoff; the part with the primary
+    metric is first.
     """
     parts = parts_of(systems.metrics)
     parts.sort(key=lambda part: systems.primary not in part)
@@ -30,7 +30,7 @@ def grids(systems: Systems) -> Iterator[Table]:
 
 
 def primary_grid(systems: Systems) -> Table:
-    """The same by the primary metric alone, with the number of queries."""
+    """The same by only the primary metric, with the number of queries."""
     against = _against(systems) if systems.is_baseline_named and len(systems.names) > 1 else {}
     headers = ["run", systems.label, *against.get("", []), "queries"]
     rows = [
@@ -49,7 +49,7 @@ def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]
 
 
 def _against(systems: Systems) -> dict[str, list[Any]]:
-    """How each system stands to the baseline by the primary metric: its last cells; the headers under ``""``."""
+    """The last cells of each system: its comparison with the baseline by the primary metric; headers under ``""``."""
     contrasts = systems.against_baseline
     if not contrasts:
         return {}

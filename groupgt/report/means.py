@@ -1,4 +1,4 @@
-"""Means: side by side, in slices, as a forest, which run is best, and the population that stands below them."""
+"""Means: side by side, in slices, as a forest plot, the best run, and the population below them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from groupgt.render.encodings import About
     from groupgt.render.page import data
 
-# What a shape of ground truth is called.
+# Names of the shapes of ground truth.
 SHAPES = {"flat": "flat qrels", "subtopics": "subtopics", "groups": "groups"}
-# More runs than this do not stand in columns.
+# Maximum number of runs in columns.
 MOST_COLUMNS = 4
 
 
@@ -29,7 +29,7 @@ MOST_COLUMNS = 4
 
 
 def means_grid(evaluation: Evaluation) -> Grid:
-    """The means of one run: a row a metric, and a column a cutoff where the metrics form such a grid."""
+    """The means of one run: one row per metric, and one column per cutoff if the metrics form such a grid."""
     cutoffs = list(dict.fromkeys(metric.cutoff for metric in evaluation.metrics.values()))
     labels = {text: evaluation.label_of(text) for text in evaluation.metrics}
     if len(cutoffs) > 1 and len(labels) > len(cutoffs):
@@ -45,7 +45,7 @@ def means_grid(evaluation: Evaluation) -> Grid:
 
 
 def grids(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[Grid]:
-    """Tables that fit a terminal: one, or of many runs with many metrics one for each cutoff."""
+    """Tables that fit a terminal: one, or one per cutoff for many runs with many metrics."""
     first = evaluations[0]
     if len(conventions) > 1 or len(evaluations) <= MOST_COLUMNS or len(first.metrics) <= tables.WIDEST:
         return [side_by_side(evaluations, conventions)]
@@ -53,7 +53,7 @@ def grids(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list
 
 
 def parts_of(metrics: Mapping[str, Metric]) -> list[list[str]]:
-    """The metrics of each table that fits a terminal: all in one, or those of each cutoff."""
+    """The metrics of each table that fits a terminal: all in one, or one table per cutoff."""
     if len(metrics) <= tables.WIDEST:
         return [list(metrics)]
     by_cutoff: dict[object, list[str]] = {}
@@ -67,7 +67,7 @@ def parts_of(metrics: Mapping[str, Metric]) -> list[list[str]]:
 
 
 def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> Grid:
-    """One run alone as its own table, several in rows (in columns, where metrics are many); conventions in columns."""
+    """One run as its own table, several in rows (in columns if there are many metrics); conventions in columns."""
     first = evaluations[0]
     if len(conventions) > 1:
         return _by_convention(evaluations, conventions)
@@ -81,13 +81,13 @@ def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) 
 
 
 def _run_rows(evaluations: Sequence[Evaluation], texts: Sequence[str]) -> Grid:
-    """A row a run, a column for each of some metrics."""
+    """One row per run, one column for each given metric."""
     rows = [[evaluation.name, *(evaluation.means[text] for text in texts)] for evaluation in evaluations]
     return ["run", *map(evaluations[0].label_of, texts)], rows
 
 
 def _by_convention(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> Grid:
-    """A row for each run and metric, a column for each convention; what has no convention stands in all of them."""
+    """One row per run and metric, one column per convention; metrics without a convention appear in all of them."""
     several = len(evaluations) > 1
     rows: list[list[Any]] = []
     for evaluation in evaluations:
@@ -101,7 +101,7 @@ def _by_convention(evaluations: Sequence[Evaluation], conventions: Sequence[str]
 
 
 def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
-    """Headers and a row for each mean, of the whole (where `by` is empty) and of each slice."""
+    """Headers and a row for each mean, over all queries (`by` is empty) and for each slice."""
     rows: list[list[Any]] = []
     for evaluation in evaluations:
         for text, metric in evaluation.metrics.items():
@@ -114,7 +114,7 @@ def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
 
 
 def as_asked(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
-    """Rows whose column `metric` has the names that metrics were asked by, as values per query have them."""
+    """Rows whose column `metric` has the names as requested, as per-query values have them."""
     headers, rows = grid
     place, names = headers.index("metric"), {str(metric): text for text, metric in metrics.items()}
     return headers, [[*row[:place], names[row[place]], *row[place + 1 :]] for row in rows]
@@ -124,7 +124,7 @@ def as_asked(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
 
 
 def slice_grids(evaluations: Sequence[Evaluation]) -> list[Grid]:
-    """For each column of `by` one table over all runs: a row a slice, or a row a metric where these are many."""
+    """For each column of `by`, one table of all runs: one row per slice, or per metric if there are many metrics."""
     grids: list[Grid] = []
     for column in evaluations[0].slicer.by:
         of_runs = [_slice_rows(evaluation, column) for evaluation in evaluations]
@@ -138,7 +138,7 @@ def slice_grids(evaluations: Sequence[Evaluation]) -> list[Grid]:
 
 
 def _slice_rows(evaluation: Evaluation, column: str) -> list[list[Any]]:
-    """The headers and rows of one run's slices by one column, turned where metrics are many."""
+    """The headers and rows of one run's slices by one column, transposed if there are many metrics."""
     labels = list(map(evaluation.label_of, evaluation.metrics))
     parts = [part for part in evaluation.slices if part["by"] == column]
     rows = [[part["value"], part["queries"], *part["means"].values()] for part in parts]
@@ -148,7 +148,7 @@ def _slice_rows(evaluation: Evaluation, column: str) -> list[list[Any]]:
 
 
 def with_slices(of_slices: Iterable[Any], headers: list[str], rows: list[list[Any]]) -> Grid:
-    """The same with `by` and `value` of what each row is of, where any is of a slice."""
+    """The same with `by` and `value` of each row, if any row is of a slice."""
     slices = [[each.by, each.value] for each in of_slices]
     if not any(by for by, _ in slices):
         return headers, rows
@@ -156,7 +156,7 @@ def with_slices(of_slices: Iterable[Any], headers: list[str], rows: list[list[An
 
 
 def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
-    """For each column of `by`, one metric: a row a run, a column a slice."""
+    """For each column of `by`, one metric: one row per run, one column per slice."""
     first = evaluations[0]
     text = first.text_of(metric)
     sliced: list[Grid] = []
@@ -171,18 +171,18 @@ def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
     return sliced
 
 
-# --- What stands below.
+# --- Notes below the means.
 
 
 def below_means(evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None) -> str:
-    """All lines: the population, how much is judged, and what to know of the convention."""
+    """All lines: the population, the judged fraction, and notes on the convention."""
     others = _other_conventions(evaluations[0]) if len(conventions) == 1 else ()
     about = [*population(evaluations, conventions), *others, *_judged(evaluations, primary)]
     return "\n".join([*about, *_notes(evaluations)])
 
 
 def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[str]:
-    """How much of the results is judged, where the ground truth knows non-relevant documents."""
+    """The fraction of results that are judged, if the ground truth has judged non-relevant documents."""
     means = {}
     for evaluation in evaluations:
         if (found := evaluation.judged(primary)) is not None and not math.isnan(found[1]):
@@ -201,10 +201,10 @@ def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[
 
 
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
-    """The footers: once where all runs agree, else a line for those that do."""
+    """The footers: one if all runs agree, otherwise one line for each group of runs that agree."""
     footers = [footer(evaluation) for evaluation in evaluations]
     if len(conventions) > 1:
-        # Which convention stands above each column.
+        # The header of each column names its convention.
         footers = [[counts.split("; ", 1)[1], *others] for counts, *others in footers]
     if len({counts for counts, *_ in footers}) == 1:
         return footers[0]
@@ -220,7 +220,7 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
 
 
 def footer(evaluation: Evaluation) -> list[str]:
-    """The convention and the counts that are not 0; the policy and the labeller, where they are not the default."""
+    """The convention and the counts that are not 0; the policy and the labeller, if not the default."""
     counts = dict(evaluation.counts)
     total = counted(counts.pop("queries"), "query", "queries")
     # Each document of flat qrels is a group, and one without a relevant alternative was judged non-relevant.
@@ -236,7 +236,7 @@ def footer(evaluation: Evaluation) -> list[str]:
 
 
 def _other_conventions(evaluation: Evaluation) -> Iterator[str]:
-    """Which metrics name a convention that is not the one in force."""
+    """Metrics that name a convention other than the one in effect."""
     texts_of: dict[str, list[str]] = {}
     for text, metric in evaluation.metrics.items():
         if metric.convention not in (None, evaluation.convention):
@@ -246,7 +246,7 @@ def _other_conventions(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """What to know of the convention `autorag`; nothing where nothing was measured in it."""
+    """Notes on the convention `autorag`; none if nothing was measured with it."""
     first = evaluations[0]
     if not first.facts.autorag_metrics:
         return
@@ -277,7 +277,7 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def best_sentence(systems: Systems) -> data.Sentence:
-    """Which system is best, and its mean."""
+    """The system with the highest mean, and that mean."""
     best = systems.best
     if best is None:
         return {"kind": "doubt", "parts": ["No queries to evaluate, so there is no mean."]}
@@ -297,7 +297,7 @@ def best_sentence(systems: Systems) -> data.Sentence:
 
 
 def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
-    """Which run is best by how many of the metrics; nothing is tested."""
+    """How many metrics each run is best by; nothing is tested."""
     first = evaluations[0]
     ahead: dict[str, list[str]] = {}
     decided, equal = 0, []
@@ -343,7 +343,7 @@ def _some(labels: Sequence[str]) -> str:
 
 
 def forest(systems: Systems) -> Figure:
-    """Means with their intervals, each marked by how it stands against the baseline."""
+    """Means with CIs, each marked by its comparison with the baseline."""
     from groupgt.render import figures
 
     rows = []
@@ -354,7 +354,7 @@ def forest(systems: Systems) -> Figure:
 
 
 def about(systems: Systems, label: str, note: str = "") -> About:
-    """What every figure of some systems states."""
+    """The notes that every figure of these systems has."""
     from groupgt.render.encodings import About
 
     rules = systems.rules
@@ -366,7 +366,7 @@ def about(systems: Systems, label: str, note: str = "") -> About:
 
 
 def policy_text(policy: Policy) -> str:
-    """The policy, as what differs from the default.
+    """The policy, as its differences from the default.
 
     >>> policy_text(Policy()), policy_text(Policy(missing="skip"))
     ('default policy', 'policy missing=skip')

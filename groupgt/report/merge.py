@@ -1,4 +1,4 @@
-"""Several result folders as one comparison, or as one experiment's history: what `groupgt report` shows."""
+"""Combines result folders into one comparison, or into one experiment's history, for `groupgt report`."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ from groupgt.store.stamped import age_of, has_stamp
 def merged(
     folders: Sequence[ResultFolder], settings: Settings, baseline: str | None = None, metrics: Sequence[str] = ()
 ) -> dict[str, Comparison]:
-    """One comparison a data set over the systems of all folders, by some metrics, or by all that all of them have.
+    """One comparison per data set over the systems of all folders, by some metrics, or by all that they have in common.
 
-    A system that stands in several folders is told apart by the folder's name, unless its values are the same in all.
-    Raises `DataError` where ground truth, convention, labeller or policy differ: their figures mean different things.
+    The folder's name distinguishes a system that is in several folders, unless its values are the same in all.
+    Raises `DataError` if ground truth, convention, labeller or policy differ, because values are then not comparable.
     """
     _check(folders)
     comparisons: dict[str, Comparison] = {}
@@ -78,11 +78,11 @@ def merged(
 
 
 def settings_of(folders: Sequence[ResultFolder]) -> Settings:
-    """How the experiments compared; where they differ, as the first of them did, with a warning."""
+    """How the experiments compared; if they differ, the settings of the first, with a warning."""
     compared = [folder.compare for folder in folders if folder.config.get("compare")]
     chosen: dict[str, Any] = {}
     for name in (field.name for field in fields(Settings)):
-        # Folders of earlier versions have it by its former name.
+        # Folders of earlier versions use the former name.
         former = next((old for old, new in RENAMED.items() if new == name), name)
         values = [each.get(name, each.get(former)) for each in compared if name in each or former in each]
         distinct = list(dict.fromkeys(map(str, values)))
@@ -95,7 +95,7 @@ def settings_of(folders: Sequence[ResultFolder]) -> Settings:
 
 
 def compared_metrics(folders: Sequence[ResultFolder]) -> list[str]:
-    """The metrics that every experiment compared by; all where none was named."""
+    """The metrics that every experiment compared by; all if none was named."""
     named = [folder.compare.get("metrics", []) for folder in folders]
     lists = [[parse_metric(text, folders[0].convention) for text in texts] for texts in named if texts]
     return [str(metric) for metric in lists[0] if all(metric in metrics for metrics in lists)] if lists else []
@@ -106,7 +106,7 @@ def _datasets(folders: Sequence[ResultFolder]) -> list[str]:
 
 
 def _check(folders: Sequence[ResultFolder]) -> None:
-    """Raises `DataError` with everything in which folders differ that must not."""
+    """Raises `DataError` with every difference between folders that is not allowed."""
     faults = Faults()
     first = folders[0]
     holders: dict[str, ResultFolder] = {}
@@ -130,7 +130,7 @@ def _check(folders: Sequence[ResultFolder]) -> None:
 
 
 def _common_metrics(holders: Sequence[ResultFolder], dataset: str, asked: Sequence[str]) -> dict[str, Metric]:
-    """The metrics that every folder has (of these those asked), by the text of the first."""
+    """The metrics that all folders have in common (only the requested ones), by their text in the first folder."""
     first, *others = [_metrics(folder, dataset) for folder in holders]
     common = {text: metric for text, metric in first.items() if all(metric in metrics.values() for metrics in others)}
     if not common:
@@ -150,12 +150,12 @@ def _metrics(folder: ResultFolder, dataset: str) -> Mapping[str, Metric]:
 
 
 def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> dict[str, list[Scored]]:
-    """The versions of each system: those whose values differ."""
+    """The versions of each system, one for each distinct set of values."""
     qids = next(iter(holders[0].systems[dataset].values())).qids
     names = [folder.stamp for folder in holders]
     versions: dict[str, list[Scored]] = {}
     for folder in holders:
-        # By its whole path, where others have its name.
+        # Use the full path if another folder has the same name.
         title = folder.stamp if names.count(folder.stamp) == 1 else str(folder.path)
         for name, system in folder.systems[dataset].items():
             texts = {metric: text for text, metric in system.metrics.items()}
@@ -171,7 +171,7 @@ def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, 
 
 
 def _order(qids: Sequence[str], wanted: Sequence[str], folder: ResultFolder) -> NDArray[np.int64]:
-    """Where each wanted query stands."""
+    """The position of each wanted query."""
     places = {qid: place for place, qid in enumerate(qids)}
     if list(qids) != list(wanted) and set(places) != set(wanted):
         raise DataError(f"{folder.path}: has other queries than the first folder, with the same ground truth")
@@ -183,7 +183,7 @@ def _are_same(values: Mapping[str, Floats], others: Mapping[str, Floats]) -> boo
 
 
 def _ranked(systems: list[Scored], primary: str | None) -> list[Scored]:
-    """Best first by the primary metric, where it is compared."""
+    """The systems, best first by the primary metric if it is compared."""
     wanted = None if primary is None else parse_metric(primary, systems[0].convention)
     text = next((text for text, metric in systems[0].metrics.items() if metric == wanted), None)
     if text is None:
@@ -200,7 +200,7 @@ def _ranked(systems: list[Scored], primary: str | None) -> list[Scored]:
 def _baseline(
     holders: Sequence[ResultFolder], versions: Mapping[str, list[Scored]], names: list[str], asked: str | None
 ) -> str:
-    """The system asked, else that of the first folder, else the first; of several versions the first."""
+    """The requested system, else the first folder's baseline, else the first system; the first of several versions."""
     wanted = asked if asked is not None else holders[0].baseline
     if wanted in names:
         return str(wanted)
@@ -214,7 +214,7 @@ def _baseline(
 def merged_page(
     comparisons: Mapping[str, Comparison], folders: Sequence[ResultFolder], metric: str | None = None
 ) -> data.Page:
-    """The page of result folders as one comparison a data set, with texts and rankings where they can be read again."""
+    """The page of result folders: one comparison per data set, with texts and rankings if they can be read again."""
     title = ", ".join(dict.fromkeys(folder.name for folder in folders))
     primary = metric or folders[0].primary
     datasets = []
@@ -249,9 +249,9 @@ def merged_page(
 
 
 def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) -> Comparison:
-    """The comparison with its systems measured again, by all metrics: their rankings, groups and texts are known then.
+    """The comparison with its systems measured again by all metrics, which adds their rankings, groups and texts.
 
-    Raises what says why not: `DataError`, `ConfigError`, and `DataError` where values are no longer what they were.
+    Raises `DataError` or `ConfigError` if that is not possible, and `DataError` if values have changed.
     """
     folders = {folder.path: replace(folder, dataset=dataset) for folder in holders}
     first = folders[holders[0].path]
@@ -261,7 +261,7 @@ def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) 
     scored = {system.name: system for known in versions.values() for system in known}
     evaluations: dict[str, Evaluation] = {}
     with warnings.catch_warnings():
-        # The run said them.
+        # The run has already issued these warnings.
         warnings.simplefilter("ignore", GroupgtWarning)
         for name in table.names:
             path, known_as = scored[name].origin
@@ -286,7 +286,7 @@ def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) 
 
 
 def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
-    """The request that its runs were measured by; raises where a file is gone or has changed, or is the user's code."""
+    """The request that its runs were measured by; raises if a file is missing, has changed, or is custom code."""
     count = None if folder.tokenizer is None else tokenizer_named(folder.tokenizer)
     is_budget = any(parse_metric(text, folder.convention).budget is not None for text in metrics)
     lengths = read_lengths(folder.corpus, count) if is_budget and folder.corpus is not None else Lengths(count=count)
@@ -302,7 +302,7 @@ def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
 
 
 def _swept(folder: ResultFolder, systems: Systems) -> dict[str, Figure]:
-    """The figures of the swept options of a folder."""
+    """The figures of a folder's swept options."""
     entries = {family: entry.get("matrix", {}) for family, entry in folder.config.get("systems", {}).items()}
     resolved = folder.manifest.systems
     options = {name: resolved[name]["options"] for name in resolved if name in systems.values}
@@ -313,7 +313,7 @@ def _swept(folder: ResultFolder, systems: Systems) -> dict[str, Figure]:
 def merged_figures(
     folders: Sequence[ResultFolder], table: Comparison, dataset: str, metric: str | None = None
 ) -> Drawable:
-    """The figures of a data set of merged folders, by name; sweeps and latency are those of one folder alone."""
+    """The figures of a data set of merged folders, by name; sweeps and latency require a single folder."""
     systems = table.by(metric or folders[0].primary)
     known = drawable(systems, table)
     if len(folders) > 1:
@@ -329,11 +329,11 @@ CHANGE = ("change", "p", "note")
 
 
 def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | None = None) -> dict[str, Grid]:
-    """For each data set a row a run, oldest first: the best system by a metric, and its change to the run before.
+    """For each data set, one row per run, oldest first: the best system by a metric, and its change.
 
-    The metric is the primary one where none is named. A change is told, and tested (p is not corrected), where ground
-    truth and policy are those of the run before; else it is told what is another. Raises `ConfigError` for a metric
-    that no run has.
+    The metric is the primary one by default. A change is reported and tested (p is not corrected) if ground truth and
+    policy are those of the previous run; otherwise a note names what differs. Raises `ConfigError` for a metric that
+    no run has.
     """
     for folder in folders:
         if not has_stamp(folder.path):
@@ -368,7 +368,7 @@ def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, a
 
 
 def _best(folder: ResultFolder, dataset: str, metric: Metric) -> tuple[str, Floats]:
-    """The system with the best mean and its values, in the order of query ids; NaN where it was not evaluated."""
+    """The system with the best mean and its values, in the order of query ids; NaN if the metric was not evaluated."""
     systems = list(folder.systems[dataset].values())
     text = next((text for text, known in systems[0].metrics.items() if known == metric), None)
     if text is None:
@@ -389,7 +389,7 @@ def _change(
     dataset: str,
     settings: Settings,
 ) -> list[Any]:
-    """The change to the run before, its p-value, and what keeps the two from being compared."""
+    """The change since the previous run, its p-value, and why the two cannot be compared."""
     (folder_before, values_before), (folder_after, values_after) = before, after
     other = ""
     if folder_before.manifest.ground_truth[dataset] != folder_after.manifest.ground_truth[dataset]:

@@ -1,4 +1,4 @@
-"""What runs miss, told: the worst queries of one run, and the groups that the fewest of several runs meet."""
+"""Reports what runs miss: the worst queries of one run, and the groups covered by the fewest of several runs."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ QUERY_CHARS = 100
 RANK = "rank of the first hit"
 # Results shown of each ranking.
 RESULTS = 20
-# Formulas filled in: each takes about a tenth of a millisecond, and more where there are many queries.
+# Maximum number of worked examples: each takes about a tenth of a millisecond, more with many queries.
 FORMULAS = 8_000
-# Results whose ids are read again; of more, those of the first queries alone.
+# Maximum number of results whose ids are read again; beyond it, only those of the first queries.
 READ = 5_000_000
 FEW = 200
 # Groups in one heat map.
@@ -51,7 +51,7 @@ class MissesTeller(Teller[Misses]):
     fields = ("k", "queries", "by_group", "incomplete", "evaluated")
 
     def blocks(self) -> list[Item]:
-        """How many queries miss a group, the worst of them, and as a detail coverage by the number of the group."""
+        """The number of incomplete queries, the worst of them, and, as a detail, coverage by group number."""
         misses = self.result
         parts: list[Item] = [Verdict(list(self._sentences()))]
         unit = unit_of([misses.evaluation])
@@ -61,21 +61,21 @@ class MissesTeller(Teller[Misses]):
         if len(misses.queries) < misses.incomplete:
             parts.append(f"the worst {len(misses.queries):,} of {misses.incomplete:,} queries; --worst lists more")
         if unit != "group":
-            return parts  # of documents the number says nothing
+            return parts  # for documents the number has no meaning
         headers = ["group number", "groups", f"covered at {misses.k}", "covered anywhere"]
-        cells = [[str(row["number"]), row["groups"], row["met"], row["anywhere"]] for row in misses.by_group]
+        cells = [[str(row["number"]), row["groups"], row["covered"], row["anywhere"]] for row in misses.by_group]
         parts.append(Detail((headers, cells[:GROUPS])))
         if len(cells) > GROUPS:
             parts.append(Detail(f"and {len(cells) - GROUPS:,} more group numbers, up to {cells[-1][0]}"))
         return parts
 
     def _sentences(self) -> Iterator[data.Sentence]:
-        """How many queries have all they need, and whether the rest comes later or not at all."""
+        """The number of complete queries, and whether missed groups are retrieved later or not at all."""
         misses = self.result
         complete = f"{misses.evaluated - misses.incomplete:,} of {counted(misses.evaluated, 'query', 'queries')}"
         unit = unit_of([misses.evaluation])
         sentence = f" completes {complete}{at_cutoff(misses.k)}"
-        missed = sum(round(row["groups"] * (1 - row["met"])) for row in misses.by_group)
+        missed = sum(round(row["groups"] * (1 - row["covered"])) for row in misses.by_group)
         never = sum(round(row["groups"] * (1 - row["anywhere"])) for row in misses.by_group)
         if missed == 1:
             where = "is not retrieved at all" if never else "comes later"
@@ -93,7 +93,7 @@ class MissesTeller(Teller[Misses]):
         yield from map(doubt, doubts({misses.run: misses.evaluation}))
 
     def figures(self) -> Mapping[str, Callable[[], Figure]]:
-        """The groups of the queries listed, by the rank of their first hit."""
+        """The groups of the listed queries, by rank of the first hit."""
         return {"groups": self._groups}
 
     def _groups(self) -> Figure:
@@ -107,13 +107,13 @@ class MissesTeller(Teller[Misses]):
         return _group_ranks(rows, misses.evaluation, misses.evaluated, note)
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each group of the queries listed."""
+        """Headers and a row for each group of the listed queries."""
         return self._grid({})
 
     def _grid(self, texts: Mapping[str, str], groups: int | None = None, alternatives: int | None = None) -> Grid:
-        """A row for each group of the queries listed; the first alternative with its text, if known.
+        """A row for each group of the listed queries; the first alternative with its text, if known.
 
-        `groups` and `alternatives` are how many of them are shown (default: all).
+        `groups` and `alternatives` are the maximum numbers shown (default: all).
         """
         k = self.result.k
         rows: list[list[Any]] = []
@@ -125,13 +125,15 @@ class MissesTeller(Teller[Misses]):
                     names += f": {snippet(texts[group['alternatives'][0]], SNIPPET_CHARS)}"
                 rows.append([query["qid"], group["group"], place_of(group, query["results"], k), names])
             if hidden := len(query["groups"]) - len(shown):
-                unmet = sum(not group["met"] for group in query["groups"]) - sum(not group["met"] for group in shown)
+                unmet = sum(not group["covered"] for group in query["groups"]) - sum(
+                    not group["covered"] for group in shown
+                )
                 rows.append([query["qid"], f"{hidden:,} more", f"{unmet:,} of them not in the first {k}", ""])
-        return ["query", "group", "met", "alternatives"], rows
+        return ["query", "group", "first hit", "alternatives"], rows
 
 
 def _in_words(grid: Grid, unit: str) -> Grid:
-    """A table whose groups are single documents names these alone."""
+    """A table of groups; if groups are single documents, only these are named."""
     headers, rows = grid
     if unit == "group" or "group" not in headers:
         return grid
@@ -142,7 +144,7 @@ def _in_words(grid: Grid, unit: str) -> Grid:
 
 
 def _with_queries(headers: list[str], rows: list[list[Any]], texts: Mapping[str, str | None]) -> Grid:
-    """A table with the text of each query beside the first row that is of it."""
+    """A table with the text of each query in the first row of that query."""
     if not any(texts.values()):
         return headers, rows
     before = [None, *(row[0] for row in rows)]
@@ -153,25 +155,25 @@ def _with_queries(headers: list[str], rows: list[list[Any]], texts: Mapping[str,
 
 
 def _unmet_first(groups: list[dict[str, Any]], most: int | None) -> list[dict[str, Any]]:
-    """Some groups of a query, those first that are not met, in their order."""
+    """Some groups of a query, in their order; groups that are not covered take precedence."""
     if most is None or len(groups) <= most:
         return groups
-    chosen = sorted(range(len(groups)), key=lambda place: groups[place]["met"])[:most]
+    chosen = sorted(range(len(groups)), key=lambda place: groups[place]["covered"])[:most]
     return [groups[place] for place in sorted(chosen)]
 
 
 def _group_ranks(rows: Sequence[Mapping[str, Any]], evaluation: Evaluation, queries: int, note: str) -> Figure:
-    """Groups by the rank of their first hit."""
+    """Groups by rank of the first hit."""
     return group_ranks(rows, About(RANK, queries, evaluation.convention, policy_text(evaluation.policy), note))
 
 
 class HardestGroupsTeller(Teller[HardestGroups]):
-    """The groups that the fewest runs meet."""
+    """The groups covered by the fewest runs."""
 
     main_figure = "groups"
 
     def blocks(self) -> list[Item]:
-        """How many queries each run completes, and the groups with the rank at which each run has them."""
+        """The number of queries that each run completes, and the rank of each group in each run."""
         failures = self.result.failures
         unit = unit_of(self.result.evaluations.values())
         headers, rows = _in_words(self._grid(self.result.texts, ALTERNATIVES), unit)
@@ -184,7 +186,7 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         return parts
 
     def _sentences(self) -> Iterator[data.Sentence]:
-        """How many queries each run completes, the most first, and how many no run does."""
+        """The number of queries that each run completes, highest first, and that no run completes."""
         failures = self.result.failures
         count = counted(int(failures.counted.sum()), "query", "queries")
         counts = sorted(failures.solved_counts.items(), key=lambda pair: -pair[1])
@@ -208,7 +210,7 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         yield from map(doubt, doubts(self.result.evaluations))
 
     def figures(self) -> Mapping[str, Callable[[], Figure]]:
-        """The groups listed: the rank of their first hit in each run."""
+        """The listed groups: the rank of their first hit in each run."""
         return {"groups": self._groups}
 
     def _groups(self) -> Figure:
@@ -224,15 +226,15 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         return _group_ranks(rows, first, int(failures.counted.sum()), note)
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each group, with the rank at which each system has it."""
+        """Headers and a row for each group, with its rank in each system."""
         return self._grid(self.result.texts)
 
     def to_dict(self) -> Any:
-        """Who solves what, and the hardest groups, as plain Python."""
+        """Which queries are complete in which systems, and the hardest groups, as plain Python."""
         return self.result.failures.to_dict(self.result.worst)
 
     def _grid(self, texts: Mapping[str, str], most: int | None = None) -> Grid:
-        """A row for each group; `most` is how many of its alternatives are shown (default: all)."""
+        """A row for each group; `most` is the maximum number of alternatives shown (default: all)."""
         rows: list[list[Any]] = []
         for group in self.result.failures.hardest(self.result.worst):
             names = first_of(group["alternatives"], most, " or ") or "no alternatives"
@@ -246,7 +248,7 @@ class HardestGroupsTeller(Teller[HardestGroups]):
 
 
 class Marks:
-    """The groups of each query of an evaluation, and what its results hit."""
+    """The groups of each query of an evaluation, and which of them its results hit."""
 
     def __init__(self, evaluation: Evaluation) -> None:
         self.truth, self.hits = evaluation.truth, evaluation.labelled.hits
@@ -255,7 +257,7 @@ class Marks:
         self._groups = np.searchsorted(self.truth.judgments.group_query, bounds).tolist()
 
     def groups(self, query: int, absent: Collection[str] = ()) -> list[data.Group]:
-        """The groups of a query with their relevant alternatives; `absent` are ids that nothing can find."""
+        """The groups of a query with their relevant alternatives; `absent` are ids that cannot be retrieved."""
         truth = self.truth
         return [
             {
@@ -268,13 +270,13 @@ class Marks:
         ]
 
     def of(self, query: int) -> list[data.Mark]:
-        """The marks of a query's results, by rank; results that are not judged have none."""
+        """The marks of a query's results, by rank; unjudged results have none."""
         rows = np.arange(self._rows[query], self._rows[query + 1])
         rows = rows[~views.parts_of_sets(self.hits)[rows]]
         hits: dict[int, list[tuple[int, float, bool]]] = {}
         alternatives, repeats = self.hits.alternative[rows], self.hits.repeat[rows]
         groups = (self.truth.group_number[self.truth.group_of[alternatives]] - 1).tolist()
-        # Relevant, judged and not relevant, or less than that.
+        # Relevant (infinity), judged non-relevant (0 or above), or below 0.
         grades = np.where(self.truth.is_relevant, np.inf, self.truth.grade)[alternatives].tolist()
         for rank, group, grade, repeat in zip(self.hits.rank[rows].tolist(), groups, grades, repeats.tolist()):
             hits.setdefault(rank, []).append((group, grade, repeat))
@@ -293,12 +295,12 @@ class Marks:
         return marks
 
     def met(self, query: int) -> dict[int, int]:
-        """The rank of the first hit of each group that is met."""
+        """The rank of the first hit of each covered group."""
         return {group: rank for rank, kind, groups in self.of(query) if kind == "first" for group in groups}
 
 
 def _why_never_met(alternatives: Sequence[Sequence[str]], absent: Collection[str]) -> str:
-    """Why no result can meet a group of these alternatives, each with the ids that it needs; empty where one can.
+    """Why no result can cover a group of these alternatives, each with the ids that it needs; empty if one can.
 
     >>> _why_never_met([], []), _why_never_met([["a"], ["b", "c"]], {"a", "c"})
     ('it has no relevant alternative', 'none of its alternatives is in the corpus')
@@ -315,7 +317,7 @@ def _why_never_met(alternatives: Sequence[Sequence[str]], absent: Collection[str
 
 
 def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
-    """The details of some queries, in the order given; formulas are filled in for the first of them."""
+    """The details of some queries, in the given order; the first of them have worked examples."""
     place_of = {at: place for place, at in enumerate(np.sort(queries).tolist())}
     rankings = [_rankings(systems, name, queries) for name in systems.evaluations]
     marks = [Marks(each) for each in systems.every]
@@ -335,7 +337,7 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
 
 
 def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Ranking]:
-    """The results of a system by query, by the ids they came with."""
+    """The results of a system by query, with their original ids."""
     evaluation = systems.evaluations[name]
     run = evaluation.run.by_own_ids
 
@@ -362,7 +364,7 @@ def _ranking(ranking: Ranking, marks: list[data.Mark]) -> data.Ranking:
 
 
 def groups_figure(systems: Systems, most: int = GROUPS_DRAWN) -> Figure:
-    """Covered groups by rank of the first hit, of the queries that say most."""
+    """Covered groups by rank of the first hit, for the most informative queries."""
     marks = {name: Marks(each) for name, each in systems.evaluations.items()}
     first = next(iter(marks.values()))
     rows: list[dict[str, Any]] = []

@@ -16,7 +16,7 @@ from groupgt.report import gates, sweeps, times
 from groupgt.report.comparison import dataset_of
 from groupgt.report.experiment import across, on_time, sentences
 
-# What of a data set is data, which secrets are not taken out of.
+# Parts of a data set that are data; secrets are not removed from them.
 MEASURED = ("questions", "details", "passages")
 
 
@@ -65,7 +65,7 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
 
 
 def _about(outcome: Outcome, name: str) -> str:
-    """What a system is made of: the retriever and its options, as the file has them."""
+    """The parts of a system: the retriever and its options, as in the file."""
     system, options = outcome.experiment.systems[name], outcome.experiment.shown_options(name)
     plain = {key: json.dumps(value, ensure_ascii=False, default=str) for key, value in options.items()}
     listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")

@@ -1,4 +1,4 @@
-"""The table of a paper: LaTeX, one tabular of systems × metrics, with superscripts for what is significant."""
+"""The table for a paper: LaTeX, one tabular of systems × metrics, with superscripts for significant differences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from groupgt.errors import ConfigError, near_names
 from groupgt.render.tables import counted, fixed
 from groupgt.report.tested import described
 
-# What LaTeX reads as a command, as text.
+# Special characters of LaTeX, escaped.
 ESCAPED = str.maketrans(
     {
         **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -28,9 +28,9 @@ ONE_LINE = 4
 
 
 def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), caption: str = "") -> str:
-    """A table environment; `against` are the systems that others are tested against, the baseline where none is named.
+    """A table environment; `against` are the systems that others are tested against (default: the baseline).
 
-    Raises `ConfigError` for names that there are not.
+    Raises `ConfigError` for unknown names.
     """
     named = list(dict.fromkeys(against)) or [systems.baseline]
     for name in named:
@@ -50,7 +50,7 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
         if name != other and not (name in named and place > systems.names.index(other))
     ]
     contrasts = contrasts_of(systems.values, known, twos, systems.settings)
-    # Each pair is tested once, and told of both.
+    # Each pair is tested once and reported for both systems.
     signs: dict[tuple[str, str], dict[bool, list[str]]] = {}
     for (first, second, text), contrast in contrasts.items():
         if contrast.significant:

@@ -1,4 +1,4 @@
-"""The values of every query in a result folder: per_query.parquet or per_query.csv, as columns."""
+"""Per-query values of a result folder: per_query.parquet or per_query.csv, as columns."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from groupgt.metrics.language import Metric
 from groupgt.model.validity import number_of
 from groupgt.render.exports import as_written
 
-# Which columns hold text; the others hold the values of a metric each.
+# Text columns; each other column contains the values of a metric.
 TEXT_COLUMNS = ("dataset", "run", "qid")
 
 
 def read_columns(folder: Path, metrics: Mapping[str, Metric]) -> tuple[str, dict[str, Any]]:
-    """The file, and its columns: those of text, and one of numbers for each metric; raises `DataError`."""
+    """The file and its columns: text, and one column of numbers per metric; raises `DataError`."""
     for ending, read in ((".parquet", _of_parquet), (".csv", _of_csv)):
         file = folder / f"per_query{ending}"
         if file.is_file():
@@ -66,14 +66,14 @@ def _of_parquet(source: Source, metrics: list[str]) -> dict[str, Any]:
 
 
 def _check(title: str, columns: Mapping[str, Any], metrics: Mapping[str, Metric]) -> None:
-    """Raises `DataError` where a column holds what no evaluation writes."""
+    """Raises `DataError` if a column has values that no evaluation writes."""
     faults = Faults()
     for name in TEXT_COLUMNS:
         if None in columns[name]:
             faults.add(title, f"expected text in every row of the column {name!r}, found null")
     for name, metric in metrics.items():
         values = columns[name][~np.isnan(columns[name])]
-        # Three metrics of the literature may pass 1 a little, so that only far more is taken for damage.
+        # Three metrics of the literature can exceed 1 slightly, so only much larger values count as damage.
         wrong = values[~np.isfinite(values) | (values < 0) | (values > (2 if metric.definition.bounded else np.inf))]
         if len(wrong):
             faults.add(title, f"expected values of {name}, found {wrong[0]:g}")

@@ -22,27 +22,27 @@ from groupgt.report.comparison import population_of
 from groupgt.report.means import policy_text, with_slices
 from groupgt.report.sentences import NAMED, doubt, doubts
 
-# Numbers of queries beyond this are not told apart.
+# Larger numbers of queries are not distinguished.
 MILLION = 10**6
-# Points of a curve of power, and systems that have one.
+# Points per power curve, and maximum number of curves.
 POINTS, CURVES = 16, 8
 
 
 class PowerTeller(Teller[PowerAnalysis]):
-    """Whether these queries are enough, and how many would be."""
+    """Whether these queries are enough, and how many are needed."""
 
     @property
     def _primary(self) -> list[Power]:
-        """What the sentences and the curve are about: the whole, by the primary metric."""
+        """The rows behind the sentences and the curve: all queries, by the primary metric."""
         return [row for row in self.result.powers if not row.by and row.metric == self.result.systems.primary]
 
     @property
     def main_figure(self) -> str:
-        """The curve, where any system differs from the baseline."""
+        """The curve, if any system differs from the baseline."""
         return "power" if any(row.reached is not None for row in self.result.powers) else ""
 
     def blocks(self) -> list[Item]:
-        """What these queries detect, a row for each system and metric, and whose power it is."""
+        """What these queries can detect, a row for each system and metric, and the test that has this power."""
         analysis = self.result
         labels, share = analysis.systems.labels, f"{100 * analysis.power:g} %"
         headers = ["run", "metric", "queries", "delta", "SD of differences", f"detectable at {share} power"]
@@ -62,7 +62,7 @@ class PowerTeller(Teller[PowerAnalysis]):
         return [Verdict(list(self._sentences())), table, note, Detail(population)]
 
     def _sentences(self) -> Iterator[data.Sentence]:
-        """By the primary metric, for up to three systems: whether these queries are enough, and how many would be."""
+        """For up to three systems, by the primary metric: whether these queries are enough, and how many are needed."""
         for row in self._primary[:NAMED]:
             yield self._sentence(row)
         yield from map(doubt, doubts(self.result.systems.evaluations))
@@ -114,13 +114,13 @@ class PowerTeller(Teller[PowerAnalysis]):
         return with_slices(self.result.powers, ["run", *names[1:-2], "power", "queries_needed"], rows)
 
     def to_dict(self) -> Any:
-        """Everything as plain Python, None where undefined."""
+        """Everything as plain Python, None for undefined."""
         rows = [{"by": row.by, "value": row.value, "alpha": row.alpha} | vars(row) for row in self.result.powers]
         return nulls({"power": self.result.power, "rows": rows})
 
 
 def _steps(first: int, last: int) -> list[int]:
-    """Numbers from first to last, each about as many times the one before."""
+    """Numbers from first to last, with an approximately constant ratio."""
     factor = (last / first) ** (1 / (POINTS - 1))
     return sorted({round(first * factor**place) for place in range(POINTS)})
 
@@ -132,7 +132,7 @@ def _needed_text(row: Power) -> str:
 
 
 def whose_power(powers: Sequence[Power], settings: Settings) -> str:
-    """Whose power is shown, in words."""
+    """The test whose power is shown, in words."""
     exact = TESTS[settings.test].title
     if not any(row.exact for row in powers):
         return "paired t test"

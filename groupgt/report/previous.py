@@ -1,4 +1,4 @@
-"""The run before: read from a result folder, and what is said of systems beside their former selves."""
+"""The previous run: reads it from a result folder, and compares each system with its previous version."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from groupgt.report.sentences import doubt
 from groupgt.report.shapes import plain
 from groupgt.store.stamped import LATEST
 
-# Queries that a line names.
+# Maximum number of queries named in a line.
 NAMED = 10
 
 
-# --- Read.
+# --- Reading.
 
 
 def read_previous(path: Path, experiment: Experiment) -> Previous:
-    """The newest run of an experiment below a path, or the result folder that the path is itself.
+    """The newest run of an experiment below a path, or the path itself if it is a result folder.
 
-    Raises `DataError` where what is there cannot be read.
+    Raises `DataError` if it cannot be read.
     """
     if not path.exists():
         return Previous("", f"{path.name or path}: no such folder")
@@ -50,7 +50,7 @@ def read_previous(path: Path, experiment: Experiment) -> Previous:
 
 def _newest(path: Path, experiment: Experiment) -> ResultFolder | None:
     for found in reversed(folders_of([path])):
-        # Files are looked for beside today's experiment file, wherever the folder came from.
+        # Files are searched for next to the current experiment file, wherever the folder comes from.
         folder = ResultFolder(found, Manifest.at(found), home=experiment.path.parent.resolve())
         if folder.name == experiment.hide(experiment.title) or path in (found, found.parent / LATEST):
             return folder
@@ -64,7 +64,7 @@ def _former(folder: ResultFolder, dataset: str, experiment: Experiment) -> Forme
     systems = {}
     for name in names:
         kept = one.kept_run(name)
-        # A file of a format that had to be named is not read again by a guess.
+        # If the format had to be named, the file is not read again with a guessed one.
         is_named = folder.manifest.systems[name]["options"].get("format") is not None
         systems[name] = FormerSystem(kept or (None if is_named else one.original_run(name)), bare=kept is not None)
     corpus = folder.config["datasets"][dataset].get("corpus")
@@ -74,7 +74,7 @@ def _former(folder: ResultFolder, dataset: str, experiment: Experiment) -> Forme
 
 
 def _other_rules(folder: ResultFolder, experiment: Experiment) -> str:
-    """In what the rules of then differ from those of today; empty where they do not."""
+    """How the previous rules differ from the current ones; empty if they do not."""
     evaluate = experiment.as_written["evaluate"]
     for what, now, then in (
         ("policy", str(experiment.policy), folder.manifest.policy),
@@ -87,7 +87,7 @@ def _other_rules(folder: ResultFolder, experiment: Experiment) -> str:
 
 
 def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[str, Mapping[str, Floats]]:
-    """The values of then by system and metric, in the order of the queries."""
+    """The previous values by system and metric, in the order of the queries."""
     if other:
         raise DataError(other)
     if not any((folder.path / f"per_query{ending}").is_file() for ending in (".parquet", ".csv")):
@@ -103,7 +103,7 @@ def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[st
 
 
 def will_compare(path: Path, experiment: Experiment) -> str:
-    """One line: what a run would be compared with."""
+    """One line: the run to compare with."""
     previous = read_previous(path, experiment)
     if not previous.name:
         return no_previous(previous)
@@ -142,7 +142,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
-    """What changed since the run before by the primary metric, and what cannot be compared with it."""
+    """What changed since the previous run by the primary metric, and what cannot be compared with it."""
     if outcome.previous == "":
         yield {"kind": "note", "parts": ["No previous run to compare with."]}
     against = outcome.against.get(dataset)
@@ -169,7 +169,7 @@ def _label(outcome: Outcome, against: Against) -> str:
 
 
 def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
-    """Every system beside its former self by the primary metric, over the queries that count in both runs."""
+    """Every system and its previous version by the primary metric, over the queries that count in both runs."""
     against = outcome.against.get(dataset)
     if against is None:
         return
@@ -182,7 +182,7 @@ def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
 
 
 def _notes(against: Against) -> Iterator[str]:
-    """Queries and systems that only one of the two runs has, other ground truth, and values of then."""
+    """Queries and systems that only one of the two runs has, changed ground truth, and use of previous values."""
     if others := list(_others(against.added, against.gone)):
         yield "; ".join(others)
     if against.changed:
@@ -206,7 +206,7 @@ def _notes(against: Against) -> Iterator[str]:
 
 
 def results(outcome: Outcome, dataset: str) -> dict[str, Any]:
-    """What results.json holds of a data set beside the run before."""
+    """The part of results.json that compares a data set with the previous run."""
     against = outcome.against[dataset]
     rows = []
     for text in against.metrics:

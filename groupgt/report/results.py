@@ -1,6 +1,6 @@
-"""What a run writes: results.json and the other files of a result folder, each described once.
+"""Writes results.json and the other files of a result folder.
 
-`schema` says what results.json holds, `folder` reads a folder back.
+`schema` describes results.json; `folder` reads a result folder.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from groupgt.report.page import page_bytes_of
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.stamped import write_stamped
 
-# --- What is put in them.
+# --- Their contents.
 
 
 def results_of(outcome: Outcome) -> dict[str, Any]:
-    """What results.json holds."""
+    """The contents of results.json."""
     is_timeless = outcome.experiment.rule.is_timeless
     results: dict[str, Any] = {
         "name": outcome.experiment.title,
@@ -92,7 +92,7 @@ def _gates(outcome: Outcome) -> list[dict[str, Any]]:
 
 
 def timings_of(outcome: Outcome, folder: Path | None = None) -> dict[str, Any]:
-    """What timings.json holds, of a result folder below `folder`: all that is time, and what follows from it."""
+    """The contents of timings.json in a result folder below `folder`: all times, and what depends on them."""
     timings: dict[str, Any] = {
         "experiment": None if folder is None else _way_back(outcome.experiment.path, folder),
         "systems": [timing.as_dict() for timing in outcome.timings],
@@ -109,7 +109,7 @@ def timings_of(outcome: Outcome, folder: Path | None = None) -> dict[str, Any]:
 
 
 def _way_back(experiment: Path, folder: Path) -> str | None:
-    """The experiment file, as seen from a result folder below `folder`; None from another drive."""
+    """The path of the experiment file relative to a result folder below `folder`; None if on another drive."""
     try:
         return Path(os.path.relpath(experiment.resolve(), folder.resolve() / "stamp")).as_posix()
     except ValueError:
@@ -117,7 +117,7 @@ def _way_back(experiment: Path, folder: Path) -> str | None:
 
 
 def manifest_of(outcome: Outcome) -> dict[str, Any]:
-    """What manifest.json holds, with environment variables as the file names them, not their values."""
+    """The contents of manifest.json, with environment variables as named in the file, without their values."""
     experiment = outcome.experiment
     manifest = Manifest(
         groupgt=groupgt.__version__,
@@ -145,7 +145,7 @@ def manifest_of(outcome: Outcome) -> dict[str, Any]:
 
 
 def _resolved(outcome: Outcome, name: str) -> dict[str, Any]:
-    """One system: its options, defaults included, its inputs, and how its files are named."""
+    """One system: its options including defaults, its inputs, and the names of its files."""
     system = outcome.experiment.systems[name]
     inputs = {"inputs": system.inputs} if system.inputs else {}
     options = outcome.experiment.shown_options(name)
@@ -153,26 +153,26 @@ def _resolved(outcome: Outcome, name: str) -> dict[str, Any]:
 
 
 def means_grid(outcome: Outcome) -> Grid:
-    """Headers and a row for each mean, of the whole and of each slice: what means.csv holds."""
+    """Headers and a row for each mean, overall and for each slice: the contents of means.csv."""
     return _stacked(
         {name: means_and_slices(list(by_system.values())) for name, by_system in outcome.evaluations.items()}
     )
 
 
 def per_query_grid(outcome: Outcome) -> Grid:
-    """Headers and a row for each system and question: what per_query.csv holds."""
+    """Headers and a row for each system and query: the contents of per_query.csv."""
     return _stacked(
         {name: per_query_rows(list(by_system.values())) for name, by_system in outcome.evaluations.items() if by_system}
     )
 
 
 def comparison_grid(outcome: Outcome) -> Grid:
-    """Headers and a row for each system and metric of the comparisons: what comparison.csv holds."""
+    """Headers and a row for each system and metric of the comparisons: the contents of comparison.csv."""
     return _stacked({name: comparison.csv_rows() for name, comparison in outcome.comparison.items()})
 
 
 def _stacked(grids: dict[str, Grid]) -> Grid:
-    """The tables of all data sets as one, whose first column names the data set."""
+    """The tables of all data sets as one; its first column names the data set."""
     headers: list[str] = []
     rows: list[list[Any]] = []
     for dataset, (own_headers, own_rows) in grids.items():
@@ -181,12 +181,12 @@ def _stacked(grids: dict[str, Grid]) -> Grid:
     return headers, rows
 
 
-# --- How they are written.
+# --- Writing.
 
-# Writes a file, and says where where that is not the path it was given.
+# Writes a file, and returns its path if that is not the given path.
 Writer = Callable[[Path], Path | None]
 Ranking = tuple[str, list[str], list[float]]
-# Formats that are the report in another style of tables.
+# Formats that are the report with another table style.
 STYLES = {
     "table": ("table.txt", tables.DEFAULT),
     "markdown": ("table.md", "github"),
@@ -195,7 +195,7 @@ STYLES = {
 
 
 def write_results(outcome: Outcome, folder: Path) -> Path:
-    """Writes `<folder>/<name>/<time>-<digest>/`, whole or not at all, and returns it."""
+    """Writes `<folder>/<name>/<time>-<digest>/` atomically and returns its path."""
     formats = outcome.experiment.config.output.formats
     writers: dict[str, Writer] = {}
     for name, style in (STYLES[kind] for kind in formats if kind in STYLES):
@@ -235,10 +235,10 @@ def _page(outcome: Outcome) -> Writer:
 
 
 def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
-    """The results of every system and the ground truth of every data set, for `folder` to measure again.
+    """The results of every system and the ground truth of every data set, so that `folder` can measure them again.
 
-    Results that are streamed, or that carry more than ids and scores, stay where they are, unless all are asked for;
-    so do qrels, for other tools.
+    Results that are streamed or have more than ids and scores are saved only if all are requested. The same applies to
+    qrels, which are for other tools.
     """
     writers: dict[str, Writer] = {}
     for dataset, by_system in outcome.evaluations.items():
@@ -254,13 +254,13 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
 
 
 class _UnfitError(Exception):
-    """A TREC run cannot hold these results."""
+    """These results cannot be written as a TREC run."""
 
 
 def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
-    """Writes a run in the order that was evaluated, as TREC has it or, where TREC cannot hold it, as JSON Lines.
+    """Writes a run in the order that was evaluated, in TREC format or, if that is not possible, as JSON Lines.
 
-    Equal scores are told apart in their last bit. TREC cannot hold odd ids, and the calls that found results.
+    Equal scores are made distinct in their last bit. TREC format excludes unusual ids and the calls that found results.
     """
     evaluation = outcome.evaluations[dataset][system]
     run = evaluation.run.by_own_ids
@@ -280,7 +280,7 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
 
     def write(path: Path) -> Path | None:
         other = path.with_suffix(".jsonl")
-        # Nothing is dropped: measured again, it is dropped again.
+        # Keep duplicates: they are dropped again when the run is measured again.
         found = calls_of(run, replace(evaluation.policy, duplicates="penalize"))
         if found:
             scored = all(own.scores is not None for own in found.values())

@@ -1,4 +1,4 @@
-"""`run_experiment`: an experiment from its file to a folder of results."""
+"""`run_experiment`: runs an experiment file and writes a result folder."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def run_experiment(
     against: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Runs an experiment file and writes its results; raises `GroupgtError` with everything that is wrong.
+    """Runs an experiment file and writes its results; raises `GroupgtError` with all errors.
 
     A failed gate does not raise: see `Outcome.gates`.
 
     Args:
         path: The experiment file.
-        output: The folder of results, in place of the one that the file names.
-        changes: Single values of the file that are changed, such as `evaluate.k=[5]`.
+        output: Folder for results, instead of the one in the file.
+        changes: Changes to single values of the file, such as `evaluate.k=[5]`.
         only: Patterns of the systems to report.
-        jobs: How many processes retrieve at once.
-        refresh: Retrieve what is kept as well, ask judges again, and make again what scripts have made.
-        reuse: Use what services, judges and code of yours said in earlier runs instead of asking again.
-        allow_code: Let the file run code of yours.
-        against: A result folder of an earlier run, or a folder that holds some (the newest is taken): every system is
-            compared with its former self. Where nothing is there yet, nothing is compared.
+        jobs: Number of processes that retrieve in parallel.
+        refresh: Ignore everything cached: retrieve, judge and build again.
+        reuse: Reuse answers of services, models and custom code from earlier runs instead of querying again.
+        allow_code: Allow the file to run custom code.
+        against: Result folder of an earlier run, or a folder of several (the newest is used): every system is compared
+            with its previous version. If there is no earlier run, nothing is compared.
         progress: Progress callback.
     """
     with shared_process() as secrets:

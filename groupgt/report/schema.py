@@ -1,6 +1,6 @@
-"""What `groupgt schema` prints of what is written: the JSON Schemas of results and comparisons.
+"""The JSON Schemas of results and comparisons, as printed by `groupgt schema`.
 
-Dataclasses bring their own shapes (`shapes.typed`); the others are of what is put together where it is written.
+The shapes of dataclasses come from `shapes.typed`; the others describe data that is assembled when it is written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Rank = Annotated[int, Ge(1)]
 
 @dataclass(frozen=True)
 class FieldsOf:
-    """An annotation: a mapping that holds every field of a dataclass of options."""
+    """An annotation: a mapping with every field of a dataclass of options."""
 
     kind: type[Any]
 
@@ -185,7 +185,7 @@ RESULTS = shape(
 
 
 def results_schema() -> dict[str, Any]:
-    """The schema of results.json; keys that a file does not ask for are absent."""
+    """The schema of results.json; keys that a file does not request are absent."""
     return _written_schema(RESULTS, "groupgt results")
 
 
@@ -195,7 +195,7 @@ def comparison_schema() -> dict[str, Any]:
 
 
 def _written_schema(kind: Any, title: str) -> dict[str, Any]:
-    """The schema of a shape: it has these keys and no others."""
+    """The schema of a shape: exactly these keys."""
     schema = TypeAdapter(kind).json_schema()
     definitions = schema.pop("$defs", {})
     without_titles(schema, definitions)

@@ -1,4 +1,4 @@
-"""How sentences are made of names and numbers, and what keeps a reader of any results from concluding too much."""
+"""Builds sentences from names and numbers, and warnings that limit the conclusions from any results."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from groupgt.render.tables import counted
 if TYPE_CHECKING:
     from groupgt.render.page import data
 
-# Names that a sentence lists.
+# Maximum number of names in a sentence.
 NAMED = 3
 
 
 def unit_of(evaluations: Iterable[Evaluation]) -> str:
-    """What the ground truth of these evaluations is made of: groups, or relevant documents where it is flat."""
+    """The unit of these evaluations' ground truth: groups, or relevant documents if it is flat."""
     return "relevant document" if any(each.truth.shape == "flat" for each in evaluations) else "group"
 
 
@@ -30,7 +30,7 @@ def at_cutoff(cutoff: object) -> str:
 
 
 def every(count: int, one: str) -> str:
-    """All of some things.
+    """All of a number of things.
 
     >>> every(1, "gate"), every(2, "gate"), every(3, "gate")
     ('The gate', 'Both gates', 'All 3 gates')
@@ -39,7 +39,7 @@ def every(count: int, one: str) -> str:
 
 
 def enumerated(names: Sequence[str], then: str) -> list[str]:
-    """The parts of a sentence that begins with names, the first few where there are many.
+    """The parts of a sentence that begins with names (if there are many, only the first few).
 
     >>> "".join(enumerated(["a", "b", "c"], " win.")), "".join(enumerated(["a", "b", "c", "d", "e"], " win."))
     ('a, b and c win.', 'a, b, c and 2 more win.')
@@ -52,7 +52,7 @@ def enumerated(names: Sequence[str], then: str) -> list[str]:
 
 
 def appended(parts: Sequence[str], between: str, name: str, then: str) -> list[str]:
-    """The parts of a sentence that goes on with a name: names stay at every second place.
+    """The parts of a sentence that continues with a name: every second part stays a name.
 
     >>> appended(["", "a", " needs 3"], "; ", "b", " needs 4")
     ['', 'a', ' needs 3; ', 'b', ' needs 4']
@@ -79,7 +79,7 @@ def missing_queries(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
 
 
 def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
-    """What changes how means are read: queries without results, repeated results, and that no query counts."""
+    """Warnings about means: queries without results, repeated results, or no query that counts."""
     if not evaluations:
         return
     yield from missing_queries(evaluations)
@@ -99,11 +99,11 @@ def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
 
 
 def subject(name: str) -> list[str]:
-    """The beginning of a sentence on a run: its name, or `The run` where it has none."""
+    """The beginning of a sentence about a run: its name, or `The run` if it has none."""
     return ["The run", ""] if name in ("", "results") else ["", name]
 
 
 def doubt(text: str) -> data.Sentence:
-    """A doubt as a sentence; it may begin with the name of a run, which stays as it is."""
+    """A warning as a sentence; a run name at its beginning stays unchanged."""
     end = "" if text.endswith("?") else "."
     return {"kind": "doubt", "parts": [f"{text}{end}"]}

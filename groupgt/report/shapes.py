@@ -1,6 +1,6 @@
-"""Dataclasses as JSON: their plain values, and types of these for a JSON Schema, by fields and annotations.
+"""Dataclasses as JSON: their plain values, and the types of these for a JSON Schema, from fields and annotations.
 
-NaN stands for what cannot be said, and is null: so may any float be that is not `Known`. Whole numbers are counts.
+NaN means undefined and becomes null; any float that is not `Known` may be null. Integers are counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from groupgt.comparison.contrast import Contrast, Pair, Row
 from groupgt.comparison.failures import Known
 
 Count = Annotated[int, Ge(0)]
-# Keys in JSON, where these are not all fields in their order; `key=name` where the key is not the name of the field.
+# JSON keys, if they are not all fields in order; `key=name` if the key differs from the name of the field.
 KEYS: dict[type, str] = {
     Contrast: "delta delta_interval pairs unpaired wins ties losses spread effect_size raw_p_value p_value differ "
     "confidence",
@@ -36,7 +36,7 @@ def _names(kind: type[Any]) -> dict[str, str]:
 
 
 def plain(value: Any) -> Any:
-    """A dataclass, or lists of such, as plain Python; None for NaN, and for intervals of it.
+    """A dataclass, or a list of them, as plain Python; None for NaN and for intervals of NaN.
 
     >>> from groupgt.comparison.contrast import Row
     >>> plain(Row("bm25", "recall@5", 0.5, (math.nan, math.nan), 1, None))["interval"] is None
@@ -54,7 +54,7 @@ def plain(value: Any) -> Any:
 
 @lru_cache
 def typed(kind: type[Any]) -> Any:
-    """What `plain` makes of a dataclass, as a type."""
+    """The type of the result of `plain` for a dataclass."""
     hints = get_type_hints(kind, include_extras=True)
     types = {}
     for key, name in _names(kind).items():
@@ -64,19 +64,19 @@ def typed(kind: type[Any]) -> Any:
 
 
 def shape(title: str, description: str, **types: Any) -> Any:
-    """A mapping with these keys, as a type for which pydantic makes a schema."""
+    """A mapping with these keys, as a type that pydantic can turn into a schema."""
     made: Any = TypedDict(title, types)  # type: ignore[misc]  # mypy wants a class
     made.__doc__ = description
     return made
 
 
 def of(generic: Any, *kinds: Any) -> Any:
-    """`generic[kinds]`, for kinds that are made while this runs: to mypy they are no types."""
+    """`generic[kinds]`, for kinds created at run time, which mypy does not accept as types."""
     return generic[kinds if len(kinds) > 1 else kinds[0]]
 
 
 def _of_hint(hint: Any) -> Any:
-    """The type that values of a field have in JSON."""
+    """The JSON type of a field's values."""
     if hint is int:
         return Count
     if hint is Known:

@@ -1,4 +1,4 @@
-"""What slices show: means, differences against the baseline, and what they hide in the mean of all."""
+"""Reports slices: means, differences from the baseline, and effects that the overall mean hides."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from groupgt.render.tables import Grid, counted, fixed, signed, small, span
 from groupgt.report.contrasts import delta_text, p_header
 from groupgt.report.means import about
 
-# More lines than this are counted and not listed.
+# More lines than this are only counted, not listed.
 LISTED = 5
 
 
 def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
-    """For each column one table a metric, of differences against the baseline; and in words what stands out."""
+    """For each column, one table of differences from the baseline per metric; then notable slices in words."""
     for by in dict.fromkeys(part.by for part in systems.slices):
         parts = [part for part in systems.slices if part.by == by]
         if len(parts) == 1:
@@ -60,20 +60,20 @@ def significant(systems: Systems) -> Iterator[Item]:
 
 
 def _population(part: Slice, text: str) -> str:
-    """How many queries stand behind the differences of a slice; from … to, where systems differ in that."""
+    """The number of queries behind the differences of a slice; a range if it varies between systems."""
     pairs = [row.against.pairs for row in part.rows if row.metric == text and row.against is not None]
     low, high = min(pairs, default=part.queries), max(pairs, default=part.queries)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _turned(headers: list[str], rows: list[list[Any]]) -> Grid:
-    """A row a slice, where there are many."""
+    """The table transposed: one row per slice, for many slices."""
     columns = zip(headers[1:], *(row[1:] for row in rows))
     return [headers[0], *(row[0] for row in rows)], [list(cells) for cells in columns]
 
 
 def _extremes(systems: Systems, metric: str) -> Iterator[str]:
-    """For each system and column the slice with its best difference, and that with its worst."""
+    """For each system and column, the slices with its best and its worst difference."""
     higher = systems.metrics[metric].higher_is_better
     for each in extremes(systems.rows, systems.slices, metric, higher_is_better=higher):
         phrases = [
@@ -88,9 +88,9 @@ def _extremes(systems: Systems, metric: str) -> Iterator[str]:
 
 
 def _reversals(systems: Systems, metrics: Sequence[str]) -> Iterator[str]:
-    """Slices that go the other way than the whole: those that are significant, and how many others there are."""
+    """Slices that contradict the overall direction: the significant ones, and the number of others."""
     reversals = [reversal for reversal in systems.reversals() if reversal[0].metric in metrics]
-    # What is significant first, then what rests on most queries.
+    # Significant ones first, then those with the most queries.
     reversals.sort(key=lambda each: (not each[2].significant, -(each[2].pairs or 0), -abs(each[2].delta or 0.0)))
     significant = [reversal for reversal in reversals if reversal[2].significant]
     for reversal in significant[:LISTED]:
@@ -122,5 +122,5 @@ def figure(systems: Systems) -> Figure:
 
 
 def slice_label(by: str, value: str, queries: int) -> str:
-    """What figures call a slice."""
+    """The label of a slice in figures."""
     return f"{by} = {value} ({queries:,})"

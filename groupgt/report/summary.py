@@ -1,4 +1,4 @@
-"""The short Markdown for a pull request that a run writes."""
+"""The Markdown summary for a pull request that a run writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from groupgt.report.experiment import across, sentences
 
 
 def summary(outcome: Outcome) -> str:
-    """Gates first; of each data set the verdict, gates that failed, the primary metric, queries lost and gained."""
+    """Gates first; then, per data set, the verdict, failed gates, the primary metric, and queries lost and gained."""
     first = [*gates.sentences(outcome.gates, timed=False), *across(outcome, timed=True)]
     parts: list[Item] = [f"## {outcome.experiment.title}"]
     for dataset, evaluations in outcome.evaluations.items():
@@ -33,6 +33,6 @@ def summary(outcome: Outcome) -> str:
 
 
 def failure_summary(title: str, why: str) -> str:
-    """The summary of a run that ended in an error, as text that no Markdown is read in."""
+    """The summary of a run that ended in an error, as text that is not parsed as Markdown."""
     lines = "\n".join(f"    {line}" for line in printable(why).splitlines())
     return f"## {title}\n\nThe run failed, and no gate was judged:\n\n{lines}"

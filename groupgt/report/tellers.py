@@ -1,4 +1,4 @@
-"""Which class tells which kind of result: the one way from what is measured to what is said of it."""
+"""Maps each kind of result to the class that reports it: the only link from measurements to their reports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from groupgt.render.results import Result, Teller
 
-# The module of this room, loaded when a result is shown, and the class in it, by the class of the result.
+# By class of the result: the module in this package, loaded when a result is shown, and the class in it.
 TELLERS = {
     "Across": ("across", "AcrossTeller"),
     "Agreement": ("curation", "AgreementTeller"),
@@ -28,7 +28,7 @@ TELLERS = {
 
 
 def teller_of(result: Result) -> Teller[Any]:
-    """What tells a result, of its own class or of the one that it extends."""
+    """The teller of a result, by its own class or the class that it extends."""
     home, name = next(TELLERS[kind.__name__] for kind in type(result).__mro__ if kind.__name__ in TELLERS)
     teller: Teller[Any] = getattr(import_module(f"groupgt.report.{home}"), name)(result)
     return teller

@@ -11,7 +11,7 @@ from groupgt.render import tables
 from groupgt.render.document import Item, Table
 from groupgt.render.tables import counted
 
-# What marks in tables mean.
+# Meanings of marks in tables.
 MEANINGS = {
     tables.BETTER: "significantly better",
     tables.WORSE: "significantly worse",
@@ -20,7 +20,7 @@ MEANINGS = {
 
 
 def marks_in(items: Iterable[Item]) -> list[str]:
-    """The marks that stand in some tables."""
+    """The marks that occur in the given tables."""
     grids = [item for item in items if isinstance(item, (tuple, Table))]
     rows = chain.from_iterable(grid.rows if isinstance(grid, Table) else grid[1] for grid in grids)
     ends = {cell[-1:] for row in rows for cell in row if isinstance(cell, str)}
@@ -28,7 +28,7 @@ def marks_in(items: Iterable[Item]) -> list[str]:
 
 
 def corrected_over(settings: Settings, count: int, families: int = 1) -> str:
-    """Over how many comparisons p-values are corrected."""
+    """The number of comparisons over which p-values are corrected, in words."""
     if settings.correction == "none":
         return "not corrected"
     each = " per metric" if families > 1 else ""
@@ -43,12 +43,12 @@ def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequenc
 
 
 def verdict_by(label: str) -> str:
-    """What is said where there are several metrics: which one the verdict is by."""
+    """The note for several metrics: which one decides the verdict."""
     return f"\nverdict by {label}; the other metrics are exploratory"
 
 
 def described(settings: Settings) -> str:
-    """The test, in words; where it draws, how much.
+    """The test, in words; with the resamples and seed if it is randomized.
 
     >>> described(Settings(test="bootstrap", resamples=2000, seed=7))
     'paired bootstrap test, 2,000 resamples, seed 7'

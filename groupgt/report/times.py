@@ -1,4 +1,4 @@
-"""How long systems took: the table, quality against latency, and their part of the page."""
+"""Times of systems: the table, quality against latency, and their part of the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from groupgt.render.drawing import Figure
 from groupgt.render.tables import counted, fixed
 from groupgt.report.means import about
 
-# What the page's table of systems shows of times, and where a timing has it.
+# Time columns in the page's table of systems, and the fields of a timing that they show.
 COLUMNS = {
     "build s": "build_s",
     "median ms": "latency_p50_ms",
@@ -25,7 +25,7 @@ COLUMNS = {
 
 
 def blocks(outcome: Outcome) -> Iterator[Block]:
-    """How long each system took: other figures each time."""
+    """The times of each system, which vary from run to run."""
     several = len(outcome.evaluations) > 1
     rows: list[list[Any]] = []
     for timing in outcome.timings:
@@ -42,7 +42,7 @@ def _digits(value: float | None) -> str | None:
 
 
 def latencies(outcome: Outcome, dataset: str) -> tuple[Kind, dict[str, Median]]:
-    """The medians of the systems of a data set, all of one kind."""
+    """The median latencies of the systems of a data set, all of one kind."""
     timings = {name: outcome.timing(dataset, name) for name in outcome.evaluations[dataset]}
     return of_one_kind({name: each for name, each in timings.items() if each is not None})
 
@@ -52,7 +52,7 @@ NOISE = "the medians differ by less than their CIs: noise"
 
 
 def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Figure | None:
-    """Quality against latency, where that is known of two systems at least; every point has its name."""
+    """Quality against latency, if known for at least two systems; every point is labelled."""
     kind, medians = latencies
     rows: list[dict[str, Any]] = []
     for name, each in medians.items():
@@ -69,7 +69,7 @@ def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Fi
 
 
 def _beats(other: Mapping[str, Any], row: Mapping[str, Any], *, higher: bool) -> bool:
-    """Whether one is as good and no slower, and better or faster; latencies whose intervals overlap are equal."""
+    """Whether one is as good and not slower, and better or faster; latencies with overlapping CIs are equal."""
     gain = other["value"] - row["value"] if higher else row["value"] - other["value"]
     is_faster, is_slower = other["slow"] < row["fast"], row["slow"] < other["fast"]
     return bool(gain >= 0 and not is_slower and (gain > 0 or is_faster))
@@ -86,7 +86,7 @@ def page_rows(outcome: Outcome, dataset: str) -> dict[str, list[float | None]]:
 
 
 def machine_text(timings: Sequence[Timing]) -> str:
-    """What times were taken on, without its name."""
+    """The machine that times were measured on, without its name."""
     machines = {json.dumps([each.machine.get(key) for key in ("system", "machine", "processors")]) for each in timings}
     if len(machines) != 1:
         return "several machines" if machines else ""

@@ -59,7 +59,7 @@ def test_files_beside(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
     }
     failures = pl.read_parquet(tmp_path / "failures.parquet")
     assert failures["first_hits"].to_list() == ["1 0", "2", "0 0", "2"]  # 0: not met
-    assert failures.schema["met"] == pl.Int64
+    assert failures.schema["covered"] == pl.Int64
     _, err = call(capsys, *given, "--failures", "failures.txt", status=2)
     assert "expected a file that ends in .csv, .jsonl or .parquet" in err
 

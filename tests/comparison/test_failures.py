@@ -42,8 +42,8 @@ def test_one_query() -> None:
     assert found["groups"][1]["ranks"] == {"one": 3, "two": None}
     # `two` returns a and b: the second is relevant and meets nothing new.
     assert found["systems"] == {
-        "one": {"met": 2, "missed": 0, "completion_rank": 3, "redundancy": 0.0},
-        "two": {"met": 1, "missed": 1, "completion_rank": None, "redundancy": 0.5},
+        "one": {"covered": 2, "missed": 0, "completion_rank": 3, "redundancy": 0.0},
+        "two": {"covered": 1, "missed": 1, "completion_rank": None, "redundancy": 0.5},
     }
     with pytest.raises(groupgt.DataError, match="'z' is not in the ground truth"):
         failures_of(evaluations(one=ONE)).query("z")
@@ -96,7 +96,7 @@ def test_a_slow_loop_agrees() -> None:
         for name, run in runs.items():
             top = run[query["qid"]][:4]
             met = [any(each in group for each in top) for group in truth[query["qid"]]]
-            assert query["systems"][name]["met"] == sum(met)
+            assert query["systems"][name]["covered"] == sum(met)
             assert (query["qid"] in found.only(name)) == (
                 all(met)
                 and not any(

@@ -11,10 +11,10 @@ def test_misses_lists_the_worst_first() -> None:
     run = {"q1": ["a", "x", "b"], "q2": ["x"], "q3": ["d"]}
     found = misses_of(groupgt.evaluate(truth, run, ["recall"]), k=2)
     assert [query["qid"] for query in found.queries] == ["q2", "q1"]
-    assert found.queries[1]["groups"][1] == {"group": "group 2", "rank": 3, "met": False, "alternatives": ["b"]}
+    assert found.queries[1]["groups"][1] == {"group": "group 2", "rank": 3, "covered": False, "alternatives": ["b"]}
     assert found.by_group == [
-        {"number": 1, "groups": 3, "met": 2 / 3, "anywhere": 2 / 3},
-        {"number": 2, "groups": 1, "met": 0.0, "anywhere": 1.0},
+        {"number": 1, "groups": 3, "covered": 2 / 3, "anywhere": 2 / 3},
+        {"number": 2, "groups": 1, "covered": 0.0, "anywhere": 1.0},
     ]
     text = found.text()
     assert "not its only result" in text

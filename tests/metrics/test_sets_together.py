@@ -201,7 +201,12 @@ def test_explain_misses_depth_and_label() -> None:
     assert [row["hits"] for row in result.explain_dict("q")["results"]] == [[], [], [1], [1], [2]]
     assert result.explain_dict("q")["groups"] == GROUPS
     [row] = groupgt.misses({"q": GROUPS}, {"q": ["a1", "c"]}).queries
-    assert row["groups"][0] == {"group": "group 1", "rank": None, "met": False, "alternatives": ["(a1 and a2)", "b"]}
+    assert row["groups"][0] == {
+        "group": "group 1",
+        "rank": None,
+        "covered": False,
+        "alternatives": ["(a1 and a2)", "b"],
+    }
     assert groupgt.depth({"q": GROUPS}, {"q": ["a1", "c", "x", "a2"]}, 1.0)[0].depth == 4
     assert groupgt.label(GROUPS, ["a1", "x", "a2"], groups=True).tolist() == [[0, 0, 1], [0, 0, 0]]
     assert "ndcg" not in str(result.plot("depth").spec)

@@ -133,7 +133,9 @@ def test_what_is_below_the_level_is_shown_as_not_relevant() -> None:
     assert ["2", "b", "1"] in [row[:3] for row in rows]
     assert result.explain_dict("q")["results"][0]["hits"] == []
     found = groupgt.misses(GRADED, {"q": ["x"]}, policy={"level": 2})
-    assert found.queries[0]["groups"] == [{"group": "group 1 (one)", "rank": None, "met": False, "alternatives": ["b"]}]
+    assert found.queries[0]["groups"] == [
+        {"group": "group 1 (one)", "rank": None, "covered": False, "alternatives": ["b"]}
+    ]
 
 
 def test_what_hits_a_group_is_not_shown_as_not_relevant() -> None:

@@ -1,4 +1,4 @@
-"""Blocks: JSON, deflated and in base64, as the page holds it; and which details fit into a page of limited size."""
+"""Blocks of the page: deflated JSON in base64; and the choice of details that fit into a page of limited size."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import Any
 from groupgt.render.page.data import Dataset, Detail
 from groupgt.render.tables import fixed
 
-# Queries whose details lie in one block, which is opened when one of them is asked for.
+# Number of queries with details in one block, which is opened when one of them is requested.
 BLOCK_QUERIES = 40
-# Characters that are left of a long text where not all fits.
+# Length in characters to which long texts are cut if not everything fits.
 SHORT_CHARS = 300
-# What stands around a block.
+# Size of the markup around a block.
 WRAPPING = 80
-# How hard to deflate: 9 takes twice as long as 6, for pages that are 1 % smaller.
+# Compression level: 9 takes twice as long as 6, for pages that are 1 % smaller.
 LEVEL = 6
 KINDS = ("first", "again", "irrelevant")
 
 
 def block(value: Any) -> bytes:
-    """A value as the page holds it."""
+    """A value as a block."""
     return deflated(json.dumps(value, separators=(",", ":"), allow_nan=False))
 
 
@@ -41,13 +41,13 @@ def opened(data: bytes) -> Any:
 
 
 def short(value: float) -> float | int:
-    """A weight or a grade, which the page shows as it stands, with six significant digits."""
+    """A weight or grade with six significant digits; the page shows it unchanged."""
     rounded = float(f"{value:.6g}")
     return int(rounded) if rounded.is_integer() else rounded
 
 
 def score_texts(scores: Sequence[float]) -> list[str]:
-    """The scores of a ranking as the page shows them: as many decimals for all, so that the largest has four digits.
+    """The scores of a ranking for the page: all have the same number of decimals, and the largest has four digits.
 
     >>> score_texts([123.4, 5.678]), score_texts([1e-7, 2e-8]), score_texts([0.0, 0.0])
     (['123.4', '5.7'], ['1e-07', '2e-08'], ['0', '0'])
@@ -61,13 +61,13 @@ def score_texts(scores: Sequence[float]) -> list[str]:
 
 @dataclass
 class Chunk:
-    """The blocks of some queries: their details, passages that matter (alternatives, and what hits), and others."""
+    """The blocks of some queries: their details, passages that matter (alternatives and hits), and other passages."""
 
     places: list[int]
     details: bytes
     matter: bytes
     others: bytes
-    # How many texts each holds.
+    # Number of texts in each.
     matter_count: int
     others_count: int
     cut: int = 0
@@ -75,21 +75,21 @@ class Chunk:
 
     @property
     def size(self) -> int:
-        """How much of the page it takes."""
+        """Its size in the page."""
         return sum(len(part) + WRAPPING for part in (self.details, self.matter, self.others) if part)
 
 
 @dataclass
 class Chunks:
-    """The details of a data set in blocks, those of queries that say most first."""
+    """The details of a data set in blocks, most informative queries first."""
 
     chunks: list[Chunk] = field(default_factory=list)
-    # In which chunk the text of an id lies, and whether among those that matter.
+    # The chunk with the text of an id, and whether the text is among those that matter.
     _homes: dict[str, tuple[int, bool]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, dataset: Dataset) -> Chunks:
-        """All that is known, before anything is left out."""
+        """All details, before anything is omitted."""
         chunks = cls()
         for some in _taken(dataset["details"], BLOCK_QUERIES):
             chunks.chunks.append(chunks._chunk(some, dataset["passages"]))
@@ -117,7 +117,7 @@ class Chunks:
         matter: dict[str, str],
         others: dict[str, str],
     ) -> list[Any]:
-        """One query: ids stand once, and are referred to by their place."""
+        """One query: each id is stored once and referred to by its position."""
         places: dict[str, int] = {}
 
         def at(name: str) -> int:
@@ -155,7 +155,7 @@ class Chunks:
         matter: dict[str, str],
         others: dict[str, str],
     ) -> int:
-        """The chunk that holds the text of an id, −1 where there is none; a text that matters lies with such."""
+        """The chunk with the text of an id, −1 if there is no text; texts that matter are stored together."""
         home = self._homes.get(name)
         if home is not None and (home[1] or not important):
             return home[0]
@@ -168,14 +168,14 @@ class Chunks:
 
     @property
     def size(self) -> int:
-        """How much of the page all of it takes."""
+        """The total size in the page."""
         return sum(chunk.size for chunk in self.chunks if chunk.kept)
 
 
 def fit(every: list[Chunks], room: int) -> list[str]:
-    """Leaves out what does not fit, what says least first; returns what was left out, in words."""
+    """Omits what does not fit, least informative first; returns what was omitted, in words."""
     over = sum(chunks.size for chunks in every) - room
-    # The last of every data set first: they hold the queries that say least.
+    # Begin with the last chunks of every data set: they contain the least informative queries.
     last_first = [chunk for row in _in_turn([list(reversed(chunks.chunks)) for chunks in every]) for chunk in row]
     texts = cut = queries = 0
     for chunk in last_first:
@@ -208,7 +208,7 @@ def fit(every: list[Chunks], room: int) -> list[str]:
 
 
 def _shorten(chunk: Chunk) -> int:
-    """Cuts the long texts of a chunk; how much smaller it gets."""
+    """Cuts the long texts of a chunk; returns the decrease in size."""
     before = len(chunk.matter)
     texts: dict[str, str] = opened(chunk.matter)
     chunk.cut = sum(len(text) > SHORT_CHARS for text in texts.values())
@@ -221,7 +221,7 @@ def _shorten(chunk: Chunk) -> int:
 
 
 def _important(detail: Detail) -> set[str]:
-    """The ids whose texts matter: alternatives, and results that hit something or are judged."""
+    """The ids whose texts matter: alternatives, and results that are hits or judged."""
     ids = {name for group in detail["groups"] for name, _ in group["alternatives"]}
     for ranking in detail["rankings"]:
         if ranking is not None:

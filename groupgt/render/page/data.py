@@ -1,7 +1,7 @@
-"""What the page is made of: plain tables, which whoever evaluates fills and `page.write` turns into one file.
+"""The data of the page: plain tables, filled by the caller, which `page.write` turns into one file.
 
-Systems and metrics are referred to by their place in `Dataset.systems` and `Dataset.metrics`, groups by their number
-within the question, from 0. None stands for what cannot be said.
+Systems and metrics are referred to by their position in `Dataset.systems` and `Dataset.metrics`, groups by their
+number within the query, from 0. None means undefined.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Interval = tuple[float, float] | None
 
 
 class Sentence(TypedDict):
-    """One sentence: `parts` are plain text and names by turns, beginning with text; `kind` chooses its mark.
+    """One sentence: `parts` alternate between plain text and names, beginning with text; `kind` selects its mark.
 
     Kinds: best, gain, loss, same, gate, failed, doubt, note.
     """
@@ -23,7 +23,7 @@ class Sentence(TypedDict):
 
 
 class Metric(TypedDict):
-    """One metric: `name` as it was asked, `label` for tables, `full` as it is written in full."""
+    """One metric: `name` as requested, `label` for tables, `full` for the full form."""
 
     name: str
     label: str
@@ -35,7 +35,7 @@ class Metric(TypedDict):
 
 
 class System(TypedDict):
-    """One system, with a mean, its interval and the questions behind it for each metric; `about` says what it uses."""
+    """One system, with a mean, its CI and the number of queries for each metric; `about` lists what it uses."""
 
     name: str
     about: str
@@ -45,9 +45,9 @@ class System(TypedDict):
 
 
 class Contrast(TypedDict):
-    """One system against another by one metric; `p` is corrected, `raw` is not, None where it was not computed.
+    """One system against another by one metric; `p` is corrected, `raw` is not; None if not computed.
 
-    `confidence` is the level of the interval.
+    `confidence` is the level of the CI.
     """
 
     first: int
@@ -64,12 +64,12 @@ class Contrast(TypedDict):
     effect: float | None
     confidence: float | None
     significant: bool
-    # The slice it holds in, as a place in `Dataset.slices`; everywhere, where there is none.
+    # The slice it is for, as a position in `Dataset.slices`; absent for all queries.
     within: NotRequired[int]
 
 
 class Slice(TypedDict):
-    """One slice: the questions whose column `by` has `value`, and the means of each system by each metric."""
+    """One slice: the queries whose column `by` has `value`, and the means of each system by each metric."""
 
     by: str
     value: str
@@ -78,7 +78,7 @@ class Slice(TypedDict):
 
 
 class Gate(TypedDict):
-    """One gate that was held against a system."""
+    """The result of one gate for a system."""
 
     number: int
     system: str
@@ -87,9 +87,9 @@ class Gate(TypedDict):
 
 
 class Drawing(TypedDict):
-    """A figure: its Vega-Lite template, with rows in it where these do not depend on what is chosen on the page.
+    """A figure: its Vega-Lite template, with rows if these do not depend on choices on the page.
 
-    `still` is its picture as SVG, which is shown until the figure is drawn.
+    `still` is its picture as SVG, shown until the figure is drawn.
     """
 
     still: NotRequired[str]
@@ -100,10 +100,10 @@ class Drawing(TypedDict):
 
 
 class Questions(TypedDict):
-    """The questions, a place each: ids, texts, numbers of groups, the slices of each column, and who solves them.
+    """The queries, one position each: ids, texts, numbers of groups, slices per column, and systems that complete them.
 
-    `values[metric][system][question]`; `solved[question]` lists the systems that meet all groups. `slices[by]` holds
-    the value of each question. `listed` are the places among all questions, where not all are listed.
+    `values[metric][system][question]`; `solved[question]` lists the systems that cover all groups. `slices[by]` has the
+    value of each query. `listed` are the positions among all queries, if not all are listed.
     """
 
     qids: list[str]
@@ -116,7 +116,7 @@ class Questions(TypedDict):
 
 
 class Group(TypedDict):
-    """One group: its alternatives with their grades, and why no result can meet it; empty where one can."""
+    """One group: its alternatives with their grades, and why no result can cover it; empty if one can."""
 
     name: str
     weight: float
@@ -124,15 +124,15 @@ class Group(TypedDict):
     cannot: str
 
 
-# (rank, kind, groups): first (meets groups that no result above meets), again (meets only groups met above),
-# irrelevant (judged, and not relevant).
+# (rank, kind, groups): first (covers groups that no result above covers), again (covers only groups covered above),
+# irrelevant (judged non-relevant).
 Mark = tuple[int, str, list[int]]
 
 
 class Ranking(TypedDict):
-    """The results of one system for one question: how many, the first of them, and what those with a mark hit.
+    """The results of one system for one query: their number, the first of them, and what those with a mark hit.
 
-    `far` names marked results that lie beyond the first ones.
+    `far` has the marked results beyond the first ones.
     """
 
     results: int
@@ -143,7 +143,7 @@ class Ranking(TypedDict):
 
 
 class Detail(TypedDict):
-    """One question in full. `worked[system][metric]` is the formula with its figures; None where it was left out."""
+    """One query in full. `worked[system][metric]` is a worked example of the formula; None if omitted."""
 
     question: int
     groups: list[Group]
@@ -152,9 +152,9 @@ class Detail(TypedDict):
 
 
 class Dataset(TypedDict):
-    """One data set: the verdict, every system and comparison, every question.
+    """One data set: the verdict, every system and comparison, every query.
 
-    `details` are those of the questions that say most first; they are asked for once. `passages` holds texts by id.
+    `details` begin with the most informative queries and are iterated once. `passages` maps ids to texts.
     """
 
     name: str
@@ -180,7 +180,7 @@ class Dataset(TypedDict):
 
 
 class Times(TypedDict):
-    """All that is time: when the page was made, on what, how long systems took, and gates on that."""
+    """All times: when and on which machine the page was made, how long systems took, and gates on latency."""
 
     made: str
     machine: str
@@ -192,7 +192,7 @@ class Times(TypedDict):
 
 
 class Page(TypedDict):
-    """A whole page; `across` sets data sets side by side where there are several."""
+    """A complete page; `across` compares data sets if there are several."""
 
     title: str
     datasets: list[Dataset]

@@ -1,7 +1,7 @@
-"""The page: one HTML file from plain tables, which opens from disk, asks for nothing and runs no code but its own.
+"""The page: one HTML file from plain tables, which opens from disk, loads nothing, and runs only its own code.
 
-Every text of users lies in blocks of deflated JSON, or is escaped; scripts are allowed by their SHA-256 alone. Values
-are whole doubles, which the scripts round once, as `render.tables` does.
+All user text is in blocks of deflated JSON, or escaped; scripts are allowed only by their SHA-256. Values are full
+doubles, which the scripts round once, as `render.tables` does.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 SCRIPTS = ("base", "address", "figures", "overview", "systems", "comparison", "questions", "question", "frame")
-# A page that a mail takes.
+# Maximum size of a page that fits into an e-mail.
 MAX_SIZE = 25_000_000
-# Systems in the table that needs no script.
+# Maximum number of systems in the table that works without scripts.
 STATIC_SYSTEMS = 20
 
 
 def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
-    """The whole file; details are left out where it would be larger than `max_size`, and the page says how many."""
+    """The complete file; details that would exceed `max_size` are omitted, and the page reports how many."""
     every = [Chunks.of(dataset) for dataset in page["datasets"]]
     tables = dict(_tables(page))
     fixed_parts = [_opening(page["title"]), _main(page), *tables.values(), *_libraries().values(), _scripts()]
@@ -61,7 +61,7 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
 
 
 def single_page(dataset: Dataset) -> bytes:
-    """The page of one data set that no experiment belongs to."""
+    """The page of one data set without an experiment."""
     made = datetime.now().astimezone().isoformat(timespec="seconds")
     return page_bytes(
         {"title": dataset["name"], "datasets": [dataset], "facts": [], "across": [], "times": untimed(made)}
@@ -69,7 +69,7 @@ def single_page(dataset: Dataset) -> bytes:
 
 
 def untimed(made: str) -> Times:
-    """No times but that of the page."""
+    """No times except that of the page."""
     return {"made": made, "machine": "", "columns": [], "systems": {}, "gates": {}, "drawings": {}, "verdict": {}}
 
 
@@ -140,7 +140,7 @@ def _block(name: str, data: bytes) -> bytes:
 
 
 def _overview(page: Page, every: list[Chunks], left_out: list[str]) -> dict[str, Any]:
-    """What every view but the queries needs."""
+    """The data of all views except the queries."""
     return {
         "title": page["title"],
         "facts": page["facts"],
@@ -157,7 +157,7 @@ APART = ("questions", "details", "passages", "contrasts", "left_out")
 
 def _dataset(dataset: Dataset, chunks: Chunks) -> dict[str, Any]:
     plain: dict[str, Any] = {key: value for key, value in dataset.items() if key not in APART}
-    # Pictures stand in the page itself.
+    # Pictures are in the page itself.
     plain["drawings"] = {
         name: {key: value for key, value in drawing.items() if key != "still"}
         for name, drawing in dataset["drawings"].items()
@@ -170,7 +170,7 @@ def _dataset(dataset: Dataset, chunks: Chunks) -> dict[str, Any]:
 
 
 def _contrast(each: Any) -> list[Any]:
-    """A row, whose columns `page.js` names."""
+    """A row; `page.js` names its columns."""
     first = [each["first"], each["second"], each["metric"], each.get("within", -1)]
     keys = ("delta", "interval", "pairs", "wins", "ties", "losses", "raw", "p", "effect", "confidence")
     return [*first, *(each[key] for key in keys), int(each["significant"])]
@@ -198,7 +198,7 @@ def _details(place: int, chunks: Chunks) -> Iterator[tuple[str, bytes]]:
 
 
 def _main(page: Page) -> bytes:
-    """What is there without a script: the verdict, the means by the metric that decides, and the first pictures."""
+    """The content without scripts: the verdict, the means by the primary metric, and the first pictures."""
     parts = [f"<h1>{_name(page['title'])}</h1>"]
     for place, dataset in enumerate(page["datasets"]):
         if len(page["datasets"]) > 1:
@@ -212,7 +212,7 @@ def _main(page: Page) -> bytes:
 
 
 def _stills(place: int, dataset: Dataset) -> Iterator[str]:
-    """The pictures of the first view; what they say stands in the table for those who cannot see them."""
+    """The pictures of the first view; for readers who cannot see them, the table has their content."""
     for name, drawing in dataset["drawings"].items():
         if picture := drawing.get("still"):
             key, title = (
@@ -242,7 +242,7 @@ def _sentence(sentence: Sentence) -> str:
 
 
 def _name(text: str) -> str:
-    """A name in a sentence; a direction that it sets ends with it."""
+    """A name in a sentence, isolated so that its text direction does not affect what follows."""
     return f"<bdi>{html.escape(_visible(text))}</bdi>"
 
 
@@ -250,7 +250,7 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u202
 
 
 def _visible(text: str) -> str:
-    """Text whose control characters, those of direction included, can be seen.
+    """Text with visible control characters, including those for text direction.
 
     >>> _visible("a\\u202eb")
     'a<U+202E>b'

@@ -1,6 +1,6 @@
-"""The JavaScript of others that every page carries: Vega, Vega-Lite and vega-embed, as their packages have them.
+"""The third-party JavaScript in every page: Vega, Vega-Lite and vega-embed, as in their packages.
 
-`python -m groupgt.render.page.vendored` fetches the versions named here by npm and refuses what has another checksum.
+`python -m groupgt.render.page.vendored` downloads the versions named here with npm and checks their checksums.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LICENSES = FOLDER / "LICENSES.txt"
 
 @dataclass(frozen=True)
 class Library:
-    """One library: its package, version, the file taken of it, and that file's SHA-256."""
+    """One library: its package, version, the file used from it, and that file's SHA-256."""
 
     package: str
     version: str
@@ -31,16 +31,16 @@ class Library:
 
     @property
     def path(self) -> Path:
-        """Where it lies here."""
+        """The path of the vendored file."""
         return FOLDER / Path(self.file).name
 
     @property
     def text(self) -> str:
-        """The whole script."""
+        """The full script."""
         return self.path.read_text(encoding="utf-8")
 
 
-# In the order in which they are run.
+# In execution order.
 LIBRARIES = (
     Library("vega", "6.4.0", "build/vega.min.js", "8f6a3587cf8d4f42c7e08120e3eb05d067e746d554e39d2dcf52acc0bd5ba28f"),
     Library(
@@ -56,7 +56,7 @@ LIBRARIES = (
         "6719f03edf72beff23310ee56cd0f1a9ebbf7ddcc656d3e5cc2f9067ab835671",
     ),
 )
-# What npm installs besides for command lines, of which nothing stands in the files.
+# Packages that npm also installs, for command lines; the files contain nothing from them.
 APART = {"commander", "rw", "iconv-lite", "safer-buffer", "yargs"}
 
 
@@ -67,7 +67,7 @@ def licenses() -> str:
 
 
 def main() -> None:
-    """Fetches the libraries and their licenses; needs npm and the network."""
+    """Downloads the libraries and their licenses; requires npm and the network."""
     npm = shutil.which("npm")
     if npm is None:
         sys.exit("npm is needed")
@@ -80,7 +80,7 @@ def main() -> None:
         modules = folder / "node_modules"
         FOLDER.mkdir(exist_ok=True)
         for library in LIBRARIES:
-            # A map of sources, which nobody has, is not looked for.
+            # Remove references to source maps, which are not included.
             text = (modules / library.package / library.file).read_text(encoding="utf-8")
             text = "\n".join(line for line in text.splitlines() if not line.startswith("//# sourceMappingURL=")) + "\n"
             digest = hashlib.sha256(text.encode()).hexdigest()
@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def _licenses(modules: Path) -> str:
-    """Each distinct license once, with the packages it is of."""
+    """Each distinct license once, with its packages."""
     packages: dict[str, list[str]] = {}
     for name in sorted(_needed(modules)):
         about = _about(modules / name)
@@ -104,7 +104,7 @@ def _licenses(modules: Path) -> str:
 
 
 def _needed(modules: Path) -> set[str]:
-    """The libraries and all that they depend on."""
+    """The libraries and all their dependencies."""
     needed: set[str] = set()
     waiting = [each.package for each in LIBRARIES]
     while waiting:
