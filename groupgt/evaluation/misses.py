@@ -28,8 +28,8 @@ class Misses(Result):
     """The worst queries with their groups, and how far each group by number is covered.
 
     `queries` lists dicts with `qid`, `query`, `coverage`, `results` and `groups`; a group has `group`, `rank` (None
-    without a hit), `covered` (within k) and `alternatives`. `by_group` has one dict per group number. `texts`, by id, are
-    shown next to ids.
+    without a hit), `covered` (within k) and `alternatives`. `by_group` has one dict per group number. `texts`, by id,
+    are shown next to ids.
     """
 
     k: int
