@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 import re
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 
 import click
 import pytest
 
+import groupgt
 from groupgt.cli.help import EXAMPLES, UNGROUPED_OPTIONS
 from groupgt.cli.main import COMMANDS, cli, main
+from groupgt.comparison.settings import Settings
+from groupgt.experiment.config import Compare
 
 ROOT = Path(__file__).parents[2]
 FIRST = ROOT / "examples" / "first"
@@ -70,3 +75,20 @@ def test_many_options_stand_in_groups_and_end_with_examples(name: str, capsys: p
     is_grouped = len(options) + 1 > UNGROUPED_OPTIONS
     assert is_grouped == ("\nOutput:\n" in text) == (name in EXAMPLES)
     assert text.count("\n  groupgt ") >= 2 * is_grouped
+
+
+def test_what_means_the_same_has_the_same_name_in_shell_python_and_yaml() -> None:
+    """Settings of comparisons and of power; what is repeated in the shell is singular there."""
+    compare = cli.get_command(click.Context(cli), "compare")  # type: ignore[attr-defined]
+    assert compare is not None
+    shell = {opt.lstrip("-").replace("-", "_") for option in compare.params for opt in option.opts}
+    python = set(inspect.signature(groupgt.compare).parameters)
+    keys = {field.name for field in fields(Compare)}
+    for field in fields(Settings):
+        assert field.name in shell & python, field.name
+        assert field.name in keys or field.name == "seed"
+    assert {"baseline", "primary", "by", "policy", "labeller", "corpus", "convention", "k"} <= shell & python
+    power = cli.get_command(click.Context(cli), "power")  # type: ignore[attr-defined]
+    assert power is not None
+    assert {"difference", "power"} <= {opt.lstrip("-") for option in power.params for opt in option.opts}
+    assert {"difference", "power"} <= set(inspect.signature(groupgt.power).parameters)
