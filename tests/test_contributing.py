@@ -75,9 +75,6 @@ def test_a_walk_goes_along_its_hops(
     monkeypatch.chdir(tmp_path)
     if command == "run":
         write_starter(tmp_path)
-        with (tmp_path / "experiment.yaml").open("a", encoding="utf-8") as file:
-            file.write("compare: {baseline: 'bm25[k1=0.9,b=0.4]'}\n")
-            file.write("gate: [{system: 'bm25*', metric: recall@3, min: 0}]\n")
         arguments = ["run", "experiment.yaml"]
     else:
         row = {"qid": "q", "retrieval_gt": [["a"], ["b"]]}

@@ -39,7 +39,7 @@ def test_the_plan_refuses_what_a_run_would(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(LISTED)
     changes = ["gate=[{system: mine, metric: latency_p95_ms, max: 1}]"]
     for refusing in (plan, run_experiment):
-        with pytest.raises(groupgt.GroupgtError, match=r"gate 1: latency_p95_ms is the time of one query asked alone"):
+        with pytest.raises(groupgt.GroupgtError, match=r"gate 1: latency_p95_ms is single-query latency"):
             refusing(file, changes=changes, allow_code=True)
     assert plan(file, changes=changes).unchecked == ["systems.mine.use: python runs your code"]
 
@@ -100,7 +100,7 @@ def test_whether_a_function_is_asked_singly_is_refused_only_where_it_is_known(tm
         assert plan(file).unchecked == ["systems.mine.use: python runs your code"]
         if name == "batched":
             for run, kind in ((plan, groupgt.ConfigError), (run_experiment, groupgt.RetrieverError)):
-                with pytest.raises(kind, match="this retriever is asked in batches"):
+                with pytest.raises(kind, match="this retriever is queried in batches"):
                     run(file, allow_code=True)
         else:
             assert plan(file, allow_code=True).unchecked == []

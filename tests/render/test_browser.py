@@ -109,7 +109,7 @@ def test_a_group_that_cannot_be_met_is_told_from_one_that_was_missed(tab: Tab, t
     tab.size(1280)
     tab.open(path, "#question")
     tab.settled()
-    never = "cannot be met: it has no relevant alternative"
+    never = "cannot be covered: it has no relevant alternative"
     assert tab.texts(".group:nth-child(2) .where li") == [f"{name}: ✕ {never}" for name in found]
     assert tab.texts(".group:nth-child(3) .where li") == [
         "one: ✕ not among its 2 results",
@@ -287,7 +287,7 @@ def test_a_value_opens_its_question_with_its_system(opened: Tab) -> None:
     two = next(place for place, text in enumerate(solved, 1) if text.rstrip().endswith("2 of 3"))
     opened.click(f"table.questions tbody tr:nth-child({two}) th a")
     opened.wait("document.querySelector('.rankings') !== null")
-    assert "All groups are met @10 by every system except " in opened.text("main")
+    assert "Complete @10 in every system except " in opened.text("main")
 
 
 @pytest.mark.slow

@@ -513,8 +513,8 @@ def test_values_per_query_are_not_computed_before_they_are_asked_for(spark: Spar
 @pytest.mark.parametrize(
     ("metrics", "policy", "match"),
     [
-        (["mrr", "recall@100chars"], {}, "knows no lengths, calls or texts of results: omit recall@100chars"),
-        (["recall", "token_f1"], {}, "leave out token_f1"),
+        (["mrr", "recall@100chars"], {}, "has no lengths, calls or texts of results: omit recall@100chars"),
+        (["recall", "token_f1"], {}, "omit token_f1"),
         (["recall"], {"missing": "error"}, "expected missing=zero or skip"),
         (["recall"], {"extra": "error"}, "expected missing=zero or skip"),
         (["recall.trec"], {"duplicates": "keep"}, "choose duplicates=penalize"),

@@ -120,7 +120,7 @@ function whereMet(detail, system, group, cutoff) {
   if (rank === undefined && detail.groups[group].cannot) return ["missed", `✕ cannot be covered: ${detail.groups[group].cannot}`];
   if (!ranking_ || !ranking_.results) return ["missed", "no results"];
   if (rank === undefined && ranking_.results === 1) return ["missed", "✕ not its only result"];
-  if (rank === undefined) return ["missed", `✕ not in its ${ranking_.results.toLocaleString("en")} results`];
+  if (rank === undefined) return ["missed", `✕ not among its ${ranking_.results.toLocaleString("en")} results`];
   return rank <= cutoff ? ["met", `✓ rank ${rank}`] : ["late", `△ only at rank ${rank.toLocaleString("en")}`];
 }
 
