@@ -41,14 +41,14 @@ def per_query(
     k: int | Sequence[int] = (),
     policy: Policy | str | Sequence[str] | Mapping[str, str] | None = None,
 ) -> pa.Table:
-    """A table with `qid` and one column of doubles a metric, null where a query does not count.
+    """A table with `qid` and one column of doubles per metric, null for queries left out of its mean.
 
     `batch` holds whole queries: one row per query with `qid, retrieved_ids`, or all of its rows with `qid, doc_id` and
-    `score` or `rank`; a `call` beside them orders them first. `truth` is a `GroundTruth` or `{qid: groups}`; without
-    it, groups stand in the column `retrieval_gt` of the batch (where a query has several rows, in the first). Each
-    query of the batch that has ground truth is one row, in the order in which they first come; queries of `truth` that
-    the batch does not have are not in the answer. The bits are those of `groupgt.evaluate`. A batch without rows gives
-    a table without rows. Raises `DataError`, `MetricError` or `ConfigError`. Needs pyarrow.
+    `score` or `rank`; an additional column `call` orders them first. `truth` is a `GroundTruth` or `{qid: groups}`;
+    without it, groups are read from the column `retrieval_gt` of the batch (from the first row of a query). The table
+    has one row per query of the batch that has ground truth, in order of first appearance; queries of `truth` that are
+    not in the batch are omitted. Values equal those of `groupgt.evaluate` to the bit. A batch without rows returns a
+    table without rows. Raises `DataError`, `MetricError` or `ConfigError`. Needs pyarrow.
 
     >>> import pyarrow as pa
     >>> batch = pa.table({"qid": ["q2", "q1"], "retrieved_ids": [["e", "d"], ["a", "x", "b", "y"]]})
@@ -68,7 +68,7 @@ def per_query(
     if not isinstance(batch, pa.Table):
         way = 'Ray gives tables with batch_format="pyarrow", pyarrow.Table.from_pandas makes them of frames'
         raise DataError(f"batch: expected a table of Arrow, found {type(batch).__name__}; {way}")
-    # Who asks for the schema alone gives no rows, and often columns without a kind.
+    # A caller that only needs the schema passes no rows, and often columns without a type.
     qids, columns = [], {text: np.zeros(0) for text in parsed}
     if batch.num_rows:
         with no_garbage_collection():
@@ -83,7 +83,7 @@ def per_query(
 
 
 def _run(batch: pa.Table) -> Run:
-    """The results of a batch; other columns may be of kinds that polars does not know, and are left out."""
+    """The results of a batch; other columns are skipped, as polars may not support their types."""
     names = READ.intersection(batch.column_names)
     if "qid" not in names:
         raise DataError(f"batch: expected a column qid; found {', '.join(batch.column_names)}")
@@ -92,12 +92,12 @@ def _run(batch: pa.Table) -> Run:
 
 
 def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) -> GroundTruth:
-    """The ground truth of these queries, in their order, however large the whole is."""
+    """The ground truth of only these queries, in their order."""
     if isinstance(truth, GroundTruth):
         truth_by_id = Ids().read(truth.under(policy))
         return truth_by_id.select(truth_by_id.index[qid] for qid in qids if qid in truth_by_id.index)
     if isinstance(truth, Mapping):
-        # Text and integers may name queries, as in `GroundTruth.of`.
+        # Query ids may be text or integers, as in `GroundTruth.of`.
         keys = [key for qid in qids for key in (qid, _number(qid)) if key is not None and key in truth]
         return Ids().read(GroundTruth.of({key: truth[key] for key in keys}, policy))
     if truth is not None:
@@ -111,7 +111,7 @@ def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) ->
 
 
 def _number(qid: str) -> int | None:
-    """The integer whose decimal text a query is named by."""
+    """The integer whose decimal text is the query id, or None."""
     try:
         number = int(qid)
     except ValueError:

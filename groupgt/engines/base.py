@@ -1,4 +1,4 @@
-"""What an engine is: a carrier works with results wherever they are, and labelling makes `Hits` of them."""
+"""The base of all engines: a carrier works with results wherever they are stored; labelling turns them into `Hits`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from groupgt.model.validity import plain
 class Labelled:
     """Hits with their population.
 
-    `present` says which queries have results, shape (Q,); `extra` counts queries of the run without ground truth,
-    `duplicated` queries with a repeated result (of a relevant one, unless the policy looks at all of them).
-    `tie_query`, `tie_first` and `tie_last` are blocks of equal scores that hold a hit: the ranks they span.
-    `uncondensed` are the hits before unjudged results were dropped, where the policy drops them.
+    `present` marks the queries with results, shape (Q,); `extra` counts queries of the run without ground truth,
+    `duplicated` queries with a repeated result (only relevant ones, unless the policy requires checking all).
+    `tie_query`, `tie_first` and `tie_last` are blocks of equal scores that contain a hit, with the ranks they span.
+    `uncondensed` are the hits before the policy dropped unjudged results, if it does.
     """
 
     hits: Hits
@@ -41,7 +41,7 @@ class Labelled:
     uncondensed: Hits | None = None
 
     def tied_at(self, cuts: Iterable[Ints | None]) -> int:
-        """How many queries have a hit among equal scores that a depth, shape (Q,), divides; None divides all."""
+        """The number of queries with a hit among equal scores that a depth, shape (Q,), splits; None splits all."""
         tied = np.zeros(len(self.present), dtype=np.bool_)
         for depth in cuts:
             if depth is None:
@@ -69,9 +69,9 @@ def hits_of(
 
 @dataclass(frozen=True, eq=False)
 class RankedHits:
-    """Rows that hit, in any order, with their ranks, and what was seen of the queries.
+    """Hits in any order, with their ranks, and counts per query.
 
-    `low` and `high` are the first and last rank among results of an equal score; `length` has shape (Q,).
+    `low` and `high` are the first and last rank of results with the same score; `length` has shape (Q,).
     """
 
     query: Ints
@@ -104,19 +104,19 @@ class RankedHits:
         )
 
 
-# The ids of one query, best first, and the scores that ordered them, None where the order was given.
+# The ids of one query, best first, and the scores that ordered them; None if the input was already ordered.
 Ranking = tuple[list[str], Sequence[float] | None]
 
 
 class Carrier(Protocol):
-    """What is done with the results of a run, whatever they are held in."""
+    """Operations on the results of a run, for any kind of storage."""
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """The hits; raises `DataError` with what is wrong with the results."""
+        """The hits; raises `DataError` if results are invalid."""
         ...
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """The run with its results called what the labeller calls them; their order, scores and places stay."""
+        """The run with results renamed by the labeller; order, scores and spans do not change."""
         ...
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
@@ -129,7 +129,7 @@ class Carrier(Protocol):
 
 
 class LocalCarrier(Carrier, Protocol):
-    """What is done besides where all results can be read here."""
+    """Additional operations if all results can be read locally."""
 
     def qids(self) -> list[str]:
         """The queries, in the order of the run."""
@@ -140,23 +140,23 @@ class LocalCarrier(Carrier, Protocol):
         ...
 
     def carries(self, field: str) -> bool:
-        """Whether results carry a `text`, their length in a unit, or the `calls` that found them."""
+        """Whether results carry a `text`, their length in a unit, or the `calls` that returned them."""
         ...
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
-        """The results of all judged queries in rank order, with what they carry in these fields.
+        """The results of all judged queries in rank order, with these fields.
 
-        A text is None where a result has none; a length that is no whole number from 0 is a `DataError`.
+        A text is None if a result has none; raises `DataError` for a length that is not a whole number from 0.
         """
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Flat:
-    """The results of all judged queries, a row each, sorted by query and rank.
+    """The results of all judged queries, one row per result, sorted by query and rank.
 
-    `query` holds the places of queries in the ground truth, `docs` the ids of results, as a list or a series of
-    polars; each of `fields` has a cell for each result.
+    `query` contains positions of queries in the ground truth, `docs` ids of results, as a list or a polars series;
+    each of `fields` has one cell per result.
     """
 
     query: Ints
@@ -180,7 +180,7 @@ class Flat:
         return np.bincount(self.query, minlength=queries)
 
     def measured(self, measure: Callable[[list[str]], Ints]) -> Ints:
-        """What a function of ids says of each result; of a series it is asked of each id once."""
+        """The value of a function of ids for each result; for a series, it is computed once per distinct id."""
         if isinstance(self.docs, list):
             return measure(self.docs)
         distinct = self.docs.unique(maintain_order=True).alias("doc").to_frame()
@@ -191,10 +191,10 @@ class Flat:
 
 
 def matched(truth: GroundTruth, labeller: Labeller, policy: Policy, read: Callable[[Policy], Flat]) -> Matches:
-    """The table of a labeller: where it looks at results, the distinct ones are read first, with their texts.
+    """The table of a labeller; if it reads results, the distinct ones are read first, with their texts.
 
-    `read` gives all results under a policy; of repeats the best place is kept, and queries without alternatives are
-    left out.
+    `read` returns all results under a policy; only the best rank of repeats is kept, and queries without alternatives
+    are skipped.
     """
     if not labeller.reads_results:
         return labeller.match(truth, None)  # type: ignore[arg-type]  # it does not look at them
@@ -202,7 +202,7 @@ def matched(truth: GroundTruth, labeller: Labeller, policy: Policy, read: Callab
     query, ids, texts = flat.query, flat.ids, list(flat.fields["text"])
     kept = (truth.per_query > 0)[query]
     if None in ids:
-        # Labelling itself will find the rows without an id.
+        # Labelling itself reports rows without an id.
         kept &= np.array([name is not None for name in ids], dtype=np.bool_)
     if not kept.all():
         ids, texts = (list(compress(column, kept.tolist())) for column in (ids, texts))

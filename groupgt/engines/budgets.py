@@ -1,4 +1,4 @@
-"""Cutoffs by length or by search call: how many results of a query fit a budget, and what the first k cost."""
+"""Cutoffs by length or by search call: how many results of a query fit a budget, and the cost of the first k."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from groupgt.model.values import CALLS, Budget, Lengths
 
 @dataclass(frozen=True, eq=False)
 class CumulativeLengths:
-    """The lengths of all results in rank order, summed.
+    """Cumulative lengths of all results in rank order.
 
-    The first r results of query q are total[start[q] + r] − total[start[q]] long.
+    The length of the first r results of query q is total[start[q] + r] − total[start[q]].
 
-    `start` has shape (Q + 1,), `total` one number more than there are results.
+    `start` has shape (Q + 1,), `total` has one number more than there are results.
     """
 
     start: Ints
@@ -43,7 +43,7 @@ class CumulativeLengths:
         return np.minimum(np.searchsorted(self.total, self.total[first] + amount, side="right") - 1, last) - first
 
     def spent(self, rank: Ints) -> Ints:
-        """How long the first `rank` results of each query are together, shape (Q,)."""
+        """The total length of the first `rank` results of each query, shape (Q,)."""
         first = self.start[:-1]
         spent: Ints = self.total[first + rank] - self.total[first]
         return spent
@@ -52,14 +52,14 @@ class CumulativeLengths:
 def depths(
     truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, budgets: Collection[Budget]
 ) -> dict[Hashable, Ints]:
-    """How many results of each query fit each budget, shape (Q,); raises `DataError` where lengths are not known."""
+    """How many results of each query fit each budget, shape (Q,); raises `DataError` if lengths are unknown."""
     units = {budget.unit for budget in budgets}
     cumulative = {unit: cumulative_lengths(truth, run, policy, lengths, unit) for unit in units}
     return {budget: cumulative[budget.unit].depth(budget.amount) for budget in budgets}
 
 
 def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, unit: str) -> CumulativeLengths:
-    """The lengths of a run's results, in the order in which they are ranked."""
+    """The cumulative lengths of a run's results in rank order."""
     if run.original is not None and policy.duplicates == "drop":
         what = "lengths are those of results by their own ids, and duplicates=drop removes them by other names"
         raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the labeller id")
@@ -78,7 +78,7 @@ def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Le
 
 
 def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy: Policy) -> Flat:
-    """The results with the calls that found them; none at all need none."""
+    """The results with the calls that returned them; a run without results needs no calls."""
     if carrier.carries(CALLS):
         return carrier.flat(truth, policy, CALLS)
     flat = carrier.flat(truth, policy)
@@ -90,9 +90,9 @@ def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy
 
 
 def _field_of(carrier: LocalCarrier, run: Run, lengths: Lengths, unit: str) -> str:
-    """What lengths are taken from: the unit itself, or the texts that are counted.
+    """The field that lengths are taken from: the unit itself, or the text.
 
-    A tokenizer that is named counts texts though results may carry tokens: else it would be named in vain.
+    If a tokenizer is set, it counts the texts even if results carry tokens; otherwise it would have no effect.
     """
     if unit == "chars" and carrier.carries(unit):
         return unit
@@ -106,7 +106,7 @@ def _field_of(carrier: LocalCarrier, run: Run, lengths: Lengths, unit: str) -> s
 
 
 def _counted(truth: GroundTruth, run: Run, flat: Flat, lengths: Lengths, unit: str) -> Ints:
-    """The lengths of the texts that results carry; raises `DataError` that names the queries of those without one."""
+    """The lengths of the texts that results carry; raises `DataError` that lists queries with missing texts."""
     texts = flat.fields["text"]
     if None in texts:
         faults = Faults()

@@ -1,7 +1,7 @@
-"""Results of several searches, which carry the number of the call that found them: they are ordered by it first.
+"""Results of several searches, ordered first by the number of the call that returned them.
 
-`in_call_order` makes one score of call and score, so that whatever goes by scores goes by calls, and the ties and the
-repeats of every policy are what they are elsewhere.
+`in_call_order` combines call and score into one score, so that anything ordered by score is ordered by call, and every
+policy handles ties and repeats as usual.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from groupgt.runtime import pl
 
 
 def in_call_order(run: Run) -> Run:
-    """The run ordered by call, then by score or as given, where its results carry calls; else the run itself.
+    """The run ordered by call, then by score or input order, if its results carry calls; else the run itself.
 
-    Raises `DataError` where some results have no call, or where those of a list fall.
+    Raises `DataError` if some results have no call, or if the calls of a list decrease.
     """
     if isinstance(run.contents, Lists):
         return _lists_in_order(run, run.contents)
@@ -51,7 +51,7 @@ def _lists_in_order(run: Run, lists: Lists) -> Run:
         others = Faults()
         ids, order = (ranking, None) if is_text_list(ranking) else ids_and_scores(ranking, others, where)
         if others:
-            continue  # reported when it is labelled, together with every other fault
+            continue  # reported during labelling, together with all other errors
         cells: Any = given.get(str(key), [])
         of_query = scores.get(key, order)
         if fault := calls_fault(cells, len(ids), in_order=of_query is None):
@@ -67,7 +67,7 @@ def _lists_in_order(run: Run, lists: Lists) -> Run:
 
 
 def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
-    """The calls beside results, or in results that are mappings, by query as text; None where there are none."""
+    """The calls of results, from a column or from results that are mappings, by query id; None without calls."""
     if CALLS in lists.lengths:
         return {str(key): cells for key, cells in lists.lengths[CALLS].items()}
     if native.has_plain_ends(lists.rankings) or not _hold_mappings(lists.rankings.values()):
@@ -77,7 +77,7 @@ def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
 
 
 def _hold_mappings(rankings: Iterable[Any]) -> bool:
-    """Whether rankings hold results that are mappings: a glance at both ends of each, since most hold ids alone."""
+    """Whether rankings contain mappings; checks only the ends of each, as most contain only ids."""
     rankings = list(rankings)
     if set(map(type, rankings)) == {list}:
         filled = list(filter(None, rankings))
@@ -94,14 +94,14 @@ def _hold_mappings(rankings: Iterable[Any]) -> bool:
 
 
 def _is_mapping(cell: Any) -> bool:
-    """Whether a result is a mapping, alone or beside its score."""
+    """Whether a result is a mapping, with or without a score."""
     result = cell[0] if isinstance(cell, (tuple, list)) and len(cell) == 2 else cell
-    # Nearly all are ids, which are no mappings at first sight.
+    # Nearly all are ids, so rule out strings first.
     return type(result) is not str and isinstance(result, Mapping)
 
 
 def _composed(calls: Sequence[int], scores: Sequence[float]) -> list[float]:
-    """A score of each result that falls from call to call, and within one as its score does.
+    """A score per result that decreases from call to call, and within a call like the original score.
 
     >>> _composed([2, 1, 2], [0.5, 0.1, 0.9])
     [-6.0, -3.0, -5.0]
@@ -118,7 +118,7 @@ def _columns_in_order(run: Run, columns: Columns) -> Run:
     call, score = pl.col(CALLS), pl.col("score") + 0.0
     places = [each.rank("dense").over("qid").cast(pl.Float64) for each in (call, score)]
     composed = places[1] - places[0] * (pl.len().over("qid") + 1.0)
-    # Without a sound call a row has no score: the slow reader says what is wrong with it.
+    # A row without a valid call has no score: the slow reader reports the error.
     sound = is_call(call) & is_score(score)
     given = pl.col(GIVEN_SCORE if GIVEN_SCORE in schema else "score").alias(GIVEN_SCORE)
     frame = columns.frame.with_columns(given, score=pl.when(sound).then(composed))
@@ -130,19 +130,19 @@ def _columns_in_order(run: Run, columns: Columns) -> Run:
 
 
 def calls_between(calls: Ints, rank: Ints) -> Ints:
-    """How many calls were made from each result to the next: summed in rank order, they are the calls again."""
+    """The number of calls between consecutive results; their cumulative sum in rank order is the calls."""
     return np.where(rank == 1, calls, np.diff(calls, prepend=0))
 
 
 class Found(NamedTuple):
-    """The call that found each result of a query, in rank order, and the scores it came with, where it had some."""
+    """The call that returned each result of a query, in rank order, and the original scores, if any."""
 
     calls: list[int]
     scores: list[float] | None
 
 
 def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dict[str, Found]:
-    """The calls by query, of these or of all; empty where results carry none, or stay on a cluster."""
+    """The calls per query, for these queries or all; empty if results carry none or stay on a cluster."""
     if run.is_remote:
         return {}
     carrier = local_carrier_of(run, "the calls of results")

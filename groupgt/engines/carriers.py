@@ -1,4 +1,4 @@
-"""Which carrier works with a run, and what is asked of carriers everywhere."""
+"""Selects the carrier of a run; common operations on carriers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from groupgt.model.run import Lines, Lists, Remote, Run
 
 
 def carrier_of(run: Run) -> Carrier:
-    """What works with a run, by what holds its results."""
+    """The carrier of a run, selected by the type of its contents."""
     if isinstance(run.contents, Remote):
         from groupgt.engines.spark.carrier import SparkCarrier
 
@@ -23,7 +23,7 @@ def carrier_of(run: Run) -> Carrier:
 
 
 def local_carrier_of(run: Run, purpose: str) -> LocalCarrier:
-    """The same where all results are needed here; raises `ConfigError` where they stay on a cluster."""
+    """The same if all results are needed locally; raises `ConfigError` if they stay on a cluster."""
     if run.is_remote:
         raise ConfigError(
             f"{run.name or run.source or 'results'}: {purpose} is not supported for results on a cluster; "
@@ -46,7 +46,7 @@ def _local_carrier_of(run: Run) -> LocalCarrier:
 
 
 def renamed(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy) -> Run:
-    """The run with its results called what the labeller calls them, where that is anything else, and not done yet."""
+    """The run with results renamed by the labeller, unless it does not rename or they are already renamed."""
     if not labeller.renames or run.original is not None:
         return run
     return carrier_of(run).rename(truth, labeller, policy)

@@ -1,4 +1,4 @@
-"""Which engine labels: chosen by what results are, or by name, with options."""
+"""Selects the engine that labels: by the type of results, or by name, with options."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Streaming:
 
     @property
     def ceiling(self) -> int:
-        """That many bytes; 0 is no limit."""
+        """The memory limit in bytes; 0 means no limit."""
         return size_of(self.memory) if self.memory != "" else 0
 
 
@@ -99,17 +99,17 @@ class Engine:
 
     @property
     def ceiling(self) -> int:
-        """How many bytes the process may hold while rows go by; 0 is no limit."""
+        """The memory limit of the process, in bytes, while rows are read; 0 means no limit."""
         return self.options.ceiling if isinstance(self.options, Streaming) else 0
 
     @property
     def broadcast(self) -> int:
-        """Up to how many bytes of ids Spark sends the ground truth to every executor."""
+        """The maximum size in bytes of the ids of a ground truth that Spark sends to every executor."""
         return (self.options if isinstance(self.options, Spark) else Spark()).largest
 
 
 def engine_of(spec: Any, *, texts: bool = False) -> Engine:
-    """An engine of a name or `{"use": name, "with": {option: value}}`; raises `ConfigError` with every fault.
+    """An engine from a name or `{"use": name, "with": {option: value}}`; raises `ConfigError` with all errors.
 
     >>> engine_of({"use": "streaming", "with": {"memory": "2GB"}}).ceiling
     2000000000

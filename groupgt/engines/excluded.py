@@ -1,4 +1,4 @@
-"""Results that the ground truth of their query leaves out: removed before anything else is done with a run."""
+"""Removes results that the ground truth of their query excludes, before a run is used for anything else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from groupgt.runtime import pl
 
 
 def without_excluded(truth: GroundTruth, run: Run) -> Run:
-    """The run without what is left out of each query, by the ids that results came with; `Run.excluded` counts them.
+    """The run without the excluded results of each query, by original ids; `Run.excluded` counts them.
 
     Raises `ConfigError` for results that stay on a cluster.
     """
@@ -45,14 +45,14 @@ def without_excluded(truth: GroundTruth, run: Run) -> Run:
 
 
 def _is_kept(left_out: Mapping[str, frozenset[str]]) -> pl.Expr:
-    """Whether a row stays; what has no id stays, to be told later."""
+    """Whether a row is kept; rows without an id are kept and reported later."""
     pairs = [f"{qid}\0{name}" for qid, ids in left_out.items() for name in ids]
     is_out = pl.col("qid").is_in(list(left_out)) & pl.concat_str("qid", "doc", separator="\0").is_in(pairs)
     return ~is_out.fill_null(value=False)
 
 
 def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lists, int]:
-    """The same for results in memory, with what they carry; anything that is not a ranking stays as it is."""
+    """The same for results in memory, with their fields; anything that is not a ranking stays as it is."""
     rankings: dict[Any, Any] = dict(lists.rankings)
     kept_of: dict[str, list[bool]] = {}
     count = 0
@@ -74,7 +74,7 @@ def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lis
             rankings[key] = list(compress(cells, kept))
 
     def shortened(columns: Mapping[Any, Sequence[Any]]) -> dict[Any, Sequence[Any]]:
-        """What stands beside results, without the cells of those that are gone; uneven columns stay."""
+        """Columns without the cells of removed results; columns of a different length stay."""
         return {
             key: list(compress(cells, kept_of[str(key)]))
             if len(kept_of.get(str(key), ())) == len(cells) and str(key) in kept_of

@@ -1,4 +1,4 @@
-"""The carrier of results in memory: for each query its result list is probed with the query's own ids."""
+"""The carrier of results in memory: looks up each query's relevant ids in its result list."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from groupgt.model.run import Lists, Run
 from groupgt.model.validity import BLANK_IDS, LONGEST_ID, has_plain_letters, id_text, shown
 from groupgt.model.values import CALLS, GIVEN_SCORE, UNITS, Span, span_of
 
-# More hits of one query than this are not searched for one by one.
+# Above this number of hits per query, hits are not searched for one by one.
 MANY_HITS = 32
 # Lists are read in groups of FEW_QUERIES, which fit the processor's cache, and checked in larger groups.
 FEW_QUERIES, GLANCE_QUERIES = 32, 256
@@ -31,7 +31,7 @@ NO_SCORES = (None,) * FEW_QUERIES
 
 
 def places_in_order(ids: Sequence[str], scores: Sequence[float], policy: Policy) -> Sequence[int]:
-    """Where results stand among those given, best first, under the tie rule; at once where scores fall strictly."""
+    """The positions of results in the input, best first, under the tie rule; fast if scores fall strictly."""
     places = range(len(ids))
     if all(map(gt, scores, islice(scores, 1, None))):
         return places
@@ -48,9 +48,9 @@ def in_order(ids: list[str], scores: Sequence[float], policy: Policy) -> tuple[l
 
 
 class Row(NamedTuple):
-    """The results of a query of the ground truth, by its number, as they were given.
+    """The results of one query of the ground truth, identified by its number, in input order.
 
-    `scores` put them in order, where there are some; `cells` are what they carry in each field asked.
+    `scores`, if any, put them in order; `cells` are the values of each requested field.
     """
 
     number: int
@@ -67,18 +67,18 @@ class ListCarrier:
         self.run, self.lists = run, lists
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """The hits; raises `DataError` with everything that is no ranking."""
+        """The hits; raises `DataError` with every invalid ranking."""
         probe = _Probe(self, policy)
         # The probe reports invalid rankings along with all other errors.
         matches = matched(truth, labeller, policy, lambda rules: self._flat(truth, rules, ("text",), Faults()))
         return probe.walk(truth, labeller, matches)
 
     def rules(self, policy: Policy) -> Policy:
-        """The policy for these scores: renamed lists were put in order by the names they had before."""
+        """The policy for these scores: renamed lists were sorted by their previous names."""
         return policy if self.run.original is None else replace(policy, ties="input")
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """The run with its results called what the labeller calls them."""
+        """The run with results renamed by the labeller."""
         rankings: dict[Any, Any] = dict(self.lists.rankings)
         scores: dict[str, Sequence[float]] = dict(self.lists.scores or {})
         faults = Faults()
@@ -91,10 +91,10 @@ class ListCarrier:
             else:
                 named = list(labeller.names(row.ids))
             if len(named) < len(row.ids):
-                continue  # at fault
+                continue  # invalid
             order = row.scores
             if order is not None:
-                # Equal scores go by the names that results had.
+                # Equal scores are ordered by the previous names.
                 places = places_in_order(row.ids, order, policy)
                 named, order = [named[place] for place in places], [order[place] for place in places]
                 scores[row.key] = order
@@ -126,11 +126,11 @@ class ListCarrier:
         if scores is None:
             return ids, None
         ids, scores = in_order(ids, scores, self.rules(policy))
-        # Scores order the results of one call alone.
+        # Scores only order the results of one call.
         return ids, None if self.carries(CALLS) else scores
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """The ids of all queries, and of results until the limit is reached."""
+        """The ids of all queries, and ids of results up to the limit."""
         faults = Faults()
         ids: dict[str, None] = {}
         for ranking in self.lists.rankings.values():
@@ -140,7 +140,7 @@ class ListCarrier:
         return self.qids(), list(ids)
 
     def carries(self, field: str) -> bool:
-        """Whether results carry a `text`, their length in a unit, or the calls that found them."""
+        """Whether results carry a `text`, their length in a unit, or the calls that returned them."""
         if field in UNITS:
             return field in self.lists.lengths
         if field in self.lists.fields:
@@ -148,14 +148,14 @@ class ListCarrier:
         return any(carried_cells(ranking, field) is not None for ranking in self.lists.rankings.values())
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
-        """The results of all judged queries in rank order, with what they carry in these fields."""
+        """The results of all judged queries in rank order, with these fields."""
         faults = Faults()
         flat = self._flat(truth, policy, fields, faults)
         faults.stop()
         return flat
 
     def _flat(self, truth: GroundTruth, policy: Policy, fields: Sequence[str], faults: Faults) -> Flat:
-        """The same; anything that is not a ranking goes into `faults`."""
+        """The same; invalid rankings are added to `faults`."""
         sizes: list[int] = []
         ids: list[str] = []
         columns: list[list[Any]] = [[] for _ in fields]
@@ -180,9 +180,9 @@ class ListCarrier:
         return Flat(query, ids, filled)
 
     def _rows(self, truth: GroundTruth, fields: Sequence[str], faults: Faults) -> list[Row]:
-        """The results of every query of the ground truth, and what they carry in these fields.
+        """The results of every query of the ground truth, with these fields.
 
-        What is no ranking goes into `faults`; raises `DataError` where there is not one cell for each result.
+        Invalid rankings are added to `faults`; raises `DataError` if a field does not have one cell per result.
         """
         scores = self.lists.scores or {}
         columns = {field: self._column(field) for field in fields}
@@ -206,14 +206,14 @@ class ListCarrier:
         return rows
 
     def _column(self, field: str) -> Mapping[str, Sequence[Any]]:
-        """What stands beside results in a field, by query as text."""
+        """The values of a field of all results, by query id as text."""
         if field in UNITS:
             return {str(key): cells for key, cells in self.lists.lengths.get(field, {}).items()}
         return self.lists.fields[field]() if field in self.lists.fields else {}
 
 
 def _check_cells(field: str, cells: Sequence[Any] | None, size: int, where: str, uneven: Faults) -> None:
-    """Notes where a query has not one cell for each of its results, or not one length."""
+    """Records an error if a query does not have one cell, or one length, per result."""
     if field in UNITS:
         cells = cells or []
         count = len(cells) - list(cells).count(None)
@@ -225,7 +225,7 @@ def _check_cells(field: str, cells: Sequence[Any] | None, size: int, where: str,
 
 
 def _ranked(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> Sequence[int]:
-    """Where results stand among those given, best first; of repeats the first alone, where the policy drops them."""
+    """The positions of results in the input, best first; only the first of repeats if the policy drops them."""
     places: Sequence[int] = range(len(ids)) if scores is None else places_in_order(ids, scores, policy)
     if policy.duplicates != "drop" or len(set(ids)) == len(ids):
         return places
@@ -238,7 +238,7 @@ def _ranked(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> S
 def _names_carried(
     labeller: Labeller, ids: list[str], cells: Sequence[Any] | None, where: str, faults: Faults
 ) -> list[str]:
-    """What results are called by what they carry; their ids where they carry nothing, which may be places already."""
+    """The names of results, from their fields; their ids if they have no fields, as ids may already be spans."""
     if cells is None:
         if labeller.column == "span" or not ids:
             return ids
@@ -263,9 +263,9 @@ def _names_carried(
 
 
 class _Probe:
-    """One labelling: looks up each query's ids among its results, and notes repeats and ties on the way.
+    """One labelling pass: looks up each query's ids in its results and records repeats and ties.
 
-    What is plain the compiled module looks up, where there is one; the rest, and without it everything, is read here.
+    The compiled module, if available, handles plain rankings; all others are read here.
     """
 
     def __init__(self, carrier: ListCarrier, policy: Policy) -> None:
@@ -281,7 +281,7 @@ class _Probe:
     def walk(self, truth: GroundTruth, labeller: Labeller, matches: Matches) -> Labelled:
         """The hits of all queries."""
         length, hits = self.by_module(truth, matches)
-        # What is not plain is read here, where it is said what is wrong with it.
+        # Rankings that are not plain are read here, and errors in them are reported.
         numbers = np.flatnonzero(length == native.NOT_PLAIN).tolist()
         if numbers:
             more = self.by_reading(truth, matches, numbers, length)
@@ -289,9 +289,9 @@ class _Probe:
         return self.labelled(truth, labeller, matches, length, hits)
 
     def by_module(self, truth: GroundTruth, matches: Matches) -> tuple[Ints, Ints]:
-        """How many results each query has, and the hits as rows of query, key and rank, by the compiled module.
+        """The number of results per query, and hits as rows of query, key and rank, from the compiled module.
 
-        All queries are `NOT_PLAIN` where it is not built.
+        All queries are `NOT_PLAIN` if the module is not built.
         """
         plain = type(self.rankings) is dict and (self.scores is None or type(self.scores) is dict)
         index = matches.compiled if plain else None
@@ -306,7 +306,7 @@ class _Probe:
         return length.copy(), np.stack((query, key, rank))
 
     def by_reading(self, truth: GroundTruth, matches: Matches, numbers: list[int], length: Ints) -> Ints:
-        """The hits of these queries, ranking by ranking; `length` is filled in for them."""
+        """The hits of these queries, one ranking at a time; fills in `length` for them."""
         queries: list[int] = []
         keys: list[int] = []
         ranks: list[int] = []
@@ -337,7 +337,7 @@ class _Probe:
                 keys += _looked_up(matches.keys, low, high, names)
             else:
                 keys += [key_at(name, low, high) for name in names]
-            # Hits come in rank order, so that each is searched for behind the one before; repeats are found as well.
+            # Hits come in rank order, so each search starts after the previous hit; this also finds repeats.
             first, place = len(ranks), -1
             for name in names:
                 place = ranking.index(name, place + 1)
@@ -352,7 +352,7 @@ class _Probe:
         return hits
 
     def labelled(self, truth: GroundTruth, labeller: Labeller, matches: Matches, length: Ints, rows: Ints) -> Labelled:
-        """What was seen on the way, and the hits of these rows of query, key and rank."""
+        """The hits of these rows of query, key and rank, with the recorded counts and ties."""
         query, key, rank = rows
         extra = len(self.rankings) - int(np.count_nonzero(length != native.NO_RANKING))
         target = matches.targets[key]
@@ -374,9 +374,9 @@ class _Probe:
         )
 
     def read(self, qids: list[str]) -> Iterator[tuple[list[str] | None, Sequence[float] | None]]:
-        """The results of queries, and the scores that order them; many ids are looked at together.
+        """The results of queries and the scores that order them; many ids are checked together.
 
-        Joining raises for anything that is not a string, and is the quickest way to look at every id.
+        Joining raises for anything that is not a string and is the fastest way to check every id.
         """
         join = "".join
         for first in range(0, len(qids), GLANCE_QUERIES):
@@ -398,19 +398,19 @@ class _Probe:
             self.check_ids(joined, some)
 
     def read_one(self, qid: str, ranking: Any) -> tuple[list[str] | None, list[float] | None]:
-        """The results of one query, whatever they are held in."""
+        """The results of one query, from any type of ranking."""
         if ranking is None or is_text_list(ranking):
             return ranking, None
         return ids_and_scores(ranking, self.faults, self.where(qid))
 
     def check_ids(self, joined: list[str], qids: Sequence[str]) -> None:
-        """Notes invalid ids among the results of these queries: one by one only where a glance at all is in doubt."""
+        """Records invalid ids in the results of these queries; checks ids one by one only if a quick check fails."""
         longest = max(map(len, joined), default=0)
         if longest > LONGEST_ID // 4 or not has_plain_letters("".join(joined)):
             self.note_faulty_ids(qids)
 
     def note_faulty_ids(self, qids: Sequence[str]) -> None:
-        """Notes invalid ids among the results of some queries; what a labeller named was checked before."""
+        """Records invalid ids in the results of some queries; names from a labeller were checked before."""
         for qid in qids if not self.renamed else ():
             note_faulty_ids(self.rankings.get(qid), self.faults, self.where(qid))
 
@@ -420,7 +420,7 @@ class _Probe:
     def without_repeats(
         self, qid: str, ranking: list[str], scores: Sequence[float] | None
     ) -> tuple[list[str], Sequence[float] | None]:
-        """The first of each result; repeats are counted, or a fault."""
+        """The first occurrence of each result; repeats are counted or reported as errors."""
         first = dict.fromkeys(ranking)
         if len(first) == len(ranking):
             return ranking, scores
@@ -437,12 +437,12 @@ class _Probe:
         return list(first), scores
 
     def note_ties(self, number: int, places: list[int], scores: Sequence[float]) -> None:
-        """Keeps the blocks of equal scores around hits."""
+        """Records the blocks of equal scores around hits."""
         last = len(scores) - 1
         seen = -1
         for place in places:
             if place <= seen:
-                continue  # in the block of the hit before
+                continue  # in the block of the previous hit
             score = scores[place]
             low = high = place
             while low > 0 and scores[low - 1] == score:
@@ -455,5 +455,5 @@ class _Probe:
 
 
 def _looked_up(keys: list[str], low: int, high: int, names: list[str]) -> Iterable[int]:
-    """Where each of many names stands among the keys of a query; of equal keys the first, which is written last."""
+    """The positions of many names in the keys of a query; for equal keys the first, which is written last."""
     return map(dict(zip(reversed(keys[low:high]), range(high - 1, low - 1, -1))).__getitem__, names)

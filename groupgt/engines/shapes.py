@@ -1,4 +1,4 @@
-"""One ranking in any shape a user may give it: read as ids, scores, and what each result carries besides."""
+"""Reads a ranking in any supported shape: ids, scores, and the other fields of each result."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from groupgt.formats.fields import CALL_COLUMN, call_of, calls_fault
 from groupgt.model.validity import are_ids, are_plainly_ids, finite_number, id_fault, id_text, plain, shown
 from groupgt.model.values import span_of
 
-# What an id and its score usually stand in.
+# The usual types for a pair of id and score.
 PAIRS = {tuple, list}
 
 
 def by_text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
-    """Rankings by query as text; raises `DataError` for keys that are no ids."""
+    """Rankings by query as text; raises `DataError` for keys that are not ids."""
     if native.has_plain_keys(rankings) or (set(map(type, rankings)) <= {str} and are_ids(list(rankings))):
         return rankings
     faults = Faults()
@@ -42,9 +42,9 @@ def is_text_list(ranking: Any) -> bool:
 
 
 def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str], list[float] | None]:
-    """Reads a ranking: ids, (id, score) pairs or {id: score}; scores are those of the last, None for the others.
+    """Reads a ranking: ids, (id, score) pairs or {id: score}; scores are returned only for the last, otherwise None.
 
-    Pairs stand in the order given, whatever their scores.
+    Pairs keep their order, whatever their scores.
     """
     ranking = plain(ranking)
     if isinstance(ranking, Mapping):
@@ -54,7 +54,7 @@ def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str],
     if not isinstance(ranking, (list, tuple)):
         faults.add(where, f"expected a list of ids, a list of (id, score), or {{id: score}}, found {shown(ranking)}")
         return [], None
-    # The usual sequences: a few looks in C at all of them.
+    # The usual sequences: a few checks in C over all results.
     kinds = set(map(type, ranking))
     if kinds == {str}:
         return list(ranking), None
@@ -81,9 +81,9 @@ def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str],
 
 
 def note_faulty_ids(ranking: Any, faults: Faults, where: str) -> None:
-    """Notes every result of a ranking whose id is none; what is named by its text or its place has no id.
+    """Records every result with an invalid id; a result named by its text or span has no id.
 
-    Anything that is not a ranking is skipped: whoever reads it reports it.
+    Anything that is not a ranking is skipped; the code that reads it reports it.
     """
     ranking = plain(ranking)
     if is_text_list(ranking) and are_plainly_ids(ranking):
@@ -100,7 +100,7 @@ def note_faulty_ids(ranking: Any, faults: Faults, where: str) -> None:
 
 
 def _scored(ranking: Mapping[Any, Any], faults: Faults, where: str) -> tuple[list[str], list[float] | None]:
-    # The usual mapping: a few looks in C at each of its sides.
+    # The usual mapping: a few checks in C of its keys and values.
     if set(map(type, ranking)) == {str} and (doubles := _doubles(ranking.values())) is not None:
         return list(ranking), doubles
     ids: list[str] = []
@@ -119,9 +119,9 @@ def _scored(ranking: Mapping[Any, Any], faults: Faults, where: str) -> tuple[lis
 
 
 def _doubles(values: Iterable[Any]) -> list[float] | None:
-    """Values that are doubles, as Python's own, and surely finite; None where one may not be."""
+    """Doubles as Python floats, all certainly finite; None if one may not be."""
     try:
-        # Doubles of NumPy have this method as well, and nothing else has.
+        # NumPy doubles also have this method; nothing else does.
         doubles = list(map(float.conjugate, values))
     except TypeError:
         return None
@@ -129,7 +129,7 @@ def _doubles(values: Iterable[Any]) -> list[float] | None:
 
 
 def _name_of(cell: Any) -> str | None:
-    """What names a result: its id; of `{"doc", "start", "end"}` its place, of `{"text"}` its text."""
+    """The name of a result: its id, else its span (`{"doc", "start", "end"}`) or its text (`{"text"}`)."""
     if not isinstance(cell, Mapping):
         return id_text(cell)
     if cell.get("id") is not None:
@@ -152,12 +152,12 @@ def _what_is_wrong(cell: Any, rank: int) -> str:
 
 
 def carried_cells(ranking: Any, field: str) -> list[Any] | None:
-    """What results that are mappings carry in a field; None where no result carries it."""
+    """The values of a field in results that are mappings; None if no result has the field."""
     ranking = plain(ranking)
     if not isinstance(ranking, (list, tuple)):
         return None
     results = [cell[0] if isinstance(cell, (tuple, list)) and len(cell) == 2 else cell for cell in ranking]
-    # A result that says where it is from carries its place.
+    # A result with start and end is its own span.
     key = "start" if field == "span" else field
     if not any(isinstance(result, Mapping) and (field in result or key in result) for result in results):
         return None

@@ -27,7 +27,7 @@ class Options(vectors.Options):
 
 
 class Ann:
-    """Candidates come from the graph, built and searched by one thread so that it is the same each time.
+    """Candidates come from the graph, built and searched by one thread to be reproducible.
 
     Their scores and order are those of exact search; a query whose vector is all zeros has no results.
     """
@@ -49,7 +49,7 @@ class Ann:
         self.graph.add(np.arange(len(documents)), documents.astype(np.float32), threads=1)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The k best that the graph finds for each query."""
+        """The k best results from the graph for each query."""
         rankings: list[base.Ranking] = []
         for vector in self.vectors.of(queries):
             if not vector.any():

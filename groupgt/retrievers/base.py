@@ -1,4 +1,4 @@
-"""What a retriever is, what it is built from, and what the host makes of its answers."""
+"""The base of all retrievers: interface, inputs, and validation of their answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from groupgt.runtime import raised, users_code
 
 Ranking = Sequence[Any]
 T = TypeVar("T")
-# So many queries with one and the same number of results are no accident.
+# If at least this many queries have the same number of results, this is not a coincidence.
 SEVERAL = 5
 BATCH = 32
 
@@ -42,7 +42,7 @@ class Corpus:
         return len(self.ids)
 
     def once(self, key: object, make: Callable[[], T]) -> T:
-        """What `make` returns, made once: systems of one sweep share the words of the corpus, for example."""
+        """The cached result of `make`; systems of one sweep share the words of the corpus, for example."""
         if key not in self.made:
             self.made[key] = make()
         value: T = self.made[key]
@@ -50,7 +50,7 @@ class Corpus:
 
 
 class Queries(list[str]):
-    """The texts of some queries, with their `ids` beside them, for retrievers that look a query up.
+    """The texts of some queries, with their `ids`, for retrievers that look up queries by id.
 
     >>> Queries(["when?", "where?"], ["q1", "q2"]).part(1, 2).ids
     ['q2']
@@ -62,7 +62,7 @@ class Queries(list[str]):
 
     @property
     def shown(self) -> str:
-        """Which these are, for a message."""
+        """A short description of these queries, for messages."""
         more = f" and {len(self) - 1:,} more" if len(self) > 1 else ""
         return f"query {self.ids[0]!r}{more}" if self.ids else "no query"
 
@@ -73,7 +73,7 @@ class Queries(list[str]):
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What a retriever is built from: the corpus, the ids of all queries of the file in its order, and the seed."""
+    """The inputs of a retriever: the corpus, the ids of all queries of the file in order, and the seed."""
 
     corpus: Corpus
     qids: Sequence[str] = ()
@@ -82,10 +82,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Options:
-    """What `with:` may hold. A subclass is a dataclass: fields are the keys, annotations say what values may be.
+    """The options under `with:`. A subclass is a dataclass: fields are the keys, annotations define valid values.
 
-    A `File` of `groupgt.options` is a path: relative to the experiment file, `{dataset}` filled in. What annotations do
-    not say, a method `clashes` yields.
+    A `File` of `groupgt.options` is a path relative to the experiment file, with `{dataset}` filled in. A method
+    `clashes` yields errors that annotations cannot express.
     """
 
     def searches_texts(self) -> bool:
@@ -93,22 +93,22 @@ class Options:
         return True
 
     def batch_size(self) -> int:
-        """How many queries are asked at once."""
+        """The number of queries per call."""
         return BATCH
 
     def asks_singly(self) -> bool | None:
-        """Whether each call asks one query; None where only the retriever itself can tell."""
+        """Whether each call has one query; None if only the retriever itself can determine this."""
         return self.batch_size() == 1
 
     def least_score(self) -> float | None:
-        """The least score there can be, which theoretical normalization measures from; None where there is none."""
+        """The minimum possible score, for theoretical normalization; None if there is none."""
         return None
 
 
 class Retriever(Protocol):
-    """One method: for each query its ranking, `[(id, score), …]` best first, mappings of these, or ids alone.
+    """One method that returns a ranking per query: `[(id, score), …]` best first, mappings of these, or only ids.
 
-    One that asks several times to answer a batch may have `spent`: the milliseconds of each call of the last batch.
+    A retriever that makes several calls per batch may have `spent`: the milliseconds of each call of the last batch.
     """
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Ranking]:
@@ -117,7 +117,7 @@ class Retriever(Protocol):
 
 
 def ask(retriever: Retriever, queries: Queries, k: int) -> tuple[Sequence[Ranking], list[float]]:
-    """What a retriever answers, and the milliseconds of each call; what it raises names the queries."""
+    """The answers of a retriever, and the milliseconds of each call; errors include the queries they concern."""
     which, start = queries.shown, time.perf_counter()
     try:
         with users_code():
@@ -132,9 +132,9 @@ def ask(retriever: Retriever, queries: Queries, k: int) -> tuple[Sequence[Rankin
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The results of one system for every query, best first, and the scores beside them where all have one.
+    """The results of one system for every query, best first, and their scores if all have one.
 
-    `excluded` counts results that were left out, since the ground truth says so.
+    `excluded` counts results that were removed because the ground truth excludes them.
     """
 
     ids: dict[str, list[str]]
@@ -142,18 +142,18 @@ class Answers:
     excluded: int = field(default=0, repr=False)
 
     def run(self, name: str) -> Run:
-        """The rankings as a run: their order is given, and is not the scores' to change."""
+        """The rankings as a run, in their order; scores do not change it."""
         return replace(Run.of(self.ids, name), excluded=self.excluded)
 
 
 @dataclass(frozen=True, eq=False)
 class RetrieverPlugin(Plugin):
-    """How the systems of one `use:` are made: what `options` they take, and what makes them.
+    """How the systems of one `use:` are made: the `options` they take, and the function that makes them.
 
-    `build` makes a retriever of a `Setting` and options; `fuse` makes answers out of other systems' answers; with
-    neither, results are read from files. `libraries` are the distributions whose versions decide about results; `live`
-    answers come from a service and may change; a `cheap` one answers in this process, and may be asked some questions
-    twice to be timed; `corpus` says whether one is searched; `note` is shown beside the name.
+    `build` makes a retriever from a `Setting` and options; `fuse` combines the answers of other systems; with neither,
+    results are read from files. `libraries` are the distributions whose versions affect results; `live` answers come
+    from a service and may change; a `cheap` retriever runs in this process, and some queries may be repeated to time
+    it; `corpus` is whether a corpus is searched; `note` is shown next to the name.
     """
 
     options: type[Options] = Options
@@ -167,11 +167,11 @@ class RetrieverPlugin(Plugin):
 
     @property
     def is_foreign(self) -> bool:
-        """Whether each run asks it anew: a service, or code of others, of which nothing tells when it changes."""
+        """Whether it is queried again in each run: a service or third-party code, whose changes cannot be detected."""
         return self.live or self.runs_code or self.name not in ours("retriever")
 
 
-# The name by which plugins of others know it.
+# The name that third-party plug-ins use.
 Kind = RetrieverPlugin
 
 
@@ -190,7 +190,7 @@ def as_list(value: Any) -> Any:
 
 
 def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int) -> Answers:
-    """Checks what a retriever returned and keeps its order; raises `RetrieverError` that names queries and ranks."""
+    """Checks the rankings of a retriever and keeps their order; raises `RetrieverError` with queries and ranks."""
     faults = Faults()
     if not isinstance(rankings, (list, tuple)):
         raise RetrieverError(f"system {name!r}: expected a list of rankings, found {type(rankings).__name__}")
@@ -215,12 +215,12 @@ def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int)
 def warn_of_doubts(
     name: str, answers: Answers, k: int, corpus_ids: Collection[str] | None = None, *, counted: bool = True
 ) -> None:
-    """Warns of repeated ids, which stay for the policy to decide about, and of a system that always stops short.
+    """Warns of repeated ids, which are left to the policy, and of a system that always returns too few results.
 
-    A retriever of ours, not `counted`, has its reasons.
+    The number of results is not checked for built-in retrievers, which are not `counted`.
 
-    `corpus_ids` are the ids that are there to be found, where there is a corpus; raises `RetrieverError` where a system
-    returns none of them, which scores of zero would hide.
+    `corpus_ids` are the ids of the corpus, if there is one; raises `RetrieverError` if a system returns none of them,
+    as scores of zero would hide this.
     """
     ids = answers.ids
     if corpus_ids:
@@ -240,7 +240,7 @@ def warn_of_doubts(
 
 
 def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
-    """Warns of ids that are not in the corpus; raises `RetrieverError` where all are strangers."""
+    """Warns of ids that are not in the corpus; raises `RetrieverError` if none is."""
     returned = dict.fromkeys(chain.from_iterable(answers.ids.values()))
     strangers = [each for each in returned if each not in corpus_ids]
     if not strangers:
@@ -284,9 +284,9 @@ def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list
 
 
 def strictly_falling(scores: Sequence[float]) -> list[float]:
-    """The scores, each lowered by as little as makes it lower than the one before: for formats in which scores order.
+    """The scores, each lowered just enough to be below the previous one, for formats ordered by score.
 
-    Lower in single precision, in which trec_eval compares; where that has no number low enough, minus the ranks.
+    They decrease in single precision, which trec_eval compares; if that has no number low enough, minus the ranks.
 
     >>> strictly_falling([2.0, 1.0, 1.0])
     [2.0, 1.0, 0.9999999403953552]
@@ -314,7 +314,7 @@ def best(
 ) -> Ranking:
     """The k best of `scores`, shape (n,), as (id, score); `places` are their positions in `ids`, ascending.
 
-    What is not `above` is no result.
+    Only scores `above` this value are results.
 
     >>> best(["a", "b", "c"], np.array([1.0, 2.0, 1.0]), 2)
     [('b', 2.0), ('a', 1.0)]
@@ -322,7 +322,7 @@ def best(
     chosen = np.arange(len(scores)) if above is None else np.flatnonzero(scores > above)
     kept_scores = scores[chosen]
     if len(kept_scores) > k:
-        # Everything from the k-th score up, so that equal ones at the cut are told apart by position alone.
+        # Keep everything from the k-th score up, so that only position decides between equal scores at the cut.
         kept = kept_scores >= np.partition(kept_scores, len(kept_scores) - k)[len(kept_scores) - k]
         chosen, kept_scores = chosen[kept], kept_scores[kept]
     order = np.argsort(-kept_scores, kind="stable")[:k]

@@ -39,7 +39,7 @@ class Options(base.Options):
         return 0.0
 
     def clashes(self) -> Iterator[Clash]:
-        """A stemmer is one of those that PyStemmer has."""
+        """Yields an error if PyStemmer does not have the stemmer."""
         if self.stemmer == "none":
             return
         if find_spec("Stemmer") is None:
@@ -56,7 +56,7 @@ def _languages() -> list[str]:
 
 
 class BM25:
-    """Indexes a corpus; scores come from bm25s, order from here, for its own top-k is not stable across k.
+    """Indexes a corpus; scores come from bm25s, but not the order, as its top-k is not stable across k.
 
     >>> corpus = base.Corpus(["a", "b"], ["ferry times", "ferry fares and ferry rules"])
     >>> [name for name, score in BM25(base.Setting(corpus), Options()).retrieve(["fares"], 10)[0]]
@@ -87,7 +87,7 @@ class BM25:
         return words
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The k best by score, equal scores by position in the corpus; what gains nothing by the words is no result."""
+        """The k best by score, equal scores by position in the corpus; only passages that gain from the words."""
         return [self._best(words, k) for words in self._words(queries)]
 
     def _best(self, words: list[str], k: int) -> base.Ranking:
@@ -95,7 +95,7 @@ class BM25:
         if not indexed:
             return []
         scores = self.model.get_scores(indexed)
-        # bm25l and bm25+ give something for nothing: the score of a passage without any of the words.
+        # bm25l and bm25+ also score passages without any of the words; this is that score.
         absent = self.model.nonoccurrence_array
         nothing = np.zeros(1, scores.dtype)
         if absent is not None:

@@ -12,7 +12,7 @@ from groupgt.retrievers.vectors import Embedded, Options, products
 class Dense:
     """Compares a query with every document: no index, no approximation; equal scores by position in the corpus.
 
-    A query whose vector is all zeros is like nothing, and has no results.
+    A query whose vector is all zeros has no results.
     """
 
     def __init__(self, setting: base.Setting, options: Options) -> None:

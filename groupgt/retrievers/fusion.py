@@ -23,7 +23,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class _Fusion(base.Options):
-    """What all fusions have: results taken of each input (`depth`, else that of the file), and a weight for each."""
+    """Options of all fusions: the number of results from each input (`depth`, else that of the file), and weights."""
 
     depth: Annotated[
         Annotated[int, Ge(1)] | None, Doc("Number of results taken from each input (default: that of the file).")
@@ -36,7 +36,7 @@ class _Fusion(base.Options):
         return False
 
     def clashes(self) -> Iterator[Clash]:
-        """Weights, where there are some, are not all 0."""
+        """Yields an error if all weights are 0."""
         if self.weights and not any(self.weights):
             yield Clash("weights", f"expected numbers of at least 0, at least one above 0, found {self.weights}")
 
@@ -79,7 +79,7 @@ class Convex(_Fusion):
     ] = field(default_factory=list)
 
     def clashes(self) -> Iterator[Clash]:
-        """Weights as everywhere, and least scores where they serve."""
+        """Yields errors of weights, and of minimum scores that do not apply."""
         yield from super().clashes()
         if self.least and self.normalization != "theoretical":
             what = f"`least` applies only to theoretical normalization, not {self.normalization}"
@@ -88,7 +88,7 @@ class Convex(_Fusion):
 
 @dataclass(frozen=True)
 class _Flat:
-    """The results of all inputs as columns: query, document, input, rank, position in the input's own flat list."""
+    """The results of all inputs as columns: query, document, input, rank, position in the flat list of the input."""
 
     qids: list[str]
     names: list[str]
@@ -120,17 +120,17 @@ class _Flat:
         )
 
     def segments(self) -> tuple[Integers, Integers]:
-        """For each result the number of its (input, query), and where each such list starts."""
+        """The number of the (input, query) of each result, and the start of each such list."""
         key = self.source * len(self.qids) + self.query
         _, starts, segment = np.unique(key, return_index=True, return_inverse=True)
         return segment, starts
 
 
 def _fused(flat: _Flat, gains: Floats, missing: Floats, inputs: int, k: int) -> Answers:
-    """Sums of gains by document, best first; equal sums by the first input that has it and the rank there.
+    """Sums of gains by document, best first; equal sums by the first input that has the document and the rank there.
 
-    `missing`, shape (inputs, queries), is what an input gives to what it did not find. A repeated id counts where it
-    stands first.
+    `missing`, shape (inputs, queries), is the gain from an input that did not return the document. Only the first
+    occurrence of a repeated id counts.
     """
     pair = flat.query * max(len(flat.names), 1) + flat.document
     keys, first, row = np.unique(pair, return_index=True, return_inverse=True)
@@ -138,7 +138,7 @@ def _fused(flat: _Flat, gains: Floats, missing: Floats, inputs: int, k: int) -> 
     table = missing[:, query].T.copy()
     once = np.unique(row * inputs + flat.source, return_index=True)[1]
     table[row[once], flat.source[once]] = gains[once]
-    # Sorted before they are added: equal gains in another order of inputs give the same bits.
+    # Sort before adding, so that equal gains in another order of inputs give the same bits.
     sums = np.sort(table, axis=1).sum(axis=1) if len(keys) else np.zeros(0)
     order = np.lexsort((first, -sums, query))
     ends = np.searchsorted(query[order], np.arange(len(flat.qids) + 1))
@@ -220,7 +220,7 @@ def _extremes(scores: Floats, segment: Integers) -> tuple[Floats, Floats]:
 
 
 def _scaled(scores: Floats, low: Floats, high: Floats) -> Floats:
-    # Halves, for the span of two doubles may be none.
+    # Use halves, as the difference of two doubles may overflow.
     span = high / 2 - low / 2
     return np.divide(scores / 2 - low / 2, span, out=np.ones_like(scores), where=span > 0)
 
@@ -236,7 +236,7 @@ def _theoretical(scores: Floats, segment: Integers, floor: Floats) -> Floats:
 def _z_score(scores: Floats, segment: Integers, floor: Floats) -> Floats:
     count = np.bincount(segment)
     low, high = _extremes(scores, segment)
-    # Of scores from 0 to 1, which have the same z-scores: the squares of tiny or huge ones are no doubles.
+    # Scores scaled to 0 to 1 have the same z-scores; squares of tiny or huge scores would not be valid doubles.
     scaled = _scaled(scores, low, high)
     away = scaled - (np.bincount(segment, scaled) / count)[segment]
     deviation = np.sqrt(np.bincount(segment, away**2) / count)[segment]

@@ -1,4 +1,4 @@
-"""A retriever behind HTTP: queries and k are posted as JSON, rankings come back as JSON."""
+"""A retriever over HTTP: queries and k are posted as JSON, rankings are returned as JSON."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from groupgt.options import Called, Clash
 from groupgt.retrievers import base
 from groupgt.retrievers.base import RetrieverPlugin
 
-# Answers of a server that is busy or starting: worth another try.
+# Status codes of a server that is busy or starting: the request is retried.
 BUSY = (429, 502, 503, 504)
-# Characters of an answer that a message looks at and shows.
+# Maximum characters of an answer that a message reads and shows.
 READ, LONGEST = 2000, 200
-# Characters of a value that is too short to be a secret, and of one that is surely one where its name says so.
+# Length of a value too short to be a secret, and of one that is certainly a secret if its name indicates it.
 SHORT, LONG = 3, 8
 KEY = re.compile("auth|key|token|secret|pass|cookie|session", re.IGNORECASE)
-# Bytes of headers and of the signs between chunks, beside those of an answer.
+# Bytes of headers and chunk delimiters, in addition to those of an answer.
 HEADER_BYTES = 1 << 18
-# Bytes of an answer that are read at once.
+# Bytes of an answer read at a time.
 PART_BYTES = 1 << 16
-# What is sent with each request, unless `headers` say otherwise.
+# Default headers of each request, unless `headers` overrides them.
 HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": "groupgt"}
 
 
@@ -84,7 +84,7 @@ class Options(base.Options):
         return self.batch
 
     def clashes(self) -> Iterator[Clash]:
-        """A URL and headers that can be sent; what is at fault may hold a password or a key, and is not shown."""
+        """Yields errors for an invalid URL or headers; invalid values are not shown, as they may contain secrets."""
         if not _is_url(self.url):
             yield Clash("url", "expected http://host/… or https://host/…, special characters percent-encoded")
         for name, value in self.headers.items():
@@ -104,7 +104,7 @@ def _is_url(text: str) -> bool:
 
 
 class Http:
-    """Asks a server; whatever is no answer is an error, never an empty ranking."""
+    """Queries a server; an invalid answer is always an error, never an empty ranking."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         self.options = options
@@ -123,7 +123,7 @@ class Http:
         self.tries = f"{options.retries + 1} {'tries' if options.retries else 'try'} of {options.timeout:g} s"
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The rankings the server gives."""
+        """The rankings from the server."""
         rankings: list[base.Ranking] = []
         for start in range(0, len(queries), self.options.batch):
             rankings += self._asked(list(queries[start : start + self.options.batch]), k)
@@ -154,14 +154,14 @@ class Http:
         return [self._ranking(ranking) for ranking in rankings]
 
     def _answer(self, body: bytes) -> tuple[http.client.HTTPResponse, bytes]:
-        """The last response, and what it holds: where a request fails or the server is busy, it is sent again."""
+        """The last response and its content; retries if a request fails or the server is busy."""
         tries_left, seconds = self.options.retries, self.options.backoff
         while True:
             retry_after = 0.0
             try:
                 response, content = self.connection.post(self.target, body, self.headers)
             except (OSError, http.client.HTTPException, ValueError) as error:
-                # A ValueError comes of a host that cannot be encoded, and of a chunk of -5 bytes.
+                # A host that cannot be encoded, or a chunk of -5 bytes, raises a ValueError.
                 self.limits.seconds_left()
                 if not tries_left:
                     raise self._no_answer(error) from None
@@ -182,7 +182,7 @@ class Http:
         return self._fault(f"no answer in {self.tries}: ", reason)
 
     def _unpacked(self, content: bytes, encoding: str) -> bytes:
-        """What an answer holds, which nobody asked to be packed; never more than its ceiling in bytes."""
+        """The decompressed content of an answer (no compression was requested); never more than the limit in bytes."""
         coding = encoding.strip().lower()
         if coding in ("", "identity"):
             return content
@@ -191,7 +191,7 @@ class Http:
         unpacked = b""
         while content:
             self.limits.seconds_left()
-            # gzip or zlib, by what it begins with; a file of gzip may hold several.
+            # gzip or zlib, detected by the first bytes; gzip data may have several members.
             unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
             try:
                 unpacked += unpacker.decompress(content, self.limits.most_bytes + 1 - len(unpacked))
@@ -204,11 +204,11 @@ class Http:
         return unpacked
 
     def _fault(self, what: str, answer: str = "") -> RetrieverError:
-        """An error, with what the server said cut short and without the secrets it was sent."""
+        """An error with the truncated answer of the server, without the secrets that the server was sent."""
         return RetrieverError(f"{self.shown}: {what}{self.secrets.hidden(answer)[:LONGEST]}")
 
     def _ranking(self, ranking: Any) -> Any:
-        """Objects as pairs; what is something else is left for the host to judge."""
+        """Converts objects to pairs; leaves anything else for the host to check."""
         if not isinstance(ranking, list):
             return ranking
         results = [self._pair(cell) if isinstance(cell, dict) else cell for cell in ranking]
@@ -226,16 +226,16 @@ class Http:
         return name if self.options.score_field not in cell else (name, score)
 
 
-# ---- what a server may take --------------------------------------------------------------------------------------
+# ---- limits of a server ------------------------------------------------------------------------------------------
 
 
 class ExceededError(Exception):
-    """An answer that is too large, or a call that takes too long; there is no other try."""
+    """An answer that is too large, or a call that takes too long; it is not retried."""
 
 
 @dataclass(eq=False)
 class Limits:
-    """How long a call may take, with all its tries, how large an answer may be, and how long each part may take."""
+    """The maximum duration of a call with all its tries, size of an answer, and duration of each part."""
 
     most_seconds: float
     most_bytes: int
@@ -243,18 +243,18 @@ class Limits:
     end: float = 0.0
 
     def begin(self) -> None:
-        """A call begins."""
+        """Starts the time of a call."""
         self.end = time.monotonic() + self.most_seconds
 
     def seconds_left(self) -> float:
-        """How long the call may still take; raises `ExceededError` where no time is left."""
+        """The seconds left for the call; raises `ExceededError` if no time is left."""
         seconds = self.end - time.monotonic()
         if seconds <= 0:
             raise ExceededError(f"no complete response within {self.most_seconds:g} s (max_seconds)")
         return seconds
 
     def part_seconds(self) -> float:
-        """How long the next part may take; raises `ExceededError` where no time is left."""
+        """The maximum seconds of the next part; raises `ExceededError` if no time is left."""
         return min(self.timeout, self.seconds_left())
 
     def check_size(self, size: int) -> None:
@@ -264,19 +264,19 @@ class Limits:
 
 
 class _Stream(io.RawIOBase):
-    """What one response reads from a socket, under limits.
+    """The socket stream of one response, under limits.
 
-    `http.client` reads status lines, headers, sizes of chunks and trailers until they end. A server that sends a byte
-    of them now and then, or never ends, is bounded by nothing else.
+    `http.client` reads status lines, headers, chunk sizes and trailers until they end. Nothing else limits a server
+    that sends them slowly, byte by byte, or without end.
     """
 
     def __init__(self, connected: socket.socket, limits: Limits) -> None:
         self.socket, self.limits, self.size = connected, limits, 0
-        # Keeps the socket open for the response where the connection is closed before it is read.
+        # Keeps the socket open for the response if the connection is closed before it is read.
         self.stream = connected.makefile("rb", buffering=0)
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """What an `http.client.HTTPResponse` asks its socket for."""
+        """The method that `http.client.HTTPResponse` calls on its socket."""
         return io.BufferedReader(self)
 
     def readable(self) -> bool:
@@ -295,7 +295,7 @@ class _Stream(io.RawIOBase):
 
 
 class Connection:
-    """A connection to one server, kept from call to call, that holds to the limits."""
+    """A connection to one server, reused between calls, with limits."""
 
     def __init__(self, url: SplitResult, limits: Limits) -> None:
         def response_of(connected: socket.socket, **keywords: Any) -> http.client.HTTPResponse:
@@ -314,11 +314,11 @@ class Connection:
         weakref.finalize(self, self.connection.close)
 
     def post(self, target: str, body: bytes, headers: Mapping[str, str]) -> tuple[http.client.HTTPResponse, bytes]:
-        """The response to one request, and what it holds."""
+        """The response to one request, and its content."""
         connection = self.connection
         try:
             if connection.sock is not None and _is_readable(connection.sock):
-                connection.close()  # the server has closed it, or says what nobody asked for
+                connection.close()  # the server has closed it, or sent unrequested data
             if connection.sock is None:
                 connection.sock = self._socket()
             connection.sock.settimeout(self.limits.part_seconds())
@@ -326,7 +326,7 @@ class Connection:
             content = bytearray()
             with connection.getresponse() as response:
                 self.limits.check_size(response.length or 0)
-                # In parts: what is asked for at once is allotted before a byte of it is there.
+                # Read in parts, as the memory for each read is allocated before any byte arrives.
                 while part := response.read(PART_BYTES):
                     content += part
                     self.limits.check_size(len(content))
@@ -338,7 +338,7 @@ class Connection:
         return response, bytes(content)
 
     def _socket(self) -> socket.socket:
-        """A socket connected to the first address that answers. Only the system bounds how long a name is looked up."""
+        """A socket connected to the first address that answers. Only the system limits the duration of name lookup."""
         failure = OSError("the host has no address")
         host, port = self.connection.host, self.connection.port
         for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
@@ -367,7 +367,7 @@ def _is_readable(connected: socket.socket) -> bool:
 
 
 def _retry_after(text: str) -> float:
-    """The seconds that a server asks to wait, in so many or until a date; 0 where that cannot be read.
+    """The seconds to wait that a server requests, as a number or a date; 0 if invalid.
 
     >>> _retry_after("120"), _retry_after("Wed, 21 Oct 2015 07:28:00 GMT"), _retry_after("soon")
     (120.0, 0.0, 0.0)
@@ -383,7 +383,7 @@ def _retry_after(text: str) -> float:
 
 
 class Secrets:
-    """Passwords and keys that a server was sent, which reach no message and no result where it repeats them.
+    """Passwords and keys sent to a server; they never appear in messages or results if the server repeats them.
 
     >>> Secrets("", "pass/word", "", {}).hidden("no such user: PASS/WORD, or drow/ssap")
     'no such user: …, or …'
@@ -400,12 +400,12 @@ class Secrets:
         self.any = _either(self.spellings)
 
     def hidden(self, text: str) -> str:
-        """A text without them; where one stands in it in other signs, nothing of the text."""
+        """The text without secrets; none of the text if it contains a secret in another encoding."""
         if self.any is None:
             return text
         plain = self.any.sub("…", text)
         if len(text) >= READ:
-            # The last of them may be cut short.
+            # The last secret may be truncated.
             plain = plain[: -6 * max(map(len, self.spellings))]
         for _ in range(3):
             if self.any.search(text):
@@ -417,24 +417,24 @@ class Secrets:
         return plain
 
     def are_in(self, name: str) -> bool:
-        """Whether one that is surely a secret stands in an id."""
+        """Whether an id contains a value that is certainly a secret."""
         return self.keys is not None and self.keys.search(name) is not None
 
 
 def _spellings(values: Iterable[str], shortest: int) -> list[str]:
-    """How each may be repeated, forwards and backwards, the longest first; what is shorter is no secret."""
+    """The spellings of each value, forwards and backwards, longest first; shorter values are not secrets."""
     decoded = {text for value in values for text in (value, unquote(value), unquote_plus(value))}
     both = {text for value in decoded if len(value) >= shortest for text in (value, value[::-1])}
     return sorted(both, key=lambda text: (-len(text), text))
 
 
 def _either(texts: list[str]) -> re.Pattern[str] | None:
-    """What finds any of these, in capitals or not."""
+    """A pattern that finds any of these, ignoring case."""
     return re.compile("|".join(map(re.escape, texts)), re.IGNORECASE) if texts else None
 
 
 def _unescaped(text: str) -> str:
-    """A text without escapes: of JSON, of Python, of URLs and of HTML."""
+    """A text with escapes of JSON, Python, URLs and HTML decoded."""
     text = re.sub(r"\\(?:u|x|U)\{?([0-9a-fA-F]{2,8})\}?", lambda match: _character(match[1]), text)
     return unquote_plus(html.unescape(re.sub(r"\\(.)", r"\1", text)))
 

@@ -16,7 +16,7 @@ from groupgt.retrievers.base import RetrieverPlugin, best
 from groupgt.retrievers.tfidf import LIBRARIES, MODULES, Ngrams, Stopwords, fitted, vectorizer
 from groupgt.retrievers.vectors import products, unit
 
-# How many dimensions are kept where the file does not say.
+# Default number of dimensions.
 DIMENSIONS = 256
 
 

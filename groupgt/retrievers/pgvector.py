@@ -18,13 +18,13 @@ from groupgt.retrievers import base
 from groupgt.retrievers.base import RetrieverPlugin
 from groupgt.retrievers.vectors import QueryOptions, QueryVectors
 
-# The operator of each distance, and what makes a score of it: the greater, the better.
+# The operator of each distance, and the number it is subtracted from to get a score (higher is better).
 DISTANCES = {"cosine": ("<=>", 1.0), "l2": ("<->", 0.0), "inner_product": ("<#>", 0.0)}
 EXACT = (
     "SELECT {id}::text, {vector} {operator} %(vector)s::vector AS distance FROM {table} "
     'WHERE {vector} IS NOT NULL ORDER BY distance, {id}::text COLLATE "C" LIMIT %(k)s'
 )
-# An index serves an order by the distance alone.
+# An index only supports ordering by the distance itself.
 INDEXED = (
     "SELECT * FROM (SELECT {id}::text AS id, {vector} {operator} %(vector)s::vector AS distance FROM {table} "
     "WHERE {vector} IS NOT NULL ORDER BY {vector} {operator} %(vector)s::vector LIMIT %(k)s) AS nearest "
@@ -65,7 +65,7 @@ class Options(QueryOptions):
         return -1.0 if self.distance == "cosine" else None
 
     def clashes(self) -> Iterator[Clash]:
-        """Vectors as everywhere, and a table to search."""
+        """Yields errors of vectors, and of missing connection or table options."""
         yield from super().clashes()
         for option in ("dsn", "table", "id_column", "vector_column"):
             if not getattr(self, option):
@@ -73,7 +73,7 @@ class Options(QueryOptions):
 
 
 class PgVector:
-    """Asks the database for each query's nearest rows; database errors are raised."""
+    """Queries the database for the nearest rows of each query; database errors are raised."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         import psycopg
@@ -127,12 +127,12 @@ class PgVector:
             hint = " (CREATE EXTENSION vector)" if str(error).startswith('type "vector"') else ""
             text = f"the table {self.options.table!r} cannot be searched: {_first_line(error)}{hint}"
             raise RetrieverError(text) from None
-        # The cosine of a vector of zeros is NaN, which PostgreSQL orders last.
+        # The cosine of a zero vector is NaN, which PostgreSQL sorts last.
         return [(name, self.most - distance) for name, distance in rows if not math.isnan(distance)]
 
 
 def _check_dsn(dsn: str) -> None:
-    """Refuses what cannot be read; libpq's own words would show pieces of a password."""
+    """Refuses an invalid connection string; messages of libpq could show parts of a password."""
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 

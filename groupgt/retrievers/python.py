@@ -1,4 +1,4 @@
-"""A retriever of the user's own, in Python: a function, an object, or one of LangChain, LlamaIndex or Haystack."""
+"""A custom retriever in Python: a function, an object, or a retriever of LangChain, LlamaIndex or Haystack."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from groupgt.retrievers.base import RetrieverPlugin
 
 
 def adapted(target: Any, id_field: str) -> base.Retriever | None:
-    """A retriever around an object of a framework, or None where it is of none."""
+    """A retriever that wraps an object of a framework; None for other objects."""
     families = {each.__module__.split(".")[0] for each in type(target).__mro__}
     if families & {"llama_index", "llama_index_core"} and hasattr(target, "retrieve"):
         return _OneByOne(target, id_field, _llama_index)
@@ -34,10 +34,10 @@ def adapted(target: Any, id_field: str) -> base.Retriever | None:
 
 
 class _OneByOne:
-    """Asks a framework's object one query after the other, and cuts what it returns at k.
+    """Calls a framework's object with one query at a time, and truncates its results at k.
 
-    Haystack's are told k. Those of LangChain and LlamaIndex hold a number of results of their own, which is theirs to
-    keep; where it is smaller than k, the host warns.
+    Haystack retrievers receive k. Retrievers of LangChain and LlamaIndex have their own number of results, which is
+    not changed; if it is smaller than k, the host warns.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class _OneByOne:
         self.each, self.way = True, WAYS[True]
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """(id, score) where every result of a query has a score, else ids."""
+        """(id, score) if every result of a query has a score, else ids."""
         rankings: list[base.Ranking] = []
         self.spent = []
         for query in queries:
@@ -118,7 +118,7 @@ class Options(base.Options):
     id_field: Annotated[str, Doc("Metadata field with the id, in documents of LangChain, LlamaIndex or Haystack.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
-        """A target is a module and a name in it."""
+        """Yields an error if the target is not a module and a name in it."""
         if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", self.target):
             yield Clash("target", f"expected module:name, found {self.target!r}")
 
@@ -126,7 +126,7 @@ class Options(base.Options):
         return self.each
 
     def way(self, target: Any) -> str:
-        """How a target is called, in words; empty where only what it makes can tell."""
+        """A description of how a target is called; empty if only its return value can show this."""
         if _is_factory(target, self.factory):
             return f"factory {signature_of(target)}" + ("" if self.each is None else f", {WAYS[self.each]}")
         if adapted(target, self.id_field) is not None:
@@ -134,13 +134,13 @@ class Options(base.Options):
         return Called(_answering(target, self), self).way
 
 
-# Names of a first parameter that holds one query.
+# Names of a first parameter that takes one query.
 ONE = ("query", "question", "q", "text", "prompt")
 WAYS = {True: "f(query, k), one query at a time", False: "f(queries, k), a list of queries at a time"}
 
 
 def made(setting: base.Setting, options: Options) -> base.Retriever:
-    """The retriever that the target is, or makes."""
+    """The retriever that the target is or makes."""
     module_name, _, name = options.target.partition(":")
     target: Any = sys.modules[module_name]
     for part in name.split("."):
@@ -158,7 +158,7 @@ def made(setting: base.Setting, options: Options) -> base.Retriever:
 
 
 def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
-    """What a factory makes."""
+    """The return value of a factory."""
     parameters = _parameters(factory)
     given = dict(options.options)
     keywords: dict[str, Any] = {"options": given} if "options" in parameters else given
@@ -186,7 +186,7 @@ def _is_factory(target: Any, is_declared: bool | None) -> bool:
 
 
 def _answering(target: Any, options: Options) -> Callable[..., Any]:
-    """What is asked of a target: its `retrieve`, or itself."""
+    """The function of a target to call: its `retrieve`, or the target itself."""
     retrieve = getattr(target, "retrieve", None)
     if retrieve is not None and not inspect.isroutine(target):
         function: Callable[..., Any] = retrieve
@@ -207,7 +207,7 @@ def _answering(target: Any, options: Options) -> Callable[..., Any]:
 
 
 def signature_of(function: Any) -> str:
-    """A function as it was defined, on one line: `search(query, top=5)`."""
+    """The signature of a function on one line: `search(query, top=5)`."""
     name = getattr(function, "__name__", type(function).__name__)
     signature = _signature(function)
     return f"{name}{signature if signature is not None else '(…)'}"
@@ -221,7 +221,7 @@ def _signature(function: Any) -> inspect.Signature | None:
 
 
 def _mismatch(function: Any, /, *values: Any, **keywords: Any) -> str:
-    """Why a function cannot be called with these; empty where it can, or where it does not say."""
+    """Why a function cannot be called with these arguments; empty if it can, or if its signature is unknown."""
     signature = _signature(function)
     try:
         if signature is not None:
@@ -247,7 +247,7 @@ def _takes_one(function: Callable[..., Any]) -> bool:
 
 
 class _Runner:
-    """Runs what is async to its end, all of it in one loop, as clients of servers want it."""
+    """Runs async calls to completion, all in one event loop, as clients of servers require."""
 
     def __init__(self) -> None:
         self.runner: Any = None
@@ -291,7 +291,7 @@ class Called:
                     f"id of each query, found a dict with the key {next(iter(rankings), None)!r}; {ONE_EACH}"
                 )
             rankings = [rankings[name] for name in names]
-        # Rows of an array keep its type, which says what they hold.
+        # Rows of an array keep its type, which describes their contents.
         rankings = list(rankings) if hasattr(rankings, "ndim") and rankings.ndim else base.as_list(rankings)
         if isinstance(rankings, list) and len(rankings) != len(texts):
             raise RetrieverError(
@@ -311,7 +311,7 @@ ONE_EACH = "where it answers one query at a time, set each: true"
 
 
 def ranking_of(answer: Any) -> Any:
-    """One ranking as a list: of {id: score} the best first, of (ids, scores) its pairs; what is none stays as it is."""
+    """One ranking as a list: {id: score} sorted best first, (ids, scores) as pairs; anything else is unchanged."""
     if isinstance(answer, dict):
         scores = [finite_number(score) for score in answer.values()]
         if None in scores:
@@ -327,7 +327,7 @@ def ranking_of(answer: Any) -> Any:
     if not isinstance(cells, list):
         return answer
     if getattr(getattr(answer, "dtype", None), "kind", "") == "f" and getattr(answer, "ndim", 0) == 2:
-        # An array of numbers holds ids and scores as one type.
+        # An array of numbers has one type for ids and scores.
         return [(int(cell[0]) if cell[0].is_integer() else cell[0], *cell[1:]) for cell in cells]
     return [base.as_list(cell) for cell in cells]
 

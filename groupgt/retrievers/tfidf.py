@@ -45,7 +45,7 @@ def vectorizer(ngrams: int, sublinear: bool, stopwords: str) -> Any:
 
 
 class TfIdf:
-    """Scores by the cosine of TF-IDF vectors; equal scores by position in the corpus, what scores 0 is no result."""
+    """Scores by the cosine of TF-IDF vectors, only above 0; equal scores by position in the corpus."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         self.ids = setting.corpus.ids
@@ -64,7 +64,7 @@ class TfIdf:
 
 
 def fitted(words: Any, texts: Sequence[str]) -> Any:
-    """The corpus as vectors; raises `RetrieverError` where it has no words."""
+    """The corpus as vectors; raises `RetrieverError` if it has no words."""
     try:
         return words.fit_transform(list(texts))
     except ValueError as error:

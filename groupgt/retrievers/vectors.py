@@ -17,16 +17,16 @@ from groupgt.formats.vectors import Vectors, encoder_of, read_vectors
 from groupgt.options import Clash, File, Folder
 from groupgt.retrievers import base
 
-# Rows of documents multiplied at once.
+# Number of document rows multiplied at a time.
 CHUNK = 16_384
-# Bits of a component below the length of its row: twice as many, and one for carrying, are what a double holds.
+# Bits of a component below the length of its row: twice as many, plus a carry bit, fit in a double.
 BITS = 26
 
 
 def on_grid(vectors: NDArray[Any]) -> NDArray[np.float64]:
     """Rows, shape (n, d), rounded to 2⁻²⁶ of the power of two above their length.
 
-    BLAS adds in an order that depends on the shape of the batch. Of such rows every sum of products is exact, so any
+    BLAS adds in an order that depends on the shape of the batch. For such rows every sum of products is exact, so any
     order gives the same bits.
     """
     rows: NDArray[np.float64] = np.asarray(vectors, dtype=np.float64)
@@ -79,7 +79,7 @@ class QueryOptions(base.Options):
         return not self.queries
 
     def clashes(self) -> Iterator[Clash]:
-        """Vectors come from a file of a known format, or else from a model."""
+        """Yields an error unless vectors come from a file of a known format or from a model."""
         yield from self._file("queries", self.queries)
         if self.model and find_spec("sentence_transformers") is None:
             yield Clash("model", "a model needs sentence-transformers: pip install 'groupgt[dense]'")
@@ -108,13 +108,13 @@ class Options(QueryOptions):
         return -1.0 if self.similarity == "cosine" else None
 
     def clashes(self) -> Iterator[Clash]:
-        """The same of documents."""
+        """The same for vectors of documents."""
         yield from super().clashes()
         yield from self._file("documents", self.documents)
 
 
 class QueryVectors:
-    """What makes vectors of queries: `of` gives them, shape (queries, d)."""
+    """Makes vectors of queries: `of` returns them, shape (queries, d)."""
 
     def __init__(self, setting: base.Setting, options: QueryOptions) -> None:
         self.options = options
@@ -123,7 +123,7 @@ class QueryVectors:
         self.rows = {qid: row for row, qid in enumerate(setting.qids)}
 
     def of(self, queries: Sequence[str]) -> Vectors:
-        """The vectors of some queries; raises `RetrieverError` where there are none."""
+        """The vectors of some queries; raises `RetrieverError` if there are none."""
         if self.stored is not None:
             if not isinstance(queries, base.Queries):
                 raise RetrieverError("vectors read from a file cover only its own queries")
@@ -134,7 +134,7 @@ class QueryVectors:
 
 
 class Embedded(QueryVectors):
-    """The vectors of a corpus besides: `documents`, shape (n, d), of length 1 where cosines are compared."""
+    """Adds the vectors of a corpus: `documents`, shape (n, d), of length 1 if cosines are compared."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         super().__init__(setting, options)
@@ -174,7 +174,7 @@ def _encoder(model: str) -> Callable[[list[str]], Vectors]:
 
 
 def _told(step: Callable[[], T]) -> T:
-    """What a step returns; what is wrong with its data is the retriever's fault."""
+    """The result of a step; converts its data errors to `RetrieverError`."""
     try:
         return step()
     except DataError as error:

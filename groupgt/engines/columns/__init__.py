@@ -1,1 +1,1 @@
-"""Results held as columns: files of any size and frames, labelled as their rows flow past in batches."""
+"""Results held as columns: files of any size and frames, labelled in batches of rows."""

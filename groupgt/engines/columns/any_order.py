@@ -1,4 +1,4 @@
-"""The second plan, for rows in any order: rank = 1 + the results of the query that are better, counted."""
+"""The second plan, for rows in any order: rank = 1 + number of better results of the query."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def ranked_hits(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy
 
 
 class _Count:
-    """Two passes: the first finds the hits, the second counts for each the results that stand before it."""
+    """Two passes: the first finds the hits, the second counts the results that rank above each."""
 
     def __init__(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> None:
         self.truth, self.keys, self.batches, self.policy = truth, keys, batches, policy
         self.tie = batches.columns.tie
         self.numbered = batches.are_numbered
-        # The number of a query by its id; null where there is no ground truth.
+        # The number of a query by its id; null if it has no ground truth.
         self.query = pl.col("qid").cast(pl.Enum(truth.qids), strict=False).to_physical().cast(pl.Int64).alias("query")
         self.length = np.zeros(len(truth), dtype=np.int64)
 
@@ -38,7 +38,7 @@ class _Count:
         hits, extra_qids = self.first_pass()
         levels = _Levels(hits, len(self.truth))
         higher, equal, better = self.second_pass(hits, levels)
-        # Hits of one score among themselves.
+        # The order of hits with the same score.
         rows = hits.select("tie", "row").with_columns(level=levels.of_hit, hit=np.arange(len(hits)))
         rows = best_first(rows, ["level"], self.policy)
         level = rows["level"].to_numpy()
@@ -58,7 +58,7 @@ class _Count:
         )
 
     def passes(self, *exprs: pl.Expr | str) -> Iterator[tuple[pl.DataFrame, Ints, Ints]]:
-        """Batches of columns, each with the queries of its rows (−1: no ground truth) and their numbers."""
+        """Batches of columns, each with the queries of its rows (−1: no ground truth) and the row numbers."""
         seen = 0
         for batch in self.batches(self.query, *exprs, *(["row"] if self.numbered else [])):
             query = batch["query"].fill_null(-1).to_numpy()
@@ -67,7 +67,7 @@ class _Count:
             seen += len(batch)
 
     def first_pass(self) -> tuple[pl.DataFrame, dict[str, None]]:
-        """The hits, and the queries without ground truth; counts the results of the others."""
+        """The hits, and the queries without ground truth; counts the results of all other queries."""
         names = dict.fromkeys(("doc", "score", self.tie))
         code = self.keys.code(pl.col("doc")).alias("code")
         plain = self.batches.plain().alias("plain")
@@ -94,7 +94,7 @@ class _Count:
         return pl.concat(hits), extra_qids
 
     def note(self, qids: pl.Series, extra_qids: dict[str, None]) -> None:
-        """Keeps the queries without ground truth; raises `InvalidRowError` for an invalid id."""
+        """Records queries without ground truth; raises `InvalidRowError` for an invalid id."""
         names = dict.fromkeys(qids.unique(maintain_order=True).to_list())
         for qid in names:
             if qid is None or (not self.batches.columns.ids_checked and id_fault(qid)):
@@ -102,7 +102,7 @@ class _Count:
         extra_qids.update(names)
 
     def second_pass(self, hits: pl.DataFrame, levels: _Levels) -> tuple[Ints, Ints, Ints]:
-        """For each level how many results are higher and how many equal; for each hit those equal that stand before."""
+        """The numbers of higher and equal results per level, and of equal results that rank above each hit."""
         beaten, equal = np.zeros((2, len(levels) + 1), dtype=np.int64)
         better = np.zeros(len(hits), dtype=np.int64)
         if not len(hits):
@@ -113,7 +113,7 @@ class _Count:
             at = levels.reached(query, score)
             below, level = levels.place(query[at], score[at])
             first = levels.first[query[at]]
-            # Better than all levels up to this one; a sum from behind finds for each level all that are.
+            # Better than all levels up to this one; a reverse cumulative sum gives the count for each level.
             beaten += np.bincount(np.where(below > first, below - 1, len(levels)), minlength=len(levels) + 1)
             tied = level >= 0
             equal += np.bincount(level[tied], minlength=len(levels) + 1)
@@ -126,7 +126,7 @@ class _Count:
         return levels.summed(beaten[:-1]), equal, better
 
     def compare(self, hits: pl.DataFrame, levels: _Levels, equals: tuple[pl.Series, Ints, Ints], better: Ints) -> None:
-        """Adds to each hit how many of these results of its score, which are no hits, stand before it."""
+        """Adds to each hit the number of these results, not hits but of the same score, that rank above it."""
         tie, row, level = equals
         met = np.flatnonzero(np.isin(levels.of_hit, level))
         of_hits = hits.select("tie", "row").with_columns(level=levels.of_hit, hit=np.arange(len(hits)))[met]
@@ -153,7 +153,7 @@ class _Levels:
         least = np.full(size + 1, np.inf)
         some = np.flatnonzero(self.first[1:] > self.first[:-1])
         least[some] = self.score[self.first[some]]
-        # The last place is for rows of no query: nothing reaches it.
+        # The last entry is for rows without a query: no score reaches it.
         self.least = least
         self.steps = int(np.diff(self.first).max(initial=0)).bit_length()
 
@@ -161,11 +161,11 @@ class _Levels:
         return len(self.score)
 
     def reached(self, query: Ints, score: Floats) -> Ints:
-        """The rows at least as good as one hit of their query."""
+        """The rows that score at least as high as some hit of their query."""
         return np.flatnonzero(score >= self.least[query])
 
     def place(self, query: Ints, score: Floats) -> tuple[Ints, Ints]:
-        """For each row the first level that is not below it, and that level where it is equal, else −1."""
+        """For each row, the first level that is not below it, and the same level if equal, otherwise −1."""
         low, high = self.first[query], self.first[query + 1]
         end = high.copy()
         for _ in range(self.steps):
@@ -176,7 +176,7 @@ class _Levels:
         return low, np.where(same, low, -1)
 
     def summed(self, beaten: Ints) -> Ints:
-        """From how many beat each level and no higher one, to how many beat each."""
+        """Converts counts of results that beat each level but no higher one into counts that beat each level."""
         from_behind = np.concatenate((np.cumsum(beaten[::-1])[::-1], [0]))
         summed: Ints = from_behind[:-1] - from_behind[self.first[self.query + 1]]
         return summed

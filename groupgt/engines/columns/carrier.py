@@ -1,4 +1,4 @@
-"""The carrier of results held as columns: rows flow past in batches, only hits and one row per query are kept."""
+"""The carrier of results held as columns: rows are read in batches; only hits and one row per query are kept."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from groupgt.model.validity import shown
 from groupgt.model.values import CALLS, FARTHEST, LONGEST, UNITS
 from groupgt.runtime import pl
 
-# So many rows at fault are named.
+# Number of invalid rows listed.
 NAMED = 100
 
 
 class ColumnCarrier:
-    """Works with results held as lazy columns. Where a row is doubtful, the slow reader's word counts."""
+    """Works with results held as lazy columns. If a row may be invalid, the slow reader decides."""
 
     def __init__(self, run: Run, columns: Columns) -> None:
         self.run, self.columns = run, columns
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """The hits; raises `DataError` that names what is wrong with the rows."""
+        """The hits; raises `DataError` that lists invalid rows."""
         columns = self.columns
         try:
             matches = matched(truth, labeller, policy, lambda rules: self.flat(truth, rules, "text"))
-            # What is matched by name does not depend on the results: for many runs it is the same.
+            # Keys matched by name do not depend on the results, so runs share them.
             make_keys = partial(Keys, truth, matches)
             keys = truth.judgments.once("keys", make_keys) if isinstance(labeller, Named) else make_keys()
             batches = Batches(columns, self.run.title, engine.ceiling)
@@ -51,7 +51,7 @@ class ColumnCarrier:
 
     @property
     def checked(self) -> LocalCarrier:
-        """What works with what the slow reader made of them: lists, or columns where those would be too large."""
+        """The carrier of the slow reader's output: lists, or columns if lists would be too large."""
         return row_carrier_of(replace(self.run, contents=self.columns.checked.contents))
 
     def _hits(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> RankedHits:
@@ -67,7 +67,7 @@ class ColumnCarrier:
         return any_order.ranked_hits(truth, keys, batches, policy)
 
     def _without_repeats(self, truth: GroundTruth, policy: Policy) -> tuple[pl.LazyFrame, int]:
-        """The best row of each (query, document), and how many queries had several; or says that there are several."""
+        """The best row per (query, document), and the number of queries with repeats; or raises an error for them."""
         columns = self.columns
         rows, first = columns.frame.with_row_index("row"), best_row(policy, columns.tie)
         ties = [] if columns.tie == "doc" else [pl.col(columns.tie).filter(pl.col("row") == first).first()]
@@ -85,7 +85,7 @@ class ColumnCarrier:
         return (best.drop("len") if len(repeated) else rows), repeated["qid"].n_unique()
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """The run with its results called what the labeller calls them."""
+        """The run with results renamed by the labeller."""
         columns = replace(
             self.columns,
             frame=self._renamed(labeller),
@@ -95,7 +95,7 @@ class ColumnCarrier:
         return replace(self.run, contents=columns, original=self.run)
 
     def _renamed(self, labeller: Labeller) -> pl.LazyFrame:
-        """The rows with `doc` renamed, and the ids they had as `own`."""
+        """The rows with `doc` renamed, and the original ids as `own`."""
         frame = self.columns.frame
         schema = frame.collect_schema()
         own = pl.col("doc").alias("own")
@@ -121,7 +121,7 @@ class ColumnCarrier:
         return joined.select(kept)
 
     def _check_places(self, schema: pl.Schema) -> None:
-        """Raises `DataError` for rows whose document, start or end is no place."""
+        """Raises `DataError` for rows whose document, start and end are not a valid span."""
         for name in ("start", "end"):
             if not schema[name].is_numeric():
                 raise DataError(
@@ -135,7 +135,7 @@ class ColumnCarrier:
         self._refuse(~sound.fill_null(False), ["start", "end"], what)
 
     def _check_names(self, column: str, schema: pl.Schema) -> None:
-        """Raises `DataError` for rows that carry no name, or no text."""
+        """Raises `DataError` for rows without a name or text."""
         kind = schema[column]
         if kind != pl.String and not kind.is_integer():
             raise DataError(f"{self.run.title}: expected strings or integers in the column {column!r}, found {kind}")
@@ -143,7 +143,7 @@ class ColumnCarrier:
         self._refuse(blank, [column], f"expected a {column}")
 
     def _refuse(self, wrong: pl.Expr, cells: list[str], what: str) -> None:
-        """Raises `DataError` that names the rows at fault, and shows these cells of theirs."""
+        """Raises `DataError` that lists the invalid rows with these cells."""
         rows, guard = self.columns.frame.with_row_index("row").filter(wrong), self.columns.guard
         count = guard(lambda: rows.select(pl.len()).collect(engine="streaming")).item()
         if not count:
@@ -186,7 +186,7 @@ class ColumnCarrier:
 
     def _ranking(self, rows: pl.DataFrame, policy: Policy) -> Ranking:
         rows = best_first(rows, [], policy, tie=self.columns.tie, scored=True)
-        # Scores order the results of one call alone.
+        # Scores only order the results of one call.
         return rows["doc"].to_list(), None if self.carries(CALLS) else rows["score"].to_list()
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
@@ -196,11 +196,11 @@ class ColumnCarrier:
         return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
 
     def carries(self, field: str) -> bool:
-        """Whether results carry a `text`, their length in a unit, or the calls that found them."""
+        """Whether results carry a `text`, their length in a unit, or the calls that returned them."""
         return field in self.columns.frame.collect_schema()
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
-        """The results of all judged queries in rank order, with what they carry in these fields."""
+        """The results of all judged queries in rank order, with these fields."""
         columns = self.columns
         judged = pl.LazyFrame({"qid": pl.Series(truth.qids, dtype=pl.String), "query": np.arange(len(truth))})
         rows = columns.frame.with_row_index("row").join(judged, on="qid", how="inner")
@@ -220,7 +220,7 @@ class ColumnCarrier:
         return Flat(query, sorted_rows["doc"], {field: cells.get(field, nothing) for field in fields})
 
     def _lengths(self, truth: GroundTruth, rows: pl.DataFrame, unit: str) -> Ints:
-        """A column of lengths as whole numbers; raises `DataError` that names results of which they are none."""
+        """A column of lengths as whole numbers; raises `DataError` that lists results with invalid lengths."""
         lengths = rows[unit].cast(pl.Float64, strict=False)
         sound = lengths.is_between(0, LONGEST).fill_null(False) & (lengths == lengths.round(0)).fill_null(False)
         wrong = rows.filter(~sound)
@@ -235,7 +235,7 @@ class ColumnCarrier:
 
 
 def row_carrier_of(run: Run) -> LocalCarrier:
-    """What works with results that are rows here: lists or columns."""
+    """The carrier of results that are local rows: lists or columns."""
     run = run.resolved
     if isinstance(run.contents, Lists):
         return ListCarrier(run, run.contents)

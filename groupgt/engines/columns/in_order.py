@@ -1,4 +1,4 @@
-"""The first plan: each query's rows stand together, best first, so that a rank is a distance from the first row."""
+"""The first plan: each query's rows are contiguous, best first, so a rank is the distance from the first row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import id_fault
 from groupgt.runtime import pl
 
-# A block of equal scores that goes on in the next batch is held; one that spans this many batches is better counted.
+# A block of equal scores that continues in the next batch is held; beyond this many batches, counting is better.
 LONGEST_BLOCK = 8
 TAIL = 1 << 10
 
@@ -26,26 +26,26 @@ class NotSortedError(Exception):
 
 
 def ranked_hits(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> RankedHits:
-    """The hits with their ranks; raises `NotSortedError` where a query is scattered or its scores rise."""
+    """The hits with their ranks; raises `NotSortedError` if a query is scattered or its scores rise."""
     return _Walk(truth, keys, batches, policy).walk()
 
 
 class _Walk:
-    """One pass over the rows. A row is named by its number, from 0, and batches keep the order of rows."""
+    """One pass over the rows. Rows are numbered from 0, and batches keep the order of rows."""
 
     def __init__(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> None:
         self.truth, self.keys, self.batches, self.policy = truth, keys, batches, policy
         self.tie = batches.columns.tie
         self.seen_qids: set[str] = set()
-        # How many rows went by; the score and the query of the last.
+        # Number of rows read; score and query of the last one.
         self.rows, self.last_score, self.last_query_code = 0, np.nan, np.uint64(0)
-        # Of each query that went by the row at which it begins, and which it is (−1: no ground truth).
+        # The first row of each query read, and the number of the query (−1: no ground truth).
         self.begins: list[Ints] = [np.zeros(0, dtype=np.int64)]
         self.numbers: list[Ints] = [np.zeros(0, dtype=np.int64)]
         self.extra_qids: list[str] = []
-        # Query, target, place among the rows, and the first and last row of its equals.
+        # Query, target, final row, and the first and last row with an equal score.
         self.placed_hits: list[tuple[Ints, ...]] = [tuple(np.zeros((5, 0), dtype=np.int64))]
-        # The last block of equal scores, which may go on: its ids, its first row, and the hits in it.
+        # The last block of equal scores, which may continue: its ids, its first row, and its hits.
         self.held_ties: list[pl.Series] = []
         self.held_from = 0
         self.held_hits: list[tuple[Ints, Ints, Ints]] = []
@@ -64,7 +64,7 @@ class _Walk:
     def take(self, batch: pl.DataFrame) -> None:
         """Finds the hits of a batch."""
         score, query_code = batch["score"].to_numpy(), batch["query"].to_numpy()
-        # Two queries side by side with one code of 64 bits are not to be expected, and comparing texts costs ten times.
+        # Adjacent queries with the same 64-bit code are not expected, and comparing texts is ten times as slow.
         start = np.empty(len(batch), dtype=np.bool_)
         np.not_equal(query_code[1:], query_code[:-1], out=start[1:])
         start[0] = not self.rows or query_code[0] != self.last_query_code
@@ -72,7 +72,7 @@ class _Walk:
             raise NotSortedError
         first = np.flatnonzero(start)
         numbers = self.numbered(batch["qid"][first].to_list())
-        # Rows before the first start belong to the query of the batch before.
+        # Rows before the first start belong to the last query of the previous batch.
         before = next((earlier[-1] for earlier in reversed(self.numbers) if len(earlier)), -1)
         self.begins.append(first + self.rows)
         self.numbers.append(numbers)
@@ -87,7 +87,7 @@ class _Walk:
         self.last_score, self.last_query_code = float(score[-1]), query_code[-1]
 
     def place(self, batch: pl.DataFrame, score: Floats, start: Bools, hits: tuple[Ints, Ints, Ints]) -> None:
-        """Gives hits their places: at once in blocks of equal scores that are whole, else when they are."""
+        """Determines the final rows of hits: at once in complete blocks of equal scores, otherwise later."""
         query, target, rows = hits
         lead = 0
         if not start[0] and score[0] == self.last_score:
@@ -105,7 +105,7 @@ class _Walk:
         self.hold(batch, last, len(start), hits)
 
     def hold(self, batch: pl.DataFrame, begin: int, end: int, hits: tuple[Ints, Ints, Ints]) -> None:
-        """Keeps rows of a block that may go on."""
+        """Keeps rows of a block that may continue."""
         query, target, rows = hits
         is_within = (rows >= begin) & (rows < end)
         self.held_ties.append(batch[self.tie][begin:end])
@@ -115,7 +115,7 @@ class _Walk:
             raise NotSortedError
 
     def let_go(self) -> None:
-        """Places the hits of the block that is held: it is whole."""
+        """Places the hits of the held block, which is complete."""
         if self.held_hits:
             query, target, rows = (np.concatenate(parts) for parts in zip(*self.held_hits))
             size = sum(map(len, self.held_ties))
@@ -128,7 +128,7 @@ class _Walk:
         self.held_ties, self.held_hits = [], []
 
     def numbered(self, qids: list[str | None]) -> Ints:
-        """Which queries these are, −1 where there is no ground truth; each may come once."""
+        """The numbers of these queries, −1 without ground truth; each may occur only once."""
         numbers = []
         for qid in qids:
             if qid is None:
@@ -145,7 +145,7 @@ class _Walk:
         return np.array(numbers, dtype=np.int64)
 
     def among_equals(self, batch: pl.DataFrame, score: Floats, start: Bools, rows: Ints) -> tuple[Ints, Ints, Ints]:
-        """Where hits stand once equal scores are put in order, and the first and last row of their equals."""
+        """The rows of hits after ordering equal scores, and the first and last row with the same score."""
         follows = np.zeros(len(start) + 1, dtype=np.bool_)
         follows[1:-1] = (score[1:] == score[:-1]) & ~start[1:]
         tied = np.flatnonzero(follows[rows] | follows[rows + 1])
@@ -165,7 +165,7 @@ class _Walk:
         return placed, low, high
 
     def places_of_equals(self, tie: pl.Series, block: Ints) -> Ints:
-        """Where each row comes when the blocks of equal scores, one after the other, are put in order."""
+        """The position of each row after each block of equal scores is ordered."""
         places = np.arange(len(block))
         if self.policy.ties == "id":
             rows = pl.DataFrame({"block": block, "row": places}).with_columns(tie=tie)
@@ -186,7 +186,7 @@ class _Walk:
 
 
 def _first_block(score: Floats, start: Bools) -> int:
-    """Where the first block of equal scores of one query ends."""
+    """The end of the first block of equal scores of one query."""
     for width in (TAIL, len(score)):
         goes_on = (score[1:width] == score[: width - 1][: len(score) - 1]) & ~start[1:width]
         ends = np.flatnonzero(~goes_on)
@@ -196,7 +196,7 @@ def _first_block(score: Floats, start: Bools) -> int:
 
 
 def _last_block(score: Floats, start: Bools) -> int:
-    """Where the last block of equal scores of one query begins."""
+    """The start of the last block of equal scores of one query."""
     for width in (TAIL, len(score)):
         begin = max(len(score) - width, 0)
         begins = (score[begin + 1 :] != score[begin:-1]) | start[begin + 1 :]

@@ -1,4 +1,4 @@
-"""The table that rows are joined with: hash codes are asked first, then the ids themselves."""
+"""The table that rows are joined with: hash codes are compared first, then the ids themselves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from groupgt.runtime import pl
 
 
 def key_table(truth: GroundTruth, matches: Matches) -> pl.DataFrame:
-    """A labeller's table as columns `qid`, `doc`, `query` and `target`; of a key that stands twice the first."""
+    """A labeller's table as columns `qid`, `doc`, `query` and `target`; only the first of repeated keys."""
     frame = pl.DataFrame(
         {
             "qid": pl.Series(truth.qids, dtype=pl.String).gather(matches.queries),
@@ -27,16 +27,16 @@ def key_table(truth: GroundTruth, matches: Matches) -> pl.DataFrame:
 Codes = NDArray[np.uint64]
 # Every code is made with this seed.
 SEED = 0
-# Slots per key of a query, enough that few rows are looked up in vain; and the most bytes of slots.
+# Slots per key of a query, enough that few lookups are futile; and the maximum bytes of slots.
 SLOTS, MOST_BYTES = 32, 1 << 26
 HALF = np.uint64(32)
 PIECE = 1 << 15
 
 
 class Keys:
-    """A labeller's table as hash codes: `code` makes them of a column of ids, `likely` and `sure` find the hits.
+    """A labeller's table as hash codes: `code` computes them for a column of ids; `likely` and `sure` find the hits.
 
-    Each query has slots of its own, side by side, so that rows of one query stay in the processor's cache.
+    Each query has its own adjacent slots, so that rows of one query stay in the processor's cache.
     """
 
     def __init__(self, truth: GroundTruth, matches: Matches) -> None:
@@ -48,7 +48,7 @@ class Keys:
         self.codes = codes[order]
         self.target = table["target"].to_numpy().astype(np.int64)[order]
         self.doc = table["doc"][order]
-        # Keys with one code, which stand side by side, are all compared: of a query with 300,000 keys some have.
+        # Keys with the same code are adjacent and all compared: a query with 300,000 keys has some.
         begins = np.flatnonzero(np.append(True, self.codes[1:] != self.codes[:-1])[: len(codes)])
         self.longest = int(np.diff(begins, append=len(codes)).max(initial=0))
         size = len(truth) + 1
@@ -63,11 +63,11 @@ class Keys:
         return doc.hash(SEED)
 
     def slots(self, query: Ints) -> Ints:
-        """Where the slots of queries begin; those of −1, which has no ground truth, are empty."""
+        """The first slot of each query; the slots of −1 (no ground truth) are empty."""
         return (query + 1) << self.bits
 
     def likely(self, code: Codes, slots: Ints) -> Ints:
-        """The rows that may be hits; nearly all others are not even looked at."""
+        """The rows that may be hits; nearly all others are skipped."""
         flags = np.empty(len(code), dtype=np.bool_)
         # In pieces whose intermediate results stay in the processor's cache.
         place, mixed = np.empty(PIECE, dtype=np.uint64), np.empty(PIECE, dtype=np.int64)

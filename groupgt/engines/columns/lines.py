@@ -1,6 +1,6 @@
-"""The carrier of a TREC file that stays where it lies: its lines are compared by the compiled module, part by part.
+"""The carrier of a TREC file that is not loaded: the compiled module compares its lines, part by part.
 
-For everything else they are read as columns, and what is wrong with a line a careful reader says.
+For everything else the lines are read as columns, and a careful reader reports invalid lines.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Lines, Run
 
 T = TypeVar("T")
-# How many bytes are scanned at a time: few where queries stand together, more where each part tells of every query.
+# Bytes scanned at a time: few if the lines of a query are contiguous, more if each part contains every query.
 PART, SCATTERED_PART = 1 << 22, 1 << 24
-# The start of a line, and of another query, is looked for in a window of this many bytes, then in larger ones.
+# The start of a line, or of the next query, is searched for in a window of this many bytes, then in larger ones.
 WINDOW, WIDEST_WINDOW = 1 << 16, 1 << 26
 
 
@@ -46,11 +46,11 @@ class LineCarrier:
 
     @cached_property
     def columns(self) -> LocalCarrier:
-        """What works with the same results as columns, or as the lists of the careful reader."""
+        """The carrier of the same results as columns, or as lists from the careful reader."""
         return row_carrier_of(replace(self.run, contents=self.lines.columns.contents))
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """The hits; raises `DataError` that names what is wrong with the lines."""
+        """The hits; raises `DataError` that lists invalid lines."""
         matches = matched(truth, labeller, policy, lambda rules: self.flat(truth, rules, "text"))
         try:
             ranked = self._ranked_hits(truth, matches, policy)
@@ -64,7 +64,7 @@ class LineCarrier:
         return ranked.labelled(truth, labeller, matches, policy)
 
     def _ranked_hits(self, truth: GroundTruth, matches: Matches, policy: Policy) -> RankedHits | None:
-        """The hits with their ranks; None where the policy or an id asks for more than the module can."""
+        """The hits with their ranks; None if the module does not support the policy or an id."""
         index = matches.compiled if policy.duplicates in ("penalize", "keep") else None
         if native.built is None or index is None:
             return None
@@ -76,7 +76,7 @@ class LineCarrier:
         return RankedHits(query, matches.targets[key], rank, low, high, scan.length, len(scan.extra), extra)
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """The run with its results called what the labeller calls them."""
+        """The run with results renamed by the labeller."""
         return self.columns.rename(truth, labeller, policy)
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
@@ -96,7 +96,7 @@ class LineCarrier:
         return self.columns.sample(limit)
 
     def carries(self, field: str) -> bool:
-        """Whether results carry a `text`, or their length in a unit: lines have no place for either."""
+        """Whether results carry a `text`, or their length in a unit: lines have no field for either."""
         return False
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
@@ -105,9 +105,9 @@ class LineCarrier:
 
 
 class _Part(NamedTuple):
-    """What a part of the lines holds: hits; the judged queries, each with its number of lines; and other query ids.
+    """The contents of a part of the lines: hits, judged queries with their numbers of lines, and other query ids.
 
-    Where queries stand together, one that stands there twice is named twice.
+    In a pass over contiguous queries, a query that occurs twice is listed twice.
     """
 
     hits: Ints
@@ -117,9 +117,9 @@ class _Part(NamedTuple):
 
 
 class _Scan:
-    """One labelling of lines: in one pass where queries stand together, in two where they are scattered.
+    """One labelling of lines: one pass if the lines of each query are contiguous, two if they are scattered.
 
-    `length` and `extra` are the number of results of each query, and the ids of queries without ground truth.
+    `length` is the number of results per query; `extra` are the ids of queries without ground truth.
     """
 
     def __init__(self, module: ModuleType, lines: Lines, index: bytes, queries: int, *, by_id: bool) -> None:
@@ -127,19 +127,19 @@ class _Scan:
         self.forget()
 
     def forget(self) -> None:
-        """Begins a pass over all parts."""
+        """Resets the counts for a pass over all parts."""
         self.length = np.zeros(self.queries, dtype=np.int64)
         self.extra: dict[bytes, None] = {}
 
     def note(self, part: _Part) -> None:
-        """Keeps what a part says of queries."""
+        """Records the queries of a part."""
         np.add.at(self.length, part.query, part.lines)
         self.extra.update(part.extra)
 
     def together(self) -> Ints | None:
-        """The hits as rows of query, key, rank, first and last rank of equals; None where a query is scattered.
+        """The hits as rows of query, key, rank, first and last rank of equals; None if a query is scattered.
 
-        Or is so long that it cannot be told where to cut.
+        Also None if a query is too long to find a cut.
         """
         try:
             spans = list(pairwise(self.cuts()))
@@ -148,7 +148,7 @@ class _Scan:
         scan = partial(self.scan, native.WHOLE, b"")
         seen = np.zeros(self.queries, dtype=np.int64)
         hits: list[Ints] = []
-        # The first part alone: a shuffled file need not be read further to find out.
+        # Only the first part: enough to recognize a shuffled file.
         for part in chain(map(scan, spans[:1]), _side_by_side(scan, spans[1:])):
             np.add.at(seen, part.query, 1)
             if seen[part.query].max(initial=0) > 1:
@@ -158,7 +158,7 @@ class _Scan:
         return np.concatenate(hits)
 
     def scattered(self) -> Ints:
-        """The same of lines in any order: a second pass counts the results that are better than each hit."""
+        """The same for lines in any order: a second pass counts the results that are better than each hit."""
         self.forget()
         spans = list(pairwise(self.cuts(scattered=True)))
         parts: list[Ints] = []
@@ -166,7 +166,7 @@ class _Scan:
             self.note(part)
             parts.append(part.hits)
         hits = np.concatenate(parts)
-        # Without lines the second pass tells the order of hits.
+        # Without lines, the second pass returns the order of hits.
         hits = hits[self.scan(native.SECOND, hits.tobytes(), (self.lines.begin, self.lines.begin)).hits[:, 0]]
         counts = np.zeros((len(hits), 3), dtype=np.int64)
         for part in _side_by_side(partial(self.scan, native.SECOND, hits.tobytes()), spans):
@@ -174,12 +174,12 @@ class _Scan:
         query, key = hits[:, 0], hits[:, 1]
         sums = np.concatenate((np.zeros((1, 2), dtype=np.int64), np.cumsum(counts[:, :2], axis=0)))
         ahead, above = (sums[1:] - sums[np.searchsorted(query, query)]).T
-        # Equals are counted at the first of them.
+        # Results with equal scores are counted at the first of them.
         equal = counts[np.maximum.accumulate(np.where(counts[:, 2] > 0, np.arange(len(hits)), 0)), 2]
         return np.stack((query, key, ahead + 1, above + 1, above + equal), axis=1)
 
     def scan(self, mode: int, hits: bytes, span: tuple[int, int]) -> _Part:
-        """What the module says of the lines between two offsets."""
+        """The output of the module for the lines between two offsets."""
         data = self.lines.part(*span)
         rows, facts, doubt = self.module.scan(data, self.index, mode, self.by_id, span[0], hits)
         if doubt >= 0:
@@ -191,7 +191,7 @@ class _Scan:
         return _Part(np.frombuffer(rows, dtype=np.int64).reshape(-1, 5), judged[:, 0], judged[:, 1], extra)
 
     def cuts(self, *, scattered: bool = False) -> list[int]:
-        """Offsets at which lines begin, and, unless they are scattered, the lines of another query."""
+        """Offsets at which lines begin; unless `scattered`, each is also the first line of another query."""
         size, end = SCATTERED_PART if scattered else PART, self.lines.end
         cuts = [self.lines.begin]
         while (target := cuts[-1] + size) < end:
@@ -199,7 +199,7 @@ class _Scan:
         return cuts if cuts[-1] == end and len(cuts) > 1 else [*cuts, end]
 
     def cut_behind(self, target: int, *, scattered: bool) -> int:
-        """The first such offset behind a target; the end where there is none."""
+        """The first such offset after a target; the end if there is none."""
         size = WINDOW
         while target + size < self.lines.end:
             window = bytes(self.lines.part(target, target + size))
@@ -209,7 +209,7 @@ class _Scan:
             end = window.find(b"\n", start)
             if start and end >= 0:
                 words = window[start:end].split(None, 1)
-                # The last line of the query whose line this is; behind it stands another.
+                # The last line of this line's query; the next line is another query's.
                 last = window.rfind(b"\n" + words[0] + window[start + len(words[0]) :][:1]) if words else start - 1
                 end = window.find(b"\n", last + 1)
                 if 0 <= end < size - 1:
@@ -221,7 +221,7 @@ class _Scan:
 
 
 def _side_by_side(scan: Callable[[tuple[int, int]], T], spans: Sequence[tuple[int, int]]) -> Iterator[T]:
-    """What is made of each part, in their order; where one fails, or nobody asks any more, no other is begun."""
+    """The result of each part, in order; starts no more parts once one fails or the caller stops."""
     from concurrent.futures import ThreadPoolExecutor
 
     workers = os.cpu_count() or 1

@@ -20,10 +20,10 @@ Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
 
 
 def best_first(rows: Frame, leads: list[str], policy: Policy, *, tie: str = "tie", scored: bool = False) -> Frame:
-    """Rows sorted by the columns that lead, then best first, of equals the first `row` first.
+    """Rows sorted by the leading columns, then best first; ties are sorted by `row`.
 
-    Results with equal leads are equals, or where they are `scored` those of one score: they go by descending bytes of
-    the column `tie`, or by the order in which they came.
+    Results are tied if their leading columns are equal, and also their scores if `scored`. Ties are ordered by
+    descending bytes of the column `tie`, or by input order.
     """
     falling: list[str] = (["score"] if scored else []) + ([tie] if policy.ties == "id" else [])
     return rows.sort([*leads, *falling, "row"], descending=[False] * len(leads) + [True] * len(falling) + [False])
@@ -38,18 +38,18 @@ def best_row(policy: Policy, tie: str) -> pl.Expr:
 
 
 LOOKED_AT = 1000
-# Rows of a batch: enough that steps of NumPy and polars pay, few enough that a batch is some tens of megabytes.
+# Rows per batch: enough for NumPy and polars to be efficient, few enough that a batch is some tens of megabytes.
 MOST_ROWS, FEWEST_ROWS = 1 << 20, 1 << 14
-# What a row of a batch takes, with everything that is computed of it.
+# Bytes per row of a batch, including everything computed from it.
 ROW = 256
 
 
 class InvalidRowError(Exception):
-    """A row is not what it should be; the slow reader will say which."""
+    """A row is invalid; the slow reader will report which one."""
 
 
 class Batches:
-    """The rows of a run in their order, as frames of some columns."""
+    """The rows of a run in order, as frames of selected columns."""
 
     def __init__(self, columns: Columns, title: str, ceiling: int = 0) -> None:
         self.columns, self.title, self.ceiling = columns, title, ceiling
@@ -58,14 +58,14 @@ class Batches:
         self.size = min(max(share, FEWEST_ROWS), MOST_ROWS)
 
     def of(self, rows: pl.LazyFrame) -> Batches:
-        """The same of other rows, which carry their number as `row`."""
+        """The same for other rows, which have their number as `row`."""
         other = Batches(self.columns, self.title, self.ceiling)
         other.rows = rows
         return other
 
     @property
     def are_numbered(self) -> bool:
-        """Whether rows carry their number."""
+        """Whether rows have their number as a column."""
         return "row" in self.rows.collect_schema().names()
 
     def __call__(self, *exprs: pl.Expr | str) -> Iterator[pl.DataFrame]:
@@ -79,7 +79,7 @@ class Batches:
             raise InvalidRowError from None
 
     def check_memory(self) -> None:
-        """Raises `DataError` where the process holds more than it may."""
+        """Raises `DataError` if the process exceeds the memory limit."""
         if self.ceiling and resident() > self.ceiling:
             _give_back()
             bytes_used = resident()
@@ -91,12 +91,12 @@ class Batches:
             )
 
     def plain(self) -> pl.Expr:
-        """Whether the id and the score of a row are surely what they should be: what one glance can tell."""
+        """Whether the id and the score of a row are certainly valid, by a quick check."""
         score = is_score(pl.col("score"))
         return score if self.columns.ids_checked else score & is_plainly_id(pl.col("doc"))
 
     def check(self, batch: pl.DataFrame) -> None:
-        """Looks again at rows that are not `plain`; raises `InvalidRowError` for an invalid id or score."""
+        """Rechecks rows that are not `plain`; raises `InvalidRowError` for an invalid id or score."""
         if not batch["plain"].all():
             rest = batch.filter(~batch["plain"])
             if not rest.select(self.sound("doc").all()).item():
@@ -110,13 +110,13 @@ class Batches:
         return holds
 
     def refuse_invalid_rows(self) -> None:
-        """Raises `InvalidRowError` where a row is not what it should be."""
+        """Raises `InvalidRowError` if a row is invalid."""
         for batch in self(self.sound("qid", "doc").alias("sound")):
             if not batch["sound"].all():
                 raise InvalidRowError
 
     def begin_in_order(self) -> bool:
-        """Whether the first rows could be those of a sorted run: a shuffled one need not be read to find out."""
+        """Whether the first rows could be from a sorted run; recognizes a shuffled run without reading all of it."""
         head = replace(self.columns, frame=self.rows.head(LOOKED_AT).select("qid", "score"))
         for batch in Batches(head, self.title)("qid", "score"):
             starts = (batch["qid"] != batch["qid"].shift(1)).fill_null(True)
@@ -127,9 +127,9 @@ class Batches:
 
 
 def _flowing(rows: pl.LazyFrame, size: int, guard: Callable[[Callable[[], Any]], Any]) -> Iterator[pl.DataFrame]:
-    """The batches of a query that runs on a thread of its own, no more than one ahead; raises what the query raises.
+    """The batches of a query that runs on its own thread, at most one ahead; raises what the query raises.
 
-    (polars' own iterator ends without a word where one of its threads panics.)
+    (The iterator of polars ends silently if one of its threads panics.)
     """
     waiting: queue.Queue[pl.DataFrame | BaseException | None] = queue.Queue(maxsize=1)
     enough = threading.Event()
@@ -154,7 +154,7 @@ def _flowing(rows: pl.LazyFrame, size: int, guard: Callable[[Callable[[], Any]],
             yield each
             each = waiting.get()
     finally:
-        # Whoever stops early lets the query end.
+        # If the caller stops early, let the query end.
         enough.set()
         while not (each is None or isinstance(each, BaseException)):
             each = waiting.get()
@@ -163,11 +163,11 @@ def _flowing(rows: pl.LazyFrame, size: int, guard: Callable[[Callable[[], Any]],
 
 
 def _give_back() -> None:
-    """Frees unused memory and asks the C library to return it to the system, where it can."""
+    """Frees unused memory and makes the C library return it to the system, if it can."""
     import ctypes
     import gc
 
     gc.collect()
-    # Another C library keeps its own house.
+    # Other C libraries do not have this function.
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)

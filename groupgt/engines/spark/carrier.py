@@ -1,9 +1,9 @@
-"""The carrier of results that lie on a Spark cluster: rows stay there, only hits and one row per query come here.
+"""The carrier of results on a Spark cluster: rows stay there; only hits and one row per query are collected.
 
-Where the ground truth can be sent to every executor, rows are never shuffled: one pass finds the hits, one counts the
-results of each query, one counts for every hit the results that are better. Where it cannot, or where one query has
-many hits, rows are brought together by query and sorted. Ranks follow from scores and ids alone, so that neither the
-order of partitions nor a task that is run again changes a bit.
+If the ground truth can be broadcast, rows are never shuffled: one pass finds the hits, one counts the results of each
+query, one counts the better results for every hit. If it cannot, or if a query has many hits, rows are shuffled by
+query and sorted. Ranks depend only on scores and ids, so neither the order of partitions nor a task that is run again
+changes a bit.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 log = logging.getLogger(__name__)
-# Queries with more hits than this are ranked by sorting their rows: comparing each row with each hit would not end.
+# Queries with more hits than this are ranked by sorting their rows: comparing all rows with all hits is too slow.
 MANY_HITS = 32
-# More rows than this are not brought here for a glance.
+# Maximum number of rows collected for a sample.
 GLANCE_ROWS = 1000
 WAYS = "expected the labeller id, parents, or spans with a chunk table"
 ELSEWHERE = f"{WAYS}; or write the results to parquet and evaluate the files"
 
 
 class SparkCarrier:
-    """Works with results that are a frame of Spark."""
+    """Works with results in a Spark frame."""
 
     def __init__(self, run: Run, remote: Remote) -> None:
         self.run = run
@@ -59,11 +59,11 @@ class SparkCarrier:
         self.rows: Rows = remote.frame if isinstance(remote.frame, Rows) else rows_of(remote.frame, run.title)
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """The hits; raises `DataError` that shows the first rows at fault."""
+        """The hits; raises `DataError` that lists the first invalid rows."""
         return _Plan(truth, self.rows, self.title, policy, labeller, engine.broadcast).walk()
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """The run with its results called what a labeller calls them; ties go by the names they had."""
+        """The run with results renamed by a labeller; ties are ordered by the previous names."""
         from pyspark.sql import functions as sql
 
         frame = self.rows.frame
@@ -79,7 +79,7 @@ class SparkCarrier:
         return replace(self.run, contents=Remote(replace(self.rows, frame=named, tie="own")), original=self.run)
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
-        """The results of one query, brought here."""
+        """The results of one query, collected."""
         from pyspark.sql import functions as sql
 
         of_query = self.rows.frame.filter(sql.col("qid") == qid).orderBy(*Order(self.rows.tie).best_first())
@@ -88,13 +88,13 @@ class SparkCarrier:
         return (ids, rows["score"].to_list()) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """The distinct ids of queries and of results of some rows, whichever come first."""
+        """The distinct ids of queries and of results among the rows that come first."""
         rows = pl.DataFrame(self.rows.frame.select("qid", "doc").limit(min(limit, GLANCE_ROWS)).toArrow())
         return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
 
 
 def _renamer(names: Callable[[list[str]], Any]) -> Callable[..., Any]:
-    """What calls results otherwise: a function of a column of ids."""
+    """Makes a function that renames a column of ids."""
 
     def renamed(doc: Any) -> Any:
         import pyarrow as pa
@@ -108,7 +108,7 @@ def _renamer(names: Callable[[list[str]], Any]) -> Callable[..., Any]:
 
 @dataclass(eq=False)
 class _Plan:
-    """One labelling: what is asked of Spark, and what comes here."""
+    """One labelling: the queries to Spark and the rows collected."""
 
     truth: GroundTruth
     given: Rows
@@ -125,7 +125,7 @@ class _Plan:
         self.matches = matched(self.truth, self.labeller, self.policy, self.refuse_to_read)
 
     def refuse_to_read(self, policy: Policy) -> Flat:
-        """Raises `ConfigError`: results are not brought here."""
+        """Raises `ConfigError`, as results are not collected."""
         raise ConfigError(
             f"the labeller {self.labeller.name} needs all results locally, which is not supported on Spark; {ELSEWHERE}"
         )
@@ -156,7 +156,7 @@ class _Plan:
         return ranked.labelled(self.truth, self.labeller, self.matches, self.policy)
 
     def collect(self, frame: DataFrame) -> pl.DataFrame:
-        """Brings rows here, by Arrow; whole numbers are of 64 bits."""
+        """Collects rows by Arrow; whole numbers have 64 bits."""
         import polars.selectors as cs
 
         rows = pl.DataFrame(frame.toArrow()).with_columns(cs.integer().cast(pl.Int64))
@@ -164,17 +164,17 @@ class _Plan:
         return rows
 
     def sent(self, table: pl.DataFrame) -> DataFrame:
-        """A table as a frame there."""
+        """A table as a Spark frame."""
         return sent(self.session, table)
 
     def near(self, frame: DataFrame) -> DataFrame:
-        """A frame that is sent to every executor where the ground truth is."""
+        """A frame, broadcast if the ground truth is."""
         from pyspark.sql import functions as sql
 
         return sql.broadcast(frame) if self.fits else frame
 
     def queries(self) -> tuple[Ints, int, tuple[str, ...]]:
-        """The number of results of each query, shape (Q,), how many others there are, and the first of them."""
+        """The number of results per query, shape (Q,), the number of other queries, and the first of them."""
         from pyspark.sql import functions as sql
 
         judged = pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String), "query": np.arange(len(self.truth))})
@@ -185,7 +185,7 @@ class _Plan:
         )
         per_id = per_id.withColumn("sound", sql.col("sound") & is_id("qid"))
         per_id = per_id.join(self.near(self.sent(judged)), "qid", "left")
-        # A row for each query that has ground truth, and one for all others.
+        # One row per query with ground truth, and one for all others.
         totals = (
             sql.sum("n").alias("n"),
             sql.count(sql.lit(1)).alias("queries"),
@@ -210,7 +210,7 @@ class _Plan:
         return length, extra, names
 
     def fail(self) -> None:
-        """Raises an error naming the invalid rows."""
+        """Raises an error that lists the invalid rows."""
         from pyspark.sql import functions as sql
 
         wrong = self.rows.filter(~is_result())
@@ -222,20 +222,20 @@ class _Plan:
         faults.fail(DataError)
 
     def refuse_invalid_rows(self) -> None:
-        """Raises `DataError` where a row is not what it should be: of repeats only the best would be looked at."""
+        """Raises `DataError` for invalid rows, as only the best of repeated rows would be checked later."""
         from pyspark.sql import functions as sql
 
         if self.collect(self.rows.agg(sql.bool_and(is_result()).alias("sound")))["sound"].item() is False:
             self.fail()
 
     def counted(self, keys: pl.DataFrame) -> pl.DataFrame:
-        """Hits with their ranks: rank = 1 + better results of the query."""
+        """Hits with their ranks: rank = 1 + number of better results of the query."""
         from pyspark.sql import functions as sql
 
         columns = ("qid", "query", "target", "score", self.tie)
         hit_rows = self.rows.join(sql.broadcast(self.sent(keys)), ["qid", "doc"]).select(*dict.fromkeys(columns))
         hits = self.collect(hit_rows).rename({self.tie: "its_tie", "score": "its_score"}).with_row_index("hit")
-        # The same result with the same score twice: one after the other, and which is which does not matter.
+        # Repeats of a result with the same score are consecutive; their order does not matter.
         hits = hits.with_columns(
             pl.col("hit").cast(pl.Int64), again=pl.int_range(pl.len()).over("query", "its_score", "its_tie")
         )
@@ -276,7 +276,7 @@ class _Plan:
             raise ConfigError(f"{self.title}: {what} (ties=input); choose ties=id, or give a column rank")
 
     def remove_repeats(self) -> None:
-        """Keeps the best row of each (query, document); or says that there are several."""
+        """Keeps the best row of each (query, document), or raises `DataError` for repeats."""
         from pyspark.sql import functions as sql
 
         judged = self.sent(pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String)}))

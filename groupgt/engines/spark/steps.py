@@ -1,4 +1,4 @@
-"""Frames and files as Spark reads them: the same columns as everywhere, and nothing of them brought here."""
+"""Reads frames and files with Spark: the same columns as everywhere, with no rows collected."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from groupgt.runtime import pl
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-# A whole cell that is a number.
+# A cell that is a number.
 SPELLED = rf"^(?:{NUMBER})\z"
 # The column in which Spark keeps rows that do not fit the header.
 BROKEN = "_broken"
@@ -30,10 +30,9 @@ WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 @dataclass(frozen=True)
 class Rows:
-    """Results as a frame with `qid` and `doc` as text and `score` as a double, the higher the better.
+    """Results as a frame with `qid` and `doc` as text and `score` as a double; higher is better.
 
-    `tie` names the column that decides between equal scores. Rows that were `nested` have minus their place as a
-    score, from 0 on.
+    `tie` is the column that orders equal scores. The score of rows that were `nested` is minus their position, from 0.
     """
 
     frame: DataFrame
@@ -42,7 +41,7 @@ class Rows:
 
 
 def rows_of(value: Any, title: str = "results") -> Rows:
-    """The results of a frame with `qid, doc_id, score | rank`, or `qid, retrieved_ids` (whose order rules)."""
+    """The results of a frame with `qid, doc_id, score | rank`, or `qid, retrieved_ids` (in their order)."""
     from pyspark.sql import functions as sql
 
     frame: DataFrame = value.to_spark() if type(value).__module__.startswith("pyspark.pandas") else value
@@ -68,7 +67,7 @@ def rows_of(value: Any, title: str = "results") -> Rows:
         if not kinds[order].startswith(("decimal", *WHOLE, "float", "double")):
             raise DataError(f"{title}: expected numbers in the column {order!r}, found {kinds[order]}")
         rows, number = frame, sql.col(order).cast("double")
-        # Added to zero, a negative zero is the positive one, to which it is equal.
+        # Adding zero turns negative zero into positive zero.
         score = (number if order == "score" else -number) + sql.lit(0.0)
     columns = [
         ids(kinds["qid"], "qid", title),
@@ -81,7 +80,7 @@ def rows_of(value: Any, title: str = "results") -> Rows:
 
 
 def refuse_calls(names: Sequence[str], title: str) -> None:
-    """Raises `ConfigError` where the columns of results tell of calls."""
+    """Raises `ConfigError` if results have a column of calls."""
     calls = [name for name in names if name in (CALL_COLUMN, CALL_LIST)]
     if calls:
         raise ConfigError(
@@ -94,7 +93,7 @@ def refuse_calls(names: Sequence[str], title: str) -> None:
 def run_of_files(
     session: SparkSession, path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], format: str | None = None
 ) -> Run:
-    """A run of files that Spark reads; nothing is read here but, where no ending tells the format, a first line."""
+    """A run of files that Spark reads; reads only a first line here, and only if no suffix gives the format."""
     paths, chosen, title = located(path, format)
     return Run(Remote(_read(session, paths, chosen)), name=name_of(title), source=title)
 
@@ -110,7 +109,7 @@ def _read(session: SparkSession, paths: list[str], format: str) -> DataFrame:
 
 
 def _trec(lines: DataFrame) -> DataFrame:
-    """The results in lines of TREC runs; a line that is invalid by the rules of `groupgt.formats.trec` has no score."""
+    """The results in lines of TREC runs; the score is null in lines that are invalid in `groupgt.formats.trec`."""
     from pyspark.sql import functions as sql
 
     line = sql.regexp_replace("value", r"\r\z", "")
@@ -129,14 +128,14 @@ def _trec(lines: DataFrame) -> DataFrame:
 
 
 def _csv(session: SparkSession, paths: list[str]) -> DataFrame:
-    """The rows of tables; one with more or fewer cells than the header, or no number, has no score."""
+    """The rows of tables; the score of a row is null if it has no number, or more or fewer cells than the header."""
     from pyspark.sql import functions as sql
 
     separator = "\t" if paths[0].endswith((".tsv", ".tsv.gz")) else ","
     options: dict[str, Any] = {"header": True, "sep": separator, "escape": '"'}
     names = session.read.options(**options).csv(paths[:1]).columns
     kinds = ", ".join(f"`{name}` string" for name in (*names, BROKEN))
-    # All cells are read: Spark counts those of a row only then.
+    # All cells are read; otherwise Spark does not count the cells of a row.
     options |= {"columnNameOfCorruptRecord": BROKEN, "columnPruning": False, "enforceSchema": False}
     rows = session.read.options(**options).schema(kinds).csv(paths)
     for name in {"score", "rank"} & set(names):
@@ -147,7 +146,7 @@ def _csv(session: SparkSession, paths: list[str]) -> DataFrame:
 
 
 def ids(kind: str, name: str, title: str) -> Column:
-    """The expression that makes ids text; raises `DataError` for what is neither text nor a whole number."""
+    """The expression that converts ids to text; raises `DataError` if they are neither text nor whole numbers."""
     from pyspark.sql import functions as sql
 
     if kind not in ("string", *WHOLE) and not kind.startswith(("varchar", "char")):
@@ -156,7 +155,7 @@ def ids(kind: str, name: str, title: str) -> Column:
 
 
 def is_result(*names: str) -> Column:
-    """Whether a row of results has a finite score, and these of its columns (`qid` and `doc`) are ids."""
+    """Whether a row of results has a finite score and valid ids in these columns (default: `qid` and `doc`)."""
     from pyspark.sql import functions as sql
 
     score = sql.col("score")
@@ -167,7 +166,7 @@ def is_result(*names: str) -> Column:
 
 
 def is_id(name: str) -> Column:
-    """Whether a column is an id."""
+    """Whether a column contains a valid id."""
     from pyspark.sql import functions as sql
 
     text = sql.col(name)
@@ -179,7 +178,7 @@ def is_id(name: str) -> Column:
 def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
     """Ground truth as one row per query: `qid` and `groups`, a list of lists of (id, grade).
 
-    Of `qid, retrieval_gt`, as AutoRAG has it, or of `qid, group, doc_id[, grade]`.
+    The input is `qid, retrieval_gt` (as in AutoRAG) or `qid, group, doc_id[, grade]`.
     """
     from pyspark.sql import functions as sql
 
@@ -214,14 +213,14 @@ def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
         sql.coalesce(sql.col("group").cast("string"), sql.raise_error(sql.lit(absent))).alias("group"),
         sql.struct(ids(kinds["doc_id"], "doc_id", title).alias("id"), grade.alias("grade")).alias("one"),
     )
-    # In the order of their names: rows of a cluster have none of their own.
+    # Groups are sorted by name, as rows on a cluster have no order.
     grouped = rows.groupBy("qid", "group").agg(sql.sort_array(sql.collect_list("one")).alias("own"))
     alternatives = sql.sort_array(sql.collect_list(sql.struct("group", "own")))
     return grouped.groupBy("qid").agg(sql.transform(alternatives, lambda each: each["own"]).alias("groups"))
 
 
 def session_of(master: str = "", config: Mapping[str, str] | None = None) -> SparkSession:
-    """The session at hand, or a new one; its workers run the Python that runs here."""
+    """The current session, or a new one; its workers run the current Python."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -238,12 +237,12 @@ def session_of(master: str = "", config: Mapping[str, str] | None = None) -> Spa
 
 
 def by_arrow(function: Callable[..., Any], kind: str, *, one: bool = False) -> Callable[..., Column]:
-    """A function of Arrow arrays as one of columns; it makes a column, or `one` value of a group."""
+    """Turns a function of Arrow arrays into one of columns; it returns a column, or `one` value per group."""
     import pyarrow as pa
     from pyspark.sql import functions
 
     _same_python()
-    # What Spark goes by; PyArrow is not there where modules are only imported.
+    # Spark uses the annotations; PyArrow may be missing if modules are only imported.
     names = dict.fromkeys(inspect.signature(function).parameters, pa.Array)
     function.__annotations__ = {**names, "return": str if one else pa.Array}
     if not hasattr(functions, "arrow_udf"):
@@ -254,7 +253,7 @@ def by_arrow(function: Callable[..., Any], kind: str, *, one: bool = False) -> C
 
 
 def _same_python() -> None:
-    """Has workers on this machine run the Python that runs here, where nobody has said which."""
+    """Makes local workers run the current Python, unless another is configured."""
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -268,7 +267,7 @@ def _same_python() -> None:
 
 
 def sent(session: Any, table: pl.DataFrame) -> DataFrame:
-    """A table as a frame of a session, by Arrow."""
+    """Converts a table to a frame of a session, by Arrow."""
     import pyarrow as pa
 
     kinds = {"String": pa.string(), "Int64": pa.int64(), "Float64": pa.float64()}
@@ -284,19 +283,19 @@ class Order:
     tie: str
 
     def best_first(self) -> list[Column]:
-        """What rows are sorted by."""
+        """The sort keys of rows."""
         from pyspark.sql import functions as sql
 
         return [sql.col("score").desc(), sql.col(self.tie).desc()]
 
     def best(self) -> Column:
-        """The `score` and the `first` of the row that stands first in a group."""
+        """The `score` and the `first` of the row that ranks first in a group."""
         from pyspark.sql import functions as sql
 
         return sql.max(sql.struct("score", sql.col(self.tie).alias("first")))
 
     def before(self, score: str, tie: str) -> Column:
-        """Whether a row stands before one with this score and this tie, both columns."""
+        """Whether a row ranks above one with this score and this tie, both columns."""
         from pyspark.sql import functions as sql
 
         equal = sql.col("score") == sql.col(score)
@@ -304,9 +303,9 @@ class Order:
 
 
 def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = True) -> DataFrame:
-    """The rows with their rank, with how many results of their query are `higher` and `equal`, and with their keys.
+    """The rows with their ranks, keys, and numbers of results of their query with `higher` and `equal` scores.
 
-    `hit` is true where a row is among the keys, else null. Without `equals` ranks are all that is counted.
+    `hit` is true if a row is among the keys, otherwise null. Without `equals`, only ranks are computed.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
@@ -323,7 +322,7 @@ def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = Tru
 
 
 def without_repeats(rows: DataFrame, tie: str) -> DataFrame:
-    """Of each (query, document) its best row, and how many there are as `n`."""
+    """The best row of each (query, document), with the number of its rows as `n`."""
     from pyspark.sql import functions as sql
 
     grouped = rows.groupBy("qid", "doc").agg(sql.count(sql.lit(1)).alias("n"), Order(tie).best().alias("best"))

@@ -1,4 +1,4 @@
-"""Values per query as a frame of Spark: computed where the data is, and left there."""
+"""Values per query as a Spark frame, computed on the cluster without collecting rows."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def per_query(
     k: int | Sequence[int] = (),
     policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
 ) -> DataFrame:
-    """A frame with `qid` and one column of doubles a metric, null where a query does not count; nothing is collected.
+    """A frame with `qid` and one column of doubles per metric, null for queries left out of its mean; not collected.
 
     `run` has `qid, doc_id, score | rank` or `qid, retrieved_ids`; `truth` has `qid, retrieval_gt`, or `qid, group,
-    doc_id[, grade]`. Both are brought together by query (Spark sends a small ground truth to every executor by its own
-    rule, `spark.sql.autoBroadcastJoinThreshold`), ranked by sorting, and measured in batches by Arrow: the bits are
-    those of `groupgt.evaluate`, with the groups of `group` in the order of their names. Raises `DataError`,
-    `MetricError` or `ConfigError`; what is wrong with a row raises when the frame is computed, and names the query.
+    doc_id[, grade]`. Both are joined by query (Spark broadcasts a small ground truth by its own rule,
+    `spark.sql.autoBroadcastJoinThreshold`), ranked by sorting, and measured in batches by Arrow: values equal those of
+    `groupgt.evaluate` to the bit, with the groups of `group` sorted by name. Raises `DataError`, `MetricError` or
+    `ConfigError`; an invalid row raises when the frame is computed, in a message with its query.
     Needs Spark 4.1.
     """
     from pyspark.sql import functions as sql
@@ -65,7 +65,7 @@ def per_query(
     rows = results.frame.withColumn("score", sql.when(is_result(), sql.col("score")).otherwise(_error(WRONG)))
     if rules.duplicates in ("drop", "error"):
         if rules.duplicates == "error":
-            # Repeats of queries without ground truth are nobody's fault.
+            # Repeats in queries without ground truth are not errors.
             rows = rows.join(judged.select("qid"), "qid", "semi")
         rows = without_repeats(rows, results.tie)
         if rules.duplicates == "error":
@@ -89,10 +89,10 @@ def per_query(
 
 
 def means(values: DataFrame) -> dict[str, float]:
-    """The mean of each column of doubles over what is neither null nor NaN, as `groupgt.evaluate` has it, to the bit.
+    """The mean of each column of doubles without nulls and NaN, equal to that of `groupgt.evaluate` to the bit.
 
-    Each partition adds up its own part without rounding, as a whole number; only these come here. The order of
-    partitions, and how many there are, change nothing. NaN where nothing counts.
+    Each partition computes its exact sum, as a whole number; only these sums are collected. The order and number of
+    partitions do not change the result. The mean of no values is NaN.
     """
     from pyspark.sql import functions as sql
 
@@ -111,18 +111,18 @@ def means(values: DataFrame) -> dict[str, float]:
 
 
 def _error(what: str) -> Column:
-    """Raises when a row is computed."""
+    """An expression that raises when a row is computed."""
     from pyspark.sql import functions as sql
 
     qid, document = (sql.coalesce(sql.col(name), sql.lit("null")) for name in ("qid", "doc"))
     return sql.raise_error(sql.concat(sql.lit(what), qid, sql.lit(", result "), document))
 
 
-# What the workers of Spark run: Arrow in, Arrow out. Each batch holds whole queries, with their hits alone.
+# Code that Spark workers run: Arrow in, Arrow out. Each batch contains whole queries, with only their hits.
 
 
 def _measure(parsed: Mapping[str, Metric], policy: Policy) -> Callable[..., pa.Array]:
-    """What makes values of queries: a function of `qid`, `groups`, `n` and `hits`, as `per_query` gathers them."""
+    """A function that computes values of queries from `qid`, `groups`, `n` and `hits`, as grouped by `per_query`."""
 
     def measured(qid: pa.Array, groups: pa.Array, n: pa.Array, hits: pa.Array) -> pa.Array:
         import pyarrow as pa
@@ -143,7 +143,7 @@ def _measure(parsed: Mapping[str, Metric], policy: Policy) -> Callable[..., pa.A
         ranked = RankedHits(query, target, rank, rank, rank, length)
         labelled = ranked.labelled(truth, labeller, matches, policy)
         columns = values_of(parsed, labelled.hits, labelled.present, policy)
-        # NaN is null: a query that does not count.
+        # NaN becomes null: a query left out of the mean.
         arrays = [pa.array(column, pa.float64(), mask=np.isnan(column)) for column in columns.values()]
         return pa.StructArray.from_arrays(arrays, names=[f"m{number}" for number in range(len(arrays))])
 
@@ -151,7 +151,7 @@ def _measure(parsed: Mapping[str, Metric], policy: Policy) -> Callable[..., pa.A
 
 
 def _groups(groups: list[list[dict[str, Any]]] | None) -> list[list[Any]] | None:
-    """Groups of ids, with grades where there are any but 1."""
+    """Groups of ids, with grades unless they are 1."""
     if groups is None:
         return None
     return [
@@ -160,7 +160,7 @@ def _groups(groups: list[list[dict[str, Any]]] | None) -> list[list[Any]] | None
 
 
 def _total(column: pa.Array) -> str:
-    """How many there are, and their exact sum: two whole numbers."""
+    """The number of values and their exact sum: two whole numbers."""
     values = np.asarray(column.drop_null(), dtype=np.float64)
     values = values[~np.isnan(values)]
     return f"{len(values)} {exact_sum(values)}"
