@@ -31,7 +31,7 @@ class Dataset:
 
     ground_truth: Annotated[str, Doc("Queries with their grouped ground truth.")]
     queries: Annotated[
-        str | None, Doc("The texts of the queries, where the ground truth has none: TREC topics, TSV, JSONL or BEIR.")
+        str | None, Doc("Query texts, if the ground truth has none: TREC topics, TSV, JSONL or BEIR.")
     ] = None
     corpus: Annotated[str | None, Doc("The passages that retrievers search.")] = None
     format: Annotated[str | None, Doc("Format of the ground truth (default: auto-detect).")] = None
@@ -39,12 +39,12 @@ class Dataset:
         dict[str, Annotated[list[Scalar], LISTED]], Doc("Keep only rows whose column has one of these values.")
     ] = field(default_factory=dict)
     fetch: Annotated[str | None, Doc("How to obtain missing files; shown in the error.")] = None
-    build: Annotated[str | None, Doc("A Python script that makes missing files; needs --allow-code.")] = None
+    build: Annotated[str | None, Doc("A Python script that generates missing files; needs --allow-code.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class EngineConfig:
-    """What labels stored results: auto (by what they are), streaming, or spark."""
+    """Engine that labels stored results: auto (chosen by input), streaming or spark."""
 
     use: Annotated[str, Doc("The engine.")]
     with_: Annotated[dict[str, Any], Doc("The options of the engine.")] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class LabellerConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluate:
-    """What is measured."""
+    """Metrics, and how they are computed."""
 
     depth: Annotated[Positive, Doc("Number of results to retrieve per query.")] = 100
     k: Annotated[list[Positive], LISTED, Doc("Cutoffs for metrics written without one.")] = field(default_factory=list)
@@ -114,7 +114,7 @@ def _with_settings(section: type[S]) -> type[S]:
 @_with_settings
 @dataclass(frozen=True, kw_only=True)
 class Compare:
-    """How systems, or data sets, are compared."""
+    """Comparison of systems or data sets."""
 
     baseline: Annotated[str, Doc("The system that the others are compared with; with `across: datasets`, a data set.")]
     across: Annotated[
@@ -134,17 +134,17 @@ Format = Literal["report", "table", "markdown", "csv", "json", "latex", "parquet
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """Where results go, and as what."""
+    """Result folder and formats."""
 
     folder: Annotated[str, Doc("The folder that result folders are written into.")] = "results"
-    formats: Annotated[list[Format], LISTED, Doc("What is written into a result folder.")] = field(
+    formats: Annotated[list[Format], LISTED, Doc("Formats of the files in a result folder.")] = field(
         default_factory=lambda: ["report", "table", "json", "csv"]
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What report.html contains."""
+    """Content of report.html."""
 
     max_size: Annotated[
         Any,
@@ -173,12 +173,12 @@ class Config:
     ] = "auto"
     datasets: Annotated[dict[Name, Dataset], MinLen(1), Doc("The data sets by name.")]
     systems: Annotated[dict[Name, Annotated[SystemConfig, Short("use")]], MinLen(1), Doc("The systems by name.")]
-    evaluate: Annotated[Evaluate, Doc("What is measured.")]
-    engine: Annotated[EngineConfig, Short("use"), Doc("What labels stored results.")] = field(
+    evaluate: Annotated[Evaluate, Doc("Metrics, and how they are computed.")]
+    engine: Annotated[EngineConfig, Short("use"), Doc("The engine that labels stored results.")] = field(
         default_factory=lambda: EngineConfig(use="auto")
     )
-    compare: Annotated[Compare | None, Doc("What systems are compared with, and how.")] = None
+    compare: Annotated[Compare | None, Doc("Comparison of systems or data sets.")] = None
     gate: Annotated[list[Gate], Doc("Quality gates.")] = field(default_factory=list)
-    output: Annotated[Output, Doc("Where results go, and in which formats.")] = field(default_factory=Output)
-    report: Annotated[Report, Doc("What report.html contains.")] = field(default_factory=Report)
+    output: Annotated[Output, Doc("Result folder and formats.")] = field(default_factory=Output)
+    report: Annotated[Report, Doc("Content of report.html.")] = field(default_factory=Report)
     cache: Annotated[str | None, Doc("Folder of the cache; null for no cache.")] = ".groupgt/cache"

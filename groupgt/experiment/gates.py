@@ -55,7 +55,7 @@ class Gate:
     against: Annotated[
         Literal["baseline", "previous"],
         Doc(
-            "What drop and gain are measured from: the baseline, or the same system in the previous run "
+            "The reference for drop and gain: the baseline, or the same system in the previous run "
             "(`groupgt run --against`); without a previous run the gate passes."
         ),
     ] = "baseline"

@@ -70,7 +70,7 @@ class Options:
             "prompt, the model and the code."
         ),
     ] = ""
-    corpus: Annotated[Table, Doc("Texts of results that carry none.")] = ""
+    corpus: Annotated[Table, Doc("Texts of results without their own.")] = ""
     reference: Annotated[Table, Doc("Texts of alternatives that are ids.")] = ""
 
     def clashes(self) -> Iterator[Clash]:

@@ -30,7 +30,7 @@ class Options:
     documents: Annotated[Table, Doc("Vectors of results.")] = ""
     alternatives: Annotated[Table, Doc("Vectors of alternatives, by their id or text.")] = ""
     model: Annotated[Folder, Doc("Sentence-transformers model (a folder or a name) for texts without vectors.")] = ""
-    corpus: Annotated[Table, Doc("Texts of results that carry none, for the model.")] = ""
+    corpus: Annotated[Table, Doc("Texts of results without their own, for the model.")] = ""
     reference: Annotated[Table, Doc("Texts of alternatives that are ids, for the model.")] = ""
     document_prefix: Annotated[str, Doc("Text put before each result for the model.")] = ""
     alternative_prefix: Annotated[str, Doc("Text put before each alternative for the model.")] = ""

@@ -38,7 +38,7 @@ class Options:
     of: Annotated[
         Literal["alternative", "result", "union"],
         Doc(
-            "What the overlap is a fraction of: the alternative, the result, or their union (intersection over union)."
+            "The denominator of the overlap: the alternative, the result, or their union (intersection over union)."
         ),
     ] = "alternative"
     joint: Annotated[

@@ -46,7 +46,7 @@ class Options:
     threshold: Annotated[
         float, Gt(0), Le(1), Doc("Minimum similarity for a hit, with partial_ratio and token_recall.")
     ] = 0.9
-    corpus: Annotated[Table, Doc("Texts of results that carry none.")] = ""
+    corpus: Annotated[Table, Doc("Texts of results without their own.")] = ""
     reference: Annotated[Table, Doc("Texts of alternatives that are ids.")] = ""
     case_sensitive: Annotated[bool, Doc("Keep upper and lower case apart.")] = False
     punctuation: Annotated[bool, Doc("Keep punctuation.")] = False

@@ -60,7 +60,7 @@ class ReciprocalRank(_Fusion):
 class Convex(_Fusion):
     """The options of `use: convex`: score = Σ over inputs of weight × normalized score, weights divided by their sum.
 
-    Where all scores of a query are equal, min_max and theoretical give 1 and z_score gives 0. A result that an input
+    If all scores of a query are equal, min_max and theoretical give 1 and z_score gives 0. A result that an input
     did not return gets 0, under z_score the input's lowest value.
     Bruch, Gai and Ingber, TOIS 2023.
     """

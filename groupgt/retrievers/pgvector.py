@@ -37,7 +37,7 @@ class Options(QueryOptions):
     """The options of `use: pgvector`.
 
     Equal distances are ordered by id. A vector of zeros has no cosine: it is never a result and finds none. Queried on
-    every run; set `version` (of the table) beside `use` to cache its answers.
+    every run; set `version` (of the table) next to `use` to cache its results.
     """
 
     dsn: Annotated[

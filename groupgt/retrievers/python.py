@@ -102,7 +102,7 @@ class Options(base.Options):
     run; with a `version` beside `use`, answers of that version are reused.
     """
 
-    target: Annotated[str, Doc("What to call, as module:name; modules next to the experiment file are found too.")]
+    target: Annotated[str, Doc("The callable, as module:name; modules next to the experiment file are found too.")]
     options: Annotated[dict[str, Any], Doc("Options passed to a factory.")] = field(default_factory=dict)
     factory: Annotated[
         bool | None,
