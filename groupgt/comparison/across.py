@@ -1,4 +1,4 @@
-"""The same systems on several data sets that ask the same queries, each data set against one of them."""
+"""The same systems on several data sets with the same queries; each data set is compared with a baseline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from groupgt.render.results import Result
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What is known of one data set: its queries, their texts where they have one, and values by system and metric."""
+    """One data set: its queries, their texts if they have any, and values by system and metric."""
 
     qids: Sequence[str]
     texts: Mapping[str, str]
@@ -27,9 +27,9 @@ class Measured:
 
 
 class Shared(NamedTuple):
-    """The queries that a data set shares with the baseline, and how many others the two have.
+    """The queries that a data set shares with the baseline, and how many others each has.
 
-    `alone` are those of the data set, `absent` those of the baseline; `reworded` have another text in each.
+    `alone` counts those only in the data set, `absent` those only in the baseline; `reworded` have different texts.
     """
 
     qids: Sequence[str]
@@ -40,10 +40,10 @@ class Shared(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Across(Beside, Result):
-    """The same systems on several data sets, each beside itself on the data set that is the `baseline`.
+    """The same systems on several data sets, each compared with itself on the `baseline` data set.
 
     `places` are the system and the data set of each name, `shared` the queries of each data set that are paired, and
-    `sizes` the mean length in characters of a chunk of each data set, where that is known.
+    `sizes` the mean length of a chunk in characters for each data set, if known.
     """
 
     baseline: str
@@ -59,14 +59,14 @@ class Across(Beside, Result):
 
     @property
     def label(self) -> str:
-        """What tables call the primary metric."""
+        """The name of the primary metric in tables."""
         return self.metrics[self.primary].label(self.primary, self.convention)
 
 
 def shared_queries(datasets: Mapping[str, Measured], baseline: str) -> dict[str, Shared]:
-    """What each other data set shares with the baseline: queries of one id and text.
+    """The queries that each other data set shares with the baseline: those with the same id and text.
 
-    Raises `ConfigError` where the baseline is none of them, or one shares fewer than two queries with it.
+    Raises `ConfigError` if the baseline is not one of them, or if one shares fewer than two queries with it.
     """
     if baseline not in datasets:
         near = near_names(baseline, datasets)
@@ -99,9 +99,9 @@ def across(
     primary: str | None = None,
     sizes: Mapping[str, float] | None = None,
 ) -> Across:
-    """Every system on every data set beside itself on the baseline, by the metrics asked for, or all that are known.
+    """Compares every system on every data set with itself on the baseline, by the requested metrics or all known ones.
 
-    Raises as `shared_queries` does, and `ConfigError` for a metric that is not known.
+    Raises as `shared_queries` does, and `ConfigError` for an unknown metric.
     """
     metrics, first = _chosen(known, asked, primary, convention)
     shared = shared_queries(datasets, baseline)
@@ -133,7 +133,7 @@ def across(
 def _chosen(
     known: Mapping[str, Metric], asked: Sequence[str], primary: str | None, convention: str
 ) -> tuple[dict[str, Metric], str]:
-    """Those asked for, or all, with the primary one among them, and which that is; raises `ConfigError`."""
+    """The requested metrics, or all, including the primary one, and which one that is; raises `ConfigError`."""
     texts = {metric: text for text, metric in known.items()}
 
     def text_of(name: str) -> str:
@@ -148,11 +148,11 @@ def _chosen(
 
 
 def mean_length(texts: Mapping[str, str]) -> float:
-    """The mean number of characters of some texts."""
+    """The mean number of characters of texts."""
     return sum(map(len, texts.values())) / max(len(texts), 1)
 
 
 def _places(qids: Sequence[str], wanted: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Where each wanted query stands."""
+    """The position of each wanted query."""
     index = {qid: place for place, qid in enumerate(qids)}
     return np.array([index[qid] for qid in wanted], dtype=np.int64)

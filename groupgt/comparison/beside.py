@@ -1,4 +1,4 @@
-"""Systems beside others of their own, query by query: each one compared with what stands at its place."""
+"""Systems paired with counterparts, query by query: each one is compared with the one of the same name."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from groupgt.model.hits import Bools
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Beside:
-    """Some systems, each beside another one, by every metric.
+    """Some systems, each paired with another one, by every metric.
 
-    `now` and `before` hold the values of the same queries by name and metric, shape (Q,) each: NaN where one does not
-    count. What `before` has nothing for is not compared.
+    `now` and `before` are the values of the same queries by name and metric, shape (Q,) each: NaN if a query does not
+    count. Names that are not in `before` are not compared.
     """
 
     metrics: Mapping[str, Metric]
@@ -31,7 +31,7 @@ class Beside:
     _computed: dict[tuple[str, bytes], dict[str, Contrast]] = field(default_factory=dict, repr=False)
 
     def contrasts(self, metric: str | None = None, among: Bools | None = None) -> dict[str, Contrast]:
-        """Each one against the other by one metric (the primary), over all queries or some: one family."""
+        """Each one against its counterpart by one metric (the primary), over all queries or some: one family."""
         metric = self.primary if metric is None else metric
         key = metric, b"" if among is None else among.tobytes()
         if key not in self._computed:
@@ -44,7 +44,7 @@ class Beside:
         return self._computed[key]
 
     def means(self, name: str, metric: str) -> tuple[float, float]:
-        """The means of the other and of this one, over the queries that count for both."""
+        """The means of the counterpart and of this one, over the queries that count for both."""
         before, now = self.before[name][metric], self.now[name][metric]
         both = ~np.isnan(before) & ~np.isnan(now)
         return mean_of(before[both]), mean_of(now[both])
@@ -56,7 +56,7 @@ def texts_of(truth: GroundTruth) -> dict[str, str]:
 
 
 def reworded(qids: Iterable[str], texts: Mapping[str, str], others: Mapping[str, str]) -> list[str]:
-    """The queries whose text is another one there; a text that only one of the two has says nothing.
+    """The queries whose text differs in the other data set; a text that only one of the two has is ignored.
 
     >>> reworded(["q1", "q2"], {"q1": "Who?", "q2": "When?"}, {"q1": "Who?", "q2": "Where?"})
     ['q2']

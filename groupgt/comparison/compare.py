@@ -1,4 +1,4 @@
-"""`compare`: several runs, one ground truth, a baseline; and the `Comparison` that comes out."""
+"""`compare`: several runs, one ground truth, a baseline; and the resulting `Comparison`."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class OfSystem(dict[str, Row]):
 class Comparison(Systems, Result):
     """Systems compared with a baseline, query by query.
 
-    `rows` has a `Row` for each system and metric, `table["dense"]["ndcg@10"]` is one of them; `per_query` holds every
-    value. `slices` says where differences come from, `failures` which system meets which group, `headroom` what a
-    perfect choice among systems would reach, `pairs` every two systems where `settings.pairs` asks for them.
-    `print` shows all of it. `evaluations` is empty where values were read from result folders.
+    `rows` has a `Row` for each system and metric, `table["dense"]["ndcg@10"]` is one of them; `per_query` has every
+    value. `slices` shows where differences come from, `failures` which system covers which group, `headroom` what a
+    perfect choice among systems would reach, `pairs` all pairs of systems if `settings.pairs` is set.
+    `print` shows all of it. `evaluations` is empty if values were read from result folders.
     """
 
     def __getitem__(self, system: str) -> OfSystem:
@@ -74,7 +74,7 @@ class Comparison(Systems, Result):
 
     @cached_property
     def per_query(self) -> pl.DataFrame:
-        """A polars frame: `run`, `qid` and one float column a metric, null where a query does not count."""
+        """A polars frame: `run`, `qid` and one float column per metric, null if a query does not count."""
         frames = [
             pl.DataFrame(
                 {
@@ -89,12 +89,12 @@ class Comparison(Systems, Result):
 
     @property
     def warnings(self) -> list[str]:
-        """What keeps a reader from concluding too much: few queries that differ, or that count for one alone."""
+        """Warnings against overinterpretation: few queries that differ, or queries that count for only one system."""
         return self._teller.warnings()
 
     @property
     def footer(self) -> list[str]:
-        """What was measured, and under which rules."""
+        """What was measured, and by which rules."""
         return self._teller.footer()
 
     def summary(self) -> str:
@@ -102,7 +102,7 @@ class Comparison(Systems, Result):
         return self._teller.summary()
 
     def plot(self, name: str = "queries", *, metric: str | None = None) -> Figure:
-        """A figure of `groupgt.render.figures.FIGURES` by one metric, the first where none is named."""
+        """A figure of `groupgt.render.figures.FIGURES` by one metric (default: the first)."""
         return self._teller.plot(name, metric=metric)
 
     def to_html(
@@ -110,25 +110,25 @@ class Comparison(Systems, Result):
     ) -> None:
         """Writes the page of this comparison, one HTML file.
 
-        `metric` decides which system is best, the first where none is named; `corpus` holds texts by id.
+        `metric` decides which system is best (default: the first); `corpus` has texts by id.
         """
         write_bytes(Path(path), self._teller.page(metric=metric, corpus=corpus))
 
     def to_latex(self, *, digits: int = 3, against: Sequence[str] = (), caption: str = "") -> str:
-        """A LaTeX table for a paper: systems × metrics, the best bold, superscripts for what is significant.
+        """A LaTeX table for a paper: systems × metrics, the best in bold, superscripts for significant differences.
 
         Args:
-            digits: Digits after the point.
-            against: The systems that the others are tested against, each by a letter (default: the baseline).
+            digits: Digits after the decimal point.
+            against: The systems that the others are tested against, one letter for each (default: the baseline).
             caption: The caption (default: what was measured, over how many queries, and how it was tested).
         """
         return self._teller.latex(digits=digits, against=against, caption=caption)
 
     def power(self, *, difference: float | None = None, power: float = 0.8) -> PowerAnalysis:
-        """How large a difference these queries show, and how many show a wanted one; needs SciPy.
+        """Minimum detectable difference, and number of queries needed to detect a given one. Needs SciPy.
 
         Args:
-            difference: The difference to show (default: the observed one).
+            difference: The difference to detect (default: the observed one).
             power: Target power.
         """
         powers = power_of(self.rows, self.settings, difference=difference, power=power)
@@ -149,10 +149,10 @@ def comparison_of(
     metrics: Sequence[str] = (),
     primary: str | None = None,
 ) -> Comparison:
-    """A comparison of evaluations on one ground truth, by some of their metrics or all of them.
+    """A comparison of evaluations on one ground truth, by some or all of their metrics.
 
-    `primary` decides which system is best, the first metric where it is none of these.
-    Raises `ConfigError` where the baseline is not among them.
+    `primary` decides which system is best (the first metric if it is not one of these).
+    Raises `ConfigError` if the baseline is not one of them.
     """
     names = list(evaluations)
     if baseline not in evaluations:
@@ -194,18 +194,18 @@ def compare(
 ) -> Comparison:
     """Compares several runs and tests differences for significance.
 
-    Every mean and every delta has a bootstrap interval. Raises `DataError`, `MetricError` or `ConfigError`.
+    Every mean and every delta has a bootstrap confidence interval. Raises `DataError`, `MetricError` or `ConfigError`.
 
     Args:
         baseline: The run to compare with (default: the first).
-        primary: The metric that the verdict is by (default: the first).
+        primary: The metric that decides the verdict (default: the first).
         test: The paired test: `randomization`, `t`, `wilcoxon` (these two need SciPy) or `bootstrap`.
-        correction: What corrects p over the runs compared in one metric: `holm`, `bonferroni`, `bh` or `none`.
-        alpha: A difference is significant where its p-value is at most this.
+        correction: Correction of p-values over the runs compared in one metric: `holm`, `bonferroni`, `bh` or `none`.
+        alpha: Significance level: a difference is significant if its p-value is at most this.
         confidence: Confidence level of the intervals of means.
         resamples: Number of resamples.
-        seed: Random seed; results are bit-identical.
-        pairs: Compare every two runs as well.
+        seed: Random seed; the same seed gives bit-identical results.
+        pairs: Also compare all pairs of runs.
 
     >>> truth = {f"q{n}": [["a", "b"], ["c"]] for n in range(12)}
     >>> half, whole = {qid: ["a", "x"] for qid in truth}, {qid: ["b", "c"] for qid in truth}
@@ -242,17 +242,17 @@ def power(
 ) -> PowerAnalysis:
     """Minimum detectable difference, and number of queries needed to detect a given one. Needs SciPy.
 
-    From the differences of each run to the baseline, query by query. Raises `DataError`, `MetricError` or
+    Computed from the per-query differences of each run from the baseline. Raises `DataError`, `MetricError` or
     `ConfigError`.
 
     Args:
         baseline: The run to compare with (default: the first).
-        primary: The metric that the verdict is by (default: the first).
-        difference: The difference to show (default: the observed one).
+        primary: The metric that decides the verdict (default: the first).
+        difference: The difference to detect (default: the observed one).
         power: Target power.
         test: The paired test: `randomization`, `t`, `wilcoxon` or `bootstrap`.
         correction: Unless this is `none`, alpha is divided by the number of comparisons.
-        alpha: A difference is significant where its p-value is at most this.
+        alpha: Significance level: a difference is significant if its p-value is at most this.
     """
     comparison = compare(
         truth,

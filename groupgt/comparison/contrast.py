@@ -1,7 +1,7 @@
-"""Systems compared with a baseline, and every two with each other: means, deltas, intervals, tests, wins and losses.
+"""Systems compared with a baseline, and all pairs: means, deltas, confidence intervals, tests, wins and losses.
 
 `contrasts_in` tests families of comparisons; `rows_of` makes the rows of a table from the values of every system;
-`pairs_of` bounds all pairs at once, by Tukey's honestly significant difference.
+`pairs_of` controls the error over all pairs, by Tukey's honestly significant difference.
 """
 
 from __future__ import annotations
@@ -42,13 +42,12 @@ Key = tuple[str, str, str]
 class Contrast:
     """One system against another by one metric, over the `pairs` queries that count for both.
 
-    `delta` is the mean of the differences (system − other), `unpaired` counts queries that count for one of the two
-    alone, `wins` those where the system is better (lower, where lower is better). `p_value` is corrected over
-    its family, `raw_p_value` is not. `spread` is the standard deviation of the differences,
-    `effect_size` Cohen's d_z, their mean ÷ `spread`. NaN stands for what cannot be said. Of those that differ `size` is
-    the mean size, 0 where none does, and `alike` says whether all are of that size, as those of 0/1 metrics are.
-    `significant` says that `p_value` is at most alpha; `confidence` is the level of `delta_interval`, at which it
-    agrees with that.
+    `delta` is the mean of the differences (system − other). `unpaired` counts queries that count for only one of the
+    two, `wins` those where the system is better (lower, if lower is better). `p_value` is corrected over its family,
+    `raw_p_value` is not. `spread` is the standard deviation of the differences, `effect_size` is Cohen's d_z, their
+    mean ÷ `spread`. Undefined values are NaN. `size` is the mean size of the nonzero differences, 0 if there are none;
+    `alike` is whether all of these have that size, as with 0/1 metrics. `significant` is whether `p_value` is at most
+    alpha; `confidence` is the level of `delta_interval`, at which the interval agrees with `significant`.
     """
 
     delta: float
@@ -69,7 +68,7 @@ class Contrast:
 
     @property
     def differ(self) -> int:
-        """The number of queries that differ at all."""
+        """The number of queries that differ."""
         return self.wins + self.losses
 
 
@@ -77,7 +76,7 @@ T = TypeVar("T")
 
 
 class OfContrast(Generic[T]):
-    """A field of the contrast that a row holds; None for the baseline."""
+    """A field of a row's contrast; None for the baseline."""
 
     def __init__(self, value: Callable[[Contrast], T]) -> None:
         self.value = value
@@ -128,15 +127,15 @@ class Row:
     differ = OfContrast(lambda contrast: contrast.differ)
 
 
-# By system and metric, shape (Q,) each: NaN where a query does not count.
+# By system and metric, shape (Q,) each: NaN if a query does not count.
 Values = Mapping[str, Mapping[str, Floats]]
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Comparisons by one metric that are one question: their p-values are corrected together, and with no others.
+    """Comparisons by one metric whose p-values are corrected together, and with no others.
 
-    Each of `systems` is compared with the one of `others` at its place, as columns of one length.
+    Each of `systems` is compared with the one of `others` at the same position; both are columns of the same length.
     """
 
     metric: Metric
@@ -166,14 +165,14 @@ def rows_of(values: Values, metrics: Mapping[str, Metric], baseline: str, settin
 
 
 def row_of(key: tuple[str, str], column: Floats, interval: Interval, contrast: Contrast | None) -> Row:
-    """The row of a system and a metric, with the mean of its values."""
+    """The row of one system and metric, with the mean of its values."""
     return Row(*key, mean_of(column), interval, int((~np.isnan(column)).sum()), contrast)
 
 
 def mean_intervals(
     values: Values, metrics: Mapping[str, Metric], settings: Settings, among: Bools | None = None
 ) -> dict[tuple[str, str], Interval]:
-    """The interval of the mean of each system by each metric, over all queries or some."""
+    """The confidence interval of the mean of each system by each metric, over all queries or some."""
     keys = [(name, text) for text in metrics for name in values]
     columns = [values[name][text] if among is None else values[name][text][among] for name, text in keys]
     width = len(values)
@@ -192,23 +191,23 @@ def mean_intervals(
 
 
 def comparisons(contrasts: Iterable[Contrast | None]) -> int:
-    """How many comparisons a family makes: those that have a p-value."""
+    """The number of comparisons in a family: those that have a p-value."""
     return sum(contrast is not None and not math.isnan(contrast.raw_p_value) for contrast in contrasts)
 
 
 def bounds_of(metric: Metric, columns: Sequence[Floats]) -> Bounds | None:
-    """Between what the values of a metric lie; None where nothing bounds them."""
+    """The bounds of the values of a metric; None if they are unbounded."""
     highest = max((float(np.nanmax(column)) for column in columns if not np.isnan(column).all()), default=0.0)
     return (0.0, 1.0) if metric.definition.bounded and highest <= 1.0 else None
 
 
 def drop(delta: float, *, higher_is_better: bool) -> float:
-    """How much worse: above 0 where the system is worse than the baseline."""
+    """The loss: above 0 if the system is worse than the baseline."""
     return -delta if higher_is_better else delta
 
 
 def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Contrast]]:
-    """The contrasts of each family. What is drawn at random is drawn once for all of them."""
+    """The contrasts of each family. Random draws are made once for all of them."""
     differences = [[system - other for system, other in zip(family.systems, family.others)] for family in families]
     columns = [column for of_family in differences for column in of_family]
     family_of = np.repeat(np.arange(len(families)), [len(of_family) for of_family in differences])
@@ -271,7 +270,7 @@ def _contrast(metric: Metric, system: Floats, other: Floats, *, interval: Interv
 
 
 def _by_known_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floats]]:
-    """Columns that are known for the same queries, together: their places, and their known values, shape (n, C)."""
+    """Groups columns that are known for the same queries: their positions, and their known values, shape (n, C)."""
     groups: dict[tuple[int, bytes], list[int]] = {}
     for place, column in enumerate(columns):
         groups.setdefault((len(column), np.packbits(np.isnan(column)).tobytes()), []).append(place)
@@ -283,17 +282,17 @@ def _by_known_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floats
 
 
 def _widened(bounds: Bounds | None) -> Bounds | None:
-    """Between what differences of values within bounds lie."""
+    """The bounds of differences of values within these bounds."""
     return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
 
 
 def _without_rounding(delta: float) -> float:
-    """A rounding error is no difference."""
+    """Sets rounding errors to 0."""
     return 0.0 if math.fabs(delta) < SLACK else delta
 
 
 def _spread(differences: Floats) -> float:
-    """The standard deviation (n − 1); NaN for fewer than two queries, a rounding error is 0."""
+    """The standard deviation (n − 1); NaN for fewer than two queries, 0 for a rounding error."""
     if len(differences) < 2:
         return math.nan
     centred = differences - mean_of(differences)
@@ -302,7 +301,7 @@ def _spread(differences: Floats) -> float:
 
 
 def _effect_size(differences: Floats) -> float:
-    """Cohen's d_z; NaN for fewer than two queries, 0 where none differs, infinite where all differ alike."""
+    """Cohen's d_z; NaN for fewer than two queries, 0 if none differs, infinite if all differences are equal."""
     spread, mean = _spread(differences), _without_rounding(mean_of(differences))
     if spread == 0:
         return math.copysign(math.inf, mean) if mean else 0.0
@@ -330,7 +329,7 @@ def contrasts_of(
     settings: Settings,
     among: Bools | None = None,
 ) -> dict[Key, Contrast]:
-    """Some systems against others by some metrics, over all queries or some; each metric is a family."""
+    """Contrasts of pairs of systems by some metrics, over all queries or some; each metric is a family."""
     families = []
     for text, metric in metrics.items():
         columns = {
@@ -346,7 +345,7 @@ def contrasts_of(
 
 
 def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) -> list[Pair]:
-    """Every two systems by every metric, with Tukey's HSD over the queries that count for all systems."""
+    """All pairs of systems by every metric, with Tukey's HSD over the queries that count for all systems."""
     contrasts = contrasts_of(values, metrics, list(combinations(values, 2)), settings)
     place = {name: number for number, name in enumerate(values)}
     honest = {}
@@ -362,10 +361,10 @@ def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) 
 def tukey(values: Floats, settings: Settings) -> Floats:
     """p-values of Tukey's HSD, shape (S, S), from values of shape (n, S): each query is a block.
 
-    With the t test by the studentized range of q = |difference of means| ÷ √(MSE ÷ n), MSE the residual mean square of
-    the two-way layout, (S − 1)(n − 1) degrees of freedom (SciPy). With every other test by randomization: values are
-    permuted within queries, and p is the share (1 + as far) ÷ (1 + resamples) of ranges of the means that reach the
-    difference. Sources: Tukey 1953; Carterette, TOIS 2012.
+    With the t test, p comes from the studentized range of q = |difference of means| ÷ √(MSE ÷ n), where MSE is the
+    residual mean square of the two-way layout, with (S − 1)(n − 1) degrees of freedom (SciPy). With every other test, p
+    comes from randomization: values are permuted within queries, and p is the share (1 + as far) ÷ (1 + resamples) of
+    ranges of the means that reach the difference. Sources: Tukey 1953; Carterette, TOIS 2012.
 
     >>> tukey(np.array([[0.1, 0.9], [0.2, 0.8], [0.3, 0.9], [0.1, 0.7]]), Settings(resamples=999)).round(1).tolist()
     [[1.0, 0.1], [0.1, 1.0]]
@@ -377,9 +376,9 @@ def tukey(values: Floats, settings: Settings) -> Floats:
         return _by_range(values)
     exact = on_grid(values)
     sums = exact.sum(axis=0)
-    # Sums that are equal on paper are as far.
+    # Sums that are equal in exact arithmetic count as equally far.
     away = np.abs(sums[:, None] - sums[None, :]) - 2 * slack_of(exact).max()
-    # Queries on which all systems agree stay what they are.
+    # Queries on which all systems agree stay unchanged.
     moving = exact[np.ptp(exact, axis=1) > SLACK]
     as_far = np.zeros((width, width))
     if len(moving):
@@ -406,7 +405,7 @@ def _by_range(values: Floats) -> Floats:
     # The range's distribution is slow to compute: once for each difference.
     distinct, where = np.unique(away, return_inverse=True)
     with warnings.catch_warnings():
-        # SciPy integrates numerically, and warns of digits that no p-value shows.
+        # SciPy integrates numerically and warns about digits that are never shown.
         warnings.simplefilter("ignore")
         tails = np.array(stats.studentized_range.sf(distinct / np.sqrt(error / count), width, degrees))
     return tails[where].reshape(away.shape)

@@ -1,4 +1,4 @@
-"""Who fails where: groups met and missed by each system, what one alone solves, the hardest groups, and headroom."""
+"""Groups covered and missed by each system, queries complete for only one, the hardest groups, and headroom."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.values import Budget, total
 
-# Of more results than this the ids are not read again.
+# With more results than this, ids are not read again.
 MANY_RESULTS = 5_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Failures:
-    """Which system meets which group within a cutoff.
+    """Which system covers which group within a cutoff.
 
-    `first` holds the rank of each group's first hit, shape (G, S), 0 where a system does not meet it within the cutoff
-    (`anywhere` ranks it in the whole list); `solved`, shape (Q, S), whether all groups of a query are met;
-    `completion` the rank of the last of them, 0 if never; `redundancy` the share of the results that is relevant and
-    meets nothing new. Queries that are not `counted` have no ground truth.
+    `first` is the rank of each group's first hit, shape (G, S), 0 if a system does not cover it within the cutoff
+    (`anywhere` is the rank in the entire list); `solved`, shape (Q, S), is whether a query is complete; `completion` is
+    the rank at which it is, 0 if never; `redundancy` is the share of results that are relevant but cover no new group.
+    Queries that are not `counted` have no ground truth.
     """
 
     systems: list[str]
@@ -52,17 +52,17 @@ class Failures:
 
     @property
     def nobody(self) -> list[str]:
-        """The queries that no system solves."""
+        """The queries that are complete for no system."""
         return self._names(self.solved.sum(axis=1) == 0)
 
     @property
     def everybody(self) -> list[str]:
-        """The queries that every system solves."""
+        """The queries that are complete for every system."""
         return self._names(self.solved.sum(axis=1) == len(self.systems))
 
     @property
     def solved_counts(self) -> dict[str, int]:
-        """How many queries each system solves."""
+        """The number of complete queries per system."""
         return {name: int(self.solved[self.counted, place].sum()) for place, name in enumerate(self.systems)}
 
     def between(self, first: str, second: str) -> dict[str, int]:
@@ -72,12 +72,12 @@ class Failures:
         return {name: int(part.sum()) for name, part in parts.items()}
 
     def lost(self, system: str, than: str) -> list[str]:
-        """The queries that `than` solves and a system does not."""
+        """The queries that are complete for `than` but not for `system`."""
         own, other = (self.solved[:, self.systems.index(name)] for name in (system, than))
         return self._names(other & ~own)
 
     def hardest(self, most: int = 20) -> list[dict[str, Any]]:
-        """The groups that fewest systems meet, those met latest first: `qid`, `group`, `systems`, `ranks`."""
+        """The groups that the fewest systems cover, those covered latest first: `qid`, `group`, `systems`, `ranks`."""
         met = (self.first > 0).sum(axis=1)
         late = np.where(self.anywhere > 0, 1 / np.maximum(self.anywhere, 1), 0).sum(axis=1)
         candidates = np.flatnonzero(self.unmet)
@@ -86,12 +86,12 @@ class Failures:
 
     @cached_property
     def unmet(self) -> Bools:
-        """The groups of queries that count which some system does not meet, shape (G,)."""
+        """The groups that some system does not cover, of queries that count, shape (G,)."""
         unmet: Bools = self.counted[self.truth.judgments.group_query] & ~(self.first > 0).all(axis=1)
         return unmet
 
     def query(self, qid: str) -> dict[str, Any]:
-        """One query: its groups with the rank each system meets them at, and each system's completion rank."""
+        """One query: its groups with the rank at which each system covers them, and each system's completion rank."""
         at = self.truth.index.get(qid)
         if at is None:
             raise DataError(f"query {qid!r} is not in the ground truth")
@@ -112,15 +112,15 @@ class Failures:
         }
 
     def text_of(self, qid: str) -> str | None:
-        """The text of a query, where it is known."""
+        """The text of a query, if known."""
         return self.truth.texts[self.truth.index[qid]] if self.truth.texts else None
 
     def queries(self) -> list[dict[str, Any]]:
-        """Every query that counts, as `query` has it."""
+        """Every query that counts, as returned by `query`."""
         return [self.query(self.truth.qids[at]) for at in np.flatnonzero(self.counted).tolist()]
 
     def rows(self) -> tuple[list[str], list[list[Any]]]:
-        """Headers and a row for each query and system: what `--failures` writes."""
+        """Headers and one row per query and system, as written by `--failures`."""
         first = ["run", "qid", "cutoff", "groups", "covered", "missed"]
         headers = [*first, "first_hits", "completion_rank", "solved", "redundancy"]
         cutoff = "all" if self.cutoff is None else str(self.cutoff)
@@ -129,7 +129,7 @@ class Failures:
             for at in np.flatnonzero(self.counted).tolist():
                 ranks = self.first[self._groups_of(at), place]
                 met = int((ranks > 0).sum())
-                first_hits = " ".join(map(str, ranks.tolist()))  # 0: not met
+                first_hits = " ".join(map(str, ranks.tolist()))  # 0: not covered
                 completion, redundancy = int(self.completion[at, place]) or None, _known(self.redundancy[at, place])
                 solved = int(self.solved[at, place])
                 counts = [len(ranks), met, len(ranks) - met]
@@ -137,7 +137,7 @@ class Failures:
         return headers, rows
 
     def to_dict(self, most: int = 20) -> dict[str, Any]:
-        """Who solves what, and the hardest groups, as plain Python."""
+        """Which queries are complete for which systems, and the hardest groups, as plain Python."""
         return {
             "cutoff": None if self.cutoff is None else str(self.cutoff),
             "queries": int(self.counted.sum()),
@@ -175,11 +175,11 @@ Known = Annotated[float, "known"]
 class Headroom:
     """What a perfect choice among systems, or all of their results together, would reach.
 
-    `best` is the system with the best mean of `metric`, `per_query` the mean of the best value of each query, over
+    `best` is the system with the best mean of `metric`, `per_query` the mean of the best value of each query, over the
     `queries` that count for all. `union_recall` and `union_complete` are recall.coverage and complete of the union of
-    all results within the cutoff, which holds `union_size` different results on average; `single_recall` is the best
-    recall.coverage of one system that is given as many (rounded up). All are upper bounds, which grow with the number
-    of systems, by chance too.
+    all results within the cutoff, which has `union_size` different results on average; `single_recall` is the best
+    recall.coverage of one system with as many results (rounded up). All are upper bounds, which grow with the number
+    of systems, also by chance.
     """
 
     metric: str
@@ -194,7 +194,7 @@ class Headroom:
 
 
 def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | None = None) -> Failures:
-    """Which system of some, all evaluated on one ground truth, meets which group within a cutoff.
+    """Which of several systems, all evaluated on one ground truth, covers which group within a cutoff.
 
     >>> import groupgt
     >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]]}
@@ -221,7 +221,7 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
         last = views.completion_ranks(hits)
         solved[:, place] = (last > 0) & (last <= cut.top)
         completion[:, place] = np.where(solved[:, place], last, 0)
-        # Not defined where alternatives are needed together.
+        # Undefined if alternatives are needed together.
         redundancy[:, place] = sets.redundancy(hits, cut) if judgments.alternative_set is None else np.nan
         if evaluation.policy.missing == "skip":
             counted &= evaluation.labelled.present
@@ -229,7 +229,7 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
 
 
 def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts: Sequence[str] = ()) -> list[Headroom]:
-    """For each metric (of some, where they are named), what the best system reaches, and all together could."""
+    """For each metric (or each of those named), what the best system reaches, and what all together could reach."""
     measured = list(evaluations.values())
     union = _union(measured, failures)
     headroom = []
@@ -247,7 +247,7 @@ def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts
 
 
 def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float, float, float, float]:
-    """recall.coverage and complete of the union of all results, its size, and the recall of one system as large."""
+    """recall.coverage and complete of the union of all results, its size, and the recall of one system of that size."""
     judgments, counted = failures.truth.judgments, failures.counted
     met = (failures.first > 0).any(axis=1)
     covered = total(judgments.group_query, met * judgments.weight, len(counted))
@@ -259,9 +259,9 @@ def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float
 
 
 def _union_sizes(evaluations: Sequence[Evaluation], cutoff: int | Budget | None) -> Floats:
-    """How many different results each query has within the cutoff over all systems, shape (Q,).
+    """The number of different results of each query within the cutoff over all systems, shape (Q,).
 
-    NaN where results stay on a cluster, or are too many, so that reading all ids again would take long.
+    NaN if results stay on a cluster, or if they are so many that reading all ids again would take long.
     """
     truth = evaluations[0].truth
     results_in_all = sum(int(evaluation.labelled.hits.length.sum()) for evaluation in evaluations)

@@ -1,14 +1,14 @@
-"""Bootstrap intervals of means, which keep what they promise for few queries and for 0/1 metrics too.
+"""Bootstrap confidence intervals of means, with close to nominal coverage also for few queries and 0/1 metrics.
 
-A percentile bootstrap of 40 zeros and ones covers too rarely (86 to 97 % where 95 % are meant). What is resampled here
-is the score statistic of a mean μ that lies between two bounds, as Wilson's interval has it for shares:
+A percentile bootstrap of 40 zeros and ones covers too rarely (86 to 97 % at a nominal 95 %). This module resamples
+the score statistic of a mean μ between two bounds, as in Wilson's interval for shares:
 
     T(μ) = (m − μ) ÷ √(φ (μ − low)(high − μ) ÷ n),   φ = s² ÷ ((m − low)(high − m))
 
-with m and s² the mean and variance of the n values: the variance of the bounded mean is a share φ of the largest
+where m and s² are the mean and variance of the n values: the variance of the bounded mean is a share φ of the largest
 possible one, (μ − low)(high − μ). The quantile q of |T*| over resamples (at the observed mean, with the resample's own
-mean and φ) takes the place of the normal one, and the interval is every μ with |T(μ)| ≤ q: two roots of a quadratic.
-q is kept between the normal quantile and 1.25 times that of Student's t, for few distinct values make |T*| lumpy.
+mean and φ) replaces the normal one, and the interval is every μ with |T(μ)| ≤ q: two roots of a quadratic.
+q is kept between the normal quantile and 1.25 times that of Student's t, because few distinct values make |T*| lumpy.
 Without bounds the statistic is the usual (m − μ) ÷ √(s² ÷ n).
 
 Sources: Wilson, JASA 1927 (the score interval); Efron & Tibshirani 1993, ch. 12 (the studentized bootstrap).
@@ -28,13 +28,13 @@ from groupgt.model.hits import Bools, Floats
 
 Bounds = tuple[float, float]
 Ends = tuple[Floats, Floats]
-# Numbers held at a time.
+# Maximum count of numbers in memory at a time.
 AT_ONCE = 1 << 24
-# How many times Student's quantile an interval may be wide.
+# Maximum quantile of an interval, as a multiple of Student's.
 WIDEST = 1.25
-# Beyond this many degrees of freedom Student's quantile is expanded.
+# Beyond this many degrees of freedom, Student's quantile comes from a series expansion.
 MANY_DEGREES = 1000
-# No interval that is resampled has a higher level.
+# Maximum level of resampled intervals.
 HIGHEST = 0.9999
 # Up to FEW differing queries are few; from the second number on they are not.
 FEW, FADED = 5, 15
@@ -48,11 +48,11 @@ def intervals(
     seed: int,
     added: Floats | None = None,
 ) -> Floats:
-    """The interval of the mean of each column, shape (C, 2), from values of shape (n, C) within bounds.
+    """The confidence interval of the mean of each column, shape (C, 2), from values of shape (n, C) within bounds.
 
-    `bounds` are those of all columns, or one entry for each; None bounds nothing. `added` is added to the variance
-    of each column and of its resamples (see `unseen`). NaN where there are fewer than two values. The same seed and n
-    resample the same queries in every column.
+    `bounds` apply to all columns, or have one entry for each; None means no bounds. `added` is added to the variance
+    of each column and of its resamples (see `unseen`). Fewer than two values give NaN. The same seed and n resample the
+    same queries in every column.
 
     >>> values = np.array([[0.0, 0.5], [1.0, 0.5], [1.0, 0.5], [1.0, 0.5]])
     >>> intervals(values, (0.0, 1.0), 0.95, 1000, 0).round(3).tolist()
@@ -70,21 +70,21 @@ def intervals(
     quantile = _quantiles(exact, mean, added, ends, level, resamples, seed)
     low, high = normal_quantile(level), WIDEST * student_quantile(level, count - 1)
     quantile = np.clip(quantile, low, high)
-    # Where all values are equal there is nothing to resample.
+    # If all values are equal, there is nothing to resample.
     quantile[variance == 0] = student_quantile(level, count - 1)
-    # Around the mean as it is reported, not as the grid has it.
+    # Around the mean as reported, not as rounded to the grid.
     reported = np.array([math.fsum(column) / count for column in values.T.tolist()])
     roots = _roots(reported, variance, count, quantile, ends)
     return np.stack([np.minimum(roots[:, 0], reported), np.maximum(roots[:, 1], reported)], axis=1)
 
 
 def _zeroed(variance: Floats, noise: Floats) -> Floats:
-    """Rounding errors are no variance."""
+    """Sets variances that are rounding errors to 0."""
     return np.where(variance <= noise, 0.0, variance)
 
 
 def _ends_of(bounds: Bounds | Sequence[Bounds | None] | None, width: int) -> Ends:
-    """The bounds of each column; infinite where there are none."""
+    """The bounds of each column; infinite if there are none."""
     one_pair = bounds is None or isinstance(bounds[0], float | int)
     pairs = [bounds] * width if one_pair else list(bounds)  # type: ignore[arg-type]  # a pair, or a sequence of pairs
     finite = [(-math.inf, math.inf) if pair is None else pair for pair in pairs]
@@ -99,7 +99,7 @@ def _largest(mean: Floats, ends: Ends) -> Floats:
 
 
 def _share(mean: Floats, variance: Floats, ends: Ends) -> Floats:
-    """φ: the variance as a share of the largest possible one; 1 where that is 0 itself."""
+    """φ: the variance as a share of the largest possible one; 1 if the latter is 0."""
     largest = _largest(mean, ends)
     share: Floats = np.divide(variance, largest, out=np.ones_like(variance), where=largest > 0)
     return share
@@ -138,7 +138,7 @@ def _quantiles(
 
 
 def _roots(mean: Floats, variance: Floats, count: int, quantile: Floats, ends: Ends) -> Floats:
-    """Every μ with |T(μ)| ≤ q, as its two ends, shape (C, 2)."""
+    """The ends of the interval of every μ with |T(μ)| ≤ q, shape (C, 2)."""
     half = quantile * np.sqrt(variance / count)
     roots = np.stack([mean - half, mean + half], axis=1)
     bounded = np.flatnonzero(np.isfinite(ends[0]))
@@ -150,17 +150,18 @@ def _roots(mean: Floats, variance: Floats, count: int, quantile: Floats, ends: E
     half = np.sqrt(np.maximum(c * at * (1 - at) + c * c / 4, 0.0)) / (1 + c)
     ends_at = np.clip(np.stack([middle - half, middle + half], axis=1), 0.0, 1.0)
     roots[bounded] = low[:, None] + width[:, None] * ends_at
-    # A share of 0 leaves the mean alone, without the rounding of the roots.
+    # A share of 0 leaves only the mean, without the rounding of the roots.
     roots[bounded[c == 0]] = mean[bounded[c == 0], None]
     return roots
 
 
 def unseen(differences: Floats, bound: float | None) -> Floats:
-    """What is added to the variance of each column of differences, shape (C,), where few of its n queries differ.
+    """The addition to the variance of each column of differences, shape (C,), if few of its n queries differ.
 
-    That none of 40 queries differs does not prove that none of 41 would. Two more are imagined, one in each direction,
-    as large as the largest seen (as `bound`, where none is): their squares ÷ (n − 1), all of it up to 5 queries that
-    differ and nothing from 15 on; much as Agresti & Min (Statistics in Medicine 2005) add to counts of paired shares.
+    That none of 40 queries differs does not prove that none of 41 would. Two more are assumed, one in each direction,
+    as large as the largest seen (as `bound`, if there is none). The addition is their squares ÷ (n − 1): all of it up
+    to 5 queries that differ, nothing from 15 on; similar to what Agresti & Min (Statistics in Medicine 2005) add to
+    counts of paired shares.
     """
     count = len(differences)
     if count < 2:
@@ -181,11 +182,12 @@ def delta_intervals(
     resamples: int,
     seed: int,
 ) -> Floats:
-    """The interval of the mean of each column of differences, shape (C, 2), that agrees with a test, at an alpha each.
+    """The confidence interval of the mean of each column of differences, shape (C, 2), that agrees with a test.
 
-    From 15 queries that differ on it is every mean that the test does not reject. Of fewer, and where the test is not
-    inverted, it is that of `intervals` at the level 1 − alpha, for an inverted test covers too rarely where few of
-    many queries differ. Where p is exact, or the test inverted, 0 lies inside if and only if p is above alpha.
+    Each column has its own alpha. From 15 queries that differ on, the interval is every mean that the test does not
+    reject. With fewer, or if the test is not inverted, it is that of `intervals` at the level 1 − alpha, because an
+    inverted test covers too rarely if few of many queries differ. If p is exact or the test is inverted, 0 is inside if
+    and only if p is above alpha.
     """
     count, width = differences.shape
     if count < 2 or not width:
@@ -195,7 +197,7 @@ def delta_intervals(
     if inference.inverse is not None and is_inverted.any():
         limits = np.array([(-math.inf, math.inf) if pair is None else pair for pair in bounds])
         inverted = np.clip(inference.inverse(alphas), limits[:, :1], limits[:, 1:])
-        # Without bounds, too few resamples for so small an alpha bound nothing.
+        # Without bounds, the ends are infinite if resamples are too few for so small an alpha.
         is_inverted &= np.isfinite(inverted).all(axis=1)
         ends[is_inverted] = inverted[is_inverted]
     for alpha in np.unique(alphas[~is_inverted]).tolist():
@@ -208,7 +210,7 @@ def delta_intervals(
 
 
 def _agreeing(ends: Floats, differences: Floats, rejected: Bools, decides: Bools) -> Floats:
-    """Ends with 0 outside where it is rejected, and inside where it is not, for columns whose p decides."""
+    """The ends, with 0 outside if it is rejected and inside if not, for columns whose p decides."""
     mean = np.array([math.fsum(column) / len(column) for column in differences.T.tolist()])
     low, high = np.minimum(ends[:, 0], mean), np.maximum(ends[:, 1], mean)
     smallest = np.nextafter(0.0, 1.0)
@@ -225,10 +227,10 @@ def normal_quantile(level: float) -> float:
 
 @lru_cache(maxsize=64)
 def student_quantile(level: float, degrees: int) -> float:
-    """The same of Student's t.
+    """The t for which Student's t lies within ±t with this probability.
 
-    By halving on its distribution, a finite sum for whole degrees of freedom (Abramowitz & Stegun 26.7.3 and 26.7.4);
-    beyond 1,000 by Cornish and Fisher's expansion.
+    Computed by bisection on its distribution, a finite sum for whole degrees of freedom (Abramowitz & Stegun 26.7.3 and
+    26.7.4); beyond 1,000 by the Cornish-Fisher expansion.
     """
     z = normal_quantile(level)
     if degrees > MANY_DEGREES:

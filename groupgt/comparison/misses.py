@@ -1,4 +1,4 @@
-"""What runs miss: `misses`, of one run or several, and the groups that the fewest of several runs meet."""
+"""What runs miss: `misses`, for one run or several, and the groups that the fewest of several runs cover."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def misses(
 ) -> Misses | HardestGroups:
     """Lists groups not covered within the top k, worst queries first.
 
-    Of several runs, `{name: run}`, it lists the groups that the fewest of them meet, as `HardestGroups`. Raises
+    For several runs, `{name: run}`, it lists the groups that the fewest of them cover, as `HardestGroups`. Raises
     `DataError` or `ConfigError`.
 
     Args:
         run: `{qid: ranking}`, a `Run`, a path or a frame; or `{name: run}` with several of these.
         k: Cutoff: a group is covered if it has a hit in the top k.
-        worst: How many queries to list; of several runs, how many groups.
-        corpus: A path or `{id: text}`: for the labeller, and to show texts beside ids.
+        worst: Number of queries to list (with several runs: of groups).
+        corpus: A path or `{id: text}`: for the labeller, and to show texts next to ids.
 
     >>> found = misses({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, k=2)
     >>> found.queries[0]["groups"][1]["rank"]
@@ -58,14 +58,14 @@ def misses(
 def hardest_of(
     evaluations: Sequence[Evaluation], k: int, worst: int = 20, texts: Mapping[str, str] | None = None
 ) -> HardestGroups:
-    """The groups that the fewest of some runs, measured on one ground truth, meet within k."""
+    """The groups that the fewest of several runs, measured on one ground truth, cover within k."""
     by_name = {evaluation.name: evaluation for evaluation in evaluations}
     return HardestGroups(failures_of(by_name, k), by_name, worst, texts or {})
 
 
 @dataclass(frozen=True, eq=False)
 class HardestGroups(Result):
-    """The groups that the fewest runs meet, at most `worst` of them; `texts`, by id, are shown beside ids."""
+    """The groups that the fewest runs cover, at most `worst` of them; `texts`, by id, are shown next to ids."""
 
     failures: Failures
     evaluations: Mapping[str, Evaluation] = field(repr=False)

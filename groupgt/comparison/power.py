@@ -1,9 +1,9 @@
-"""Power: how large a difference a set of questions can show, and how many questions show a wanted one.
+"""Power: the difference that a set of queries can detect, and the number of queries needed to detect a given one.
 
-Where all differences are of one size (0/1 metrics) the power is computed for the test itself: of n questions a share
-differs, those that differ are won or lost, and the test shows a difference where wins and losses lie far enough apart.
-Elsewhere it is that of the paired t test, at most the probability that enough questions differ for the test to show
-anything. Needs SciPy.
+If all differences have the same size (0/1 metrics), the power is that of the test itself: a share of n queries
+differs, each of these is a win or a loss, and the test detects a difference if wins and losses are far enough apart.
+Otherwise it is the power of the paired t test, limited to the probability that enough queries differ for the test to
+detect anything. Needs SciPy.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from groupgt.comparison.tests import SLACK, scipy_stats
 from groupgt.errors import ConfigError, Faults, display
 from groupgt.model.hits import Floats, Ints
 
-# More queries than this are not looked for.
+# The search for a number of queries stops here.
 MOST = 10**9
 # Noncentral t distributions shifted by more than this are not computed.
 FAR = 35.0
-# Where more questions than this are expected to differ, the t test's power is near enough.
+# If more queries than this are expected to differ, the t test's power is close enough.
 MANY_DIFFERENCES = 5000
-# Up to this many differences the bootstrap test is worked out; beyond, it is as near to the t test as matters.
+# Up to this many differences the bootstrap test is computed; beyond, it is close enough to the t test.
 FEW_DIFFERENCES = 50
-# Up to this many differences of which some are tied, SciPy's Wilcoxon test tries every sign.
+# Up to this many differences, some of which are tied, SciPy's Wilcoxon test tries every sign.
 ALL_SIGNS = 13
-# No alpha that is a number needs more questions that differ, and all won, than this.
+# No representable alpha needs more differing queries, all of them wins, than this.
 MOST_NEEDED = 1100
-# What is less likely than this is left out of sums.
+# Terms less likely than this are omitted from sums.
 NEGLIGIBLE = 1e-12
-# p-values that equal alpha on paper are significant.
+# p-values that equal alpha in exact arithmetic are significant.
 TIE = 1e-9
 
 
 @dataclass(frozen=True)
 class Power:
-    """What the differences of one system by one metric allow: their standard deviation `spread` over `queries` pairs.
+    """Power for one system by one metric; `spread` is the standard deviation of the differences over `queries` pairs.
 
-    `detectable` is the smallest difference that as many questions show with the wanted power (None: none does),
-    `needed` how many questions show `difference` with it (None: more than 10^9, or nothing differs), `reached` the
-    power with which the questions there are show it. `exact` says that it is the power of the test that is used, and
-    not that of the t test. `alpha` is that of each comparison; of a slice, `by` and `value` name it.
+    `detectable` is the smallest difference that as many queries detect with the target power (None if there is none),
+    `needed` the number of queries that detect `difference` with it (None: more than 10^9, or nothing differs),
+    `reached` the power with which the available queries detect it. `exact` is whether this is the power of the test in
+    use, and not that of the t test. `alpha` is that of each comparison; `by` and `value` name the slice, if any.
     """
 
     system: str
@@ -66,11 +66,11 @@ class Power:
 
 
 def power(difference: float, spread: float, queries: int, alpha: float = 0.05) -> float:
-    """The probability with which a two-sided paired t test at alpha shows a true difference.
+    """The probability that a two-sided paired t test at alpha detects a true difference.
 
-    P(|T'| > t), T' noncentral t with n − 1 degrees of freedom and noncentrality √n · difference ÷ spread, t the
-    1 − alpha/2 quantile of Student's t. The randomization test has nearly the same power where many questions differ
-    (Hoeffding 1952). Source: Cohen 1988; Sakai, Information Retrieval 2016.
+    P(|T'| > t), where T' is noncentral t with n − 1 degrees of freedom and noncentrality √n · difference ÷ spread, and
+    t is the 1 − alpha/2 quantile of Student's t. The randomization test has nearly the same power if many queries
+    differ (Hoeffding 1952). Source: Cohen 1988; Sakai, Information Retrieval 2016.
     """
     stats = scipy_stats("power")
     if queries < 2:
@@ -84,15 +84,15 @@ def power(difference: float, spread: float, queries: int, alpha: float = 0.05) -
         shown = float(stats.nct.sf(bound, degrees, shift)) + float(stats.nct.cdf(-bound, degrees, shift))
     if math.isfinite(shown) and shift < FAR:
         return min(shown, 1.0)
-    # Far out the noncentral distribution is not computed: the shift alone, divided by the spread's own estimate.
+    # Far out, the noncentral distribution is replaced by the shift divided by the estimated spread.
     return float(stats.chi2.cdf(degrees * (shift / bound) ** 2, degrees)) if bound > 0 else 1.0
 
 
 @dataclass(frozen=True)
 class Differences:
-    """What is known of the differences of two systems: the `share` of questions that differ, their mean `size`.
+    """The differences of two systems: the `share` of queries that differ, and their mean `size`.
 
-    `alike` says that all are of that size; `spread` is the standard deviation of all, with those that do not differ.
+    `alike` is whether all have that size; `spread` is the standard deviation of all, including zero differences.
     """
 
     share: float
@@ -102,13 +102,13 @@ class Differences:
 
     @classmethod
     def of(cls, contrast: Contrast) -> Differences:
-        """Those that a contrast counted."""
+        """The differences of a contrast."""
         return cls(contrast.differ / contrast.pairs, contrast.size, contrast.alike, contrast.spread)
 
     def power(self, difference: float, queries: int, alpha: float, test: str) -> float:
-        """The probability with which a test at alpha shows a true difference.
+        """The probability that a test at alpha detects a true difference.
 
-        A difference that is larger than the share of differing questions allows comes with more that differ.
+        If a difference is larger than the share of differing queries allows, more of them are assumed to differ.
         """
         mean = abs(difference) / self.size
         share = min(max(self.share, mean), 1.0)
@@ -119,19 +119,19 @@ class Differences:
         return _power_of_counts(share, min(mean / share, 1.0), queries, alpha, test)
 
     def detectable(self, queries: int, alpha: float, wanted: float, test: str) -> float | None:
-        """The smallest difference that this many queries show with the wanted power; None where none does."""
+        """The smallest difference that this many queries detect with the target power; None if there is none."""
         largest = self.size if self.alike else math.inf
         return smallest_difference(lambda difference: self.power(difference, queries, alpha, test), wanted, largest)
 
     def needed(self, difference: float, alpha: float, wanted: float, test: str) -> int | None:
-        """The number of questions from which on a difference is shown with the wanted power; None where 10^9 do not."""
+        """The smallest number of queries that detects a difference with the target power; None if 10^9 do not."""
         if abs(difference) < SLACK or (self.alike and abs(difference) > self.size * (1 + SLACK)):
             return None
         return fewest_queries(lambda queries: self.power(difference, queries, alpha, test), wanted)
 
 
 def smallest_difference(power_at: Callable[[float], float], wanted: float, largest: float = math.inf) -> float | None:
-    """The smallest difference of the wanted power, up to the largest that there can be; None where there is none."""
+    """The smallest difference with the target power, up to the largest possible one; None if there is none."""
     low, high = 0.0, min(1.0, largest)
     while power_at(high) < wanted:
         low, high = high, min(high * 2, largest)
@@ -144,7 +144,7 @@ def smallest_difference(power_at: Callable[[float], float], wanted: float, large
 
 
 def fewest_queries(power_at: Callable[[int], float], wanted: float) -> int | None:
-    """The number of questions with the wanted power, of which one less has not; None where 10^9 have not."""
+    """A number of queries with the target power, such that one fewer is not enough; None if 10^9 are not."""
     low, high = 1, 2
     while power_at(high) < wanted:
         low, high = high, high * 2
@@ -157,10 +157,10 @@ def fewest_queries(power_at: Callable[[int], float], wanted: float) -> int | Non
 
 
 def _power_of_counts(share: float, balance: float, queries: int, alpha: float, test: str) -> float:
-    """The power where differences are of one size: Σ over m of P(m differ) · P(wins and losses lie far enough apart).
+    """The power for differences of one size: Σ over m of P(m differ) · P(wins and losses are far enough apart).
 
-    m is binomial, n questions of which each differs with probability `share`; wins are binomial, m of which each is one
-    with probability (1 + balance) ÷ 2.
+    m is binomial: each of n queries differs with probability `share`. The number of wins is binomial: each of m is a
+    win with probability (1 + balance) ÷ 2.
     """
     binom = scipy_stats("power").binom
     low, high = (int(end) for end in (binom.ppf(NEGLIGIBLE, queries, share), binom.isf(NEGLIGIBLE, queries, share)))
@@ -178,7 +178,7 @@ def _power_of_counts(share: float, balance: float, queries: int, alpha: float, t
 
 
 def _enough_differ(share: float, queries: int, alpha: float, test: str) -> float:
-    """The probability that enough queries differ for a test at alpha to show it, however they are won or lost."""
+    """The probability that enough queries differ for a test at alpha to detect it, whether they are wins or losses."""
     differing = np.arange(1, min(queries, MOST_NEEDED) + 1)
     if test == "bootstrap":
         enough = next((m for m in differing.tolist() if _bootstrap_gaps(queries, m, alpha)), 0)
@@ -188,12 +188,12 @@ def _enough_differ(share: float, queries: int, alpha: float, test: str) -> float
 
 
 def _least_gaps(test: str, queries: int, differing: Ints, alpha: float) -> Ints:
-    """How far wins and losses must lie apart for a test to show it, where a number of queries differ by one size.
+    """The minimum gap between wins and losses that a test detects if a number of queries differ by one size.
 
-    More than differ, where nothing is far enough. The bootstrap test's are those of t, which it nears (see there).
+    More than `differing` if no gap is enough. Gaps of the bootstrap test are those of t, to which it is close.
     """
     stats = scipy_stats("power")
-    # p = 2 P(losses or fewer), binomial with 1/2: what randomization comes to where all sizes are the same.
+    # p = 2 P(losses or fewer), binomial with 1/2: this is the randomization test if all sizes are equal.
     losses = stats.binom.ppf(alpha / 2 * (1 + TIE), differing, 0.5).astype(np.int64) - 1
     by_signs = np.where(losses < 0, differing + 2, differing - 2 * losses)
     if test == "randomization":
@@ -210,17 +210,17 @@ def _least_gaps(test: str, queries: int, differing: Ints, alpha: float) -> Ints:
 
 
 def _even_with(gaps: Floats, differing: Ints) -> Ints:
-    """The least whole numbers of at least these, above 0, even where the number that differs is even, else odd."""
+    """The smallest positive integers of at least these, even if the number that differs is even, otherwise odd."""
     whole = np.maximum(np.ceil(gaps * (1 - TIE)).astype(np.int64), 1)
     return whole + (whole - differing) % 2
 
 
 @lru_cache(maxsize=4096)
 def _bootstrap_gaps(queries: int, differing: int, alpha: float) -> tuple[int, ...]:
-    """The gaps between wins and losses that the bootstrap test shows.
+    """The gaps between wins and losses that the bootstrap test detects.
 
-    The widest may not be among them: of 11 questions won and one tied, a third of all resamples have no variance at
-    all, and are as far as can be.
+    The widest may not be one of them: with 11 queries won and one tied, a third of all resamples have no variance, and
+    are therefore as far as possible.
     """
     if differing > FEW_DIFFERENCES:
         least = int(_least_gaps("t", queries, np.array([differing]), alpha)[0])
@@ -230,9 +230,9 @@ def _bootstrap_gaps(queries: int, differing: int, alpha: float) -> tuple[int, ..
 
 
 def _bootstrap_p(queries: int, differing: int, gap: int) -> float:
-    """The share of all resamples of the centred differences whose t is as far as the observed one."""
+    """The share of all resamples of the centred differences whose t is at least as far as the observed one."""
     binom = scipy_stats("power").binom
-    # What is drawn of those that differ, and of these the wins.
+    # The number drawn of those that differ, and the wins among them.
     drawn = np.arange(int(binom.isf(NEGLIGIBLE, queries, differing / queries)) + 1)[:, None]
     wins = np.arange(len(drawn))[None, :]
     chance = binom.pmf(drawn, queries, differing / queries) * binom.pmf(wins, drawn, (differing + gap) / 2 / differing)
@@ -243,7 +243,7 @@ def _bootstrap_p(queries: int, differing: int, gap: int) -> float:
 
 
 def _t_of(away: Ints, variance: Ints) -> Floats:
-    """|away| ÷ √variance, up to a factor; infinite for a mean without variance."""
+    """|away| ÷ √variance, up to a factor; infinite for a nonzero mean without variance."""
     infinite = np.where(away != 0, np.inf, 0.0)
     t: Floats = np.divide(np.abs(away), np.sqrt(np.maximum(variance, 0)), out=infinite, where=variance > 0)
     return t
@@ -258,9 +258,9 @@ def power_of(
     by: str = "",
     value: str = "",
 ) -> list[Power]:
-    """What the observed differences of every system allow; `difference` is the observed one where none is given.
+    """The power of the observed differences of every system; `difference` is the observed one by default.
 
-    alpha is divided by the number of comparisons by one metric where they are corrected for. Raises `ConfigError`.
+    If p-values are corrected, alpha is divided by the number of comparisons by one metric. Raises `ConfigError`.
     """
     faults = Faults()
     if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 < power < 1:
@@ -277,7 +277,7 @@ def power_of(
         alpha = alpha_by[row.metric]
         asked = contrast.delta if difference is None else difference
         least = reached = needed = None
-        # Where nothing differs there is nothing to go by.
+        # If nothing differs, nothing can be estimated.
         known = contrast.pairs > 1 and contrast.differ > 0
         if known:
             differences = Differences.of(contrast)
@@ -305,6 +305,6 @@ def power_of(
 
 
 def alpha_of(rows: Sequence[Row], metric: str, settings: Settings) -> float:
-    """The alpha of one comparison by a metric: Bonferroni's share of its family, where that is corrected."""
+    """The alpha of one comparison by a metric: Bonferroni's share of its family if p-values are corrected."""
     count = comparisons(row.against for row in rows if row.metric == metric) if settings.correction != "none" else 1
     return settings.alpha / max(count, 1)

@@ -1,4 +1,4 @@
-"""What a power analysis found: for each system and metric, how large a difference these queries show."""
+"""The result of a power analysis: for each system and metric, the difference that these queries can detect."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PowerAnalysis(Result, Sequence[Power]):
-    """A `Power` for each system and metric, of the whole and then of each slice.
+    """A `Power` for each system and metric, first over all queries, then for each slice.
 
-    `power` is the target power, `alpha` that of each comparison of the whole; `systems` are those compared.
+    `power` is the target power, `alpha` that of each comparison over all queries; `systems` are those compared.
     """
 
     powers: tuple[Power, ...]
@@ -34,7 +34,7 @@ class PowerAnalysis(Result, Sequence[Power]):
     def plot(self) -> Figure:
         """A figure of power against the number of queries, by the first metric.
 
-        Raises `ConfigError` where no system differs from the baseline.
+        Raises `ConfigError` if no system differs from the baseline.
         """
         return self._teller.plot("power")
 

@@ -1,7 +1,7 @@
-"""How systems are compared: one value, printed under every table, each setting of which is one field.
+"""How systems are compared: one value, printed under every table, with one field per setting.
 
-A field holds its type and range, what it means, and its default. The options of `groupgt compare`, the section
-`compare` of experiment files, their JSON Schemas, and the faults of what was given all follow from these fields.
+A field has its type and range, its meaning, and its default. The options of `groupgt compare`, the section
+`compare` of experiment files, their JSON Schemas, and the errors for invalid values all follow from these fields.
 """
 
 from __future__ import annotations
@@ -35,5 +35,5 @@ class Settings:
 
     @property
     def draws(self) -> bool:
-        """Whether the test draws at random."""
+        """Whether the test draws random numbers."""
         return TESTS[self.test].draws

@@ -29,7 +29,7 @@ MOST_SLICES = 200
 class Slice:
     """The rows of one slice: the queries whose column `by` has this value, `queries` of which are defined.
 
-    p-values are corrected over systems and values of the column, by each metric alone.
+    p-values are corrected over systems and values of the column, separately for each metric.
     """
 
     by: str
@@ -65,7 +65,7 @@ def slices_of(
         tested = dict(zip(metrics, map(iter, contrasts_in(families, settings))))
         for value, mask in parts:
             spans = mean_intervals(values, metrics, settings, mask)
-            # Families hold slice by slice, and in each system by system.
+            # Families go slice by slice, and within each slice system by system.
             contrasts = {(name, text): next(tested[text]) for text in metrics for name in names}
             rows = tuple(
                 row_of(key, values[key[0]][key[1]][mask], spans[key], contrasts.get(key))
@@ -76,14 +76,14 @@ def slices_of(
 
 
 def too_many(slicer: Slicer) -> dict[str, int]:
-    """Columns that divide queries into more slices than a comparison in each makes sense of, and how many they have."""
+    """Columns with too many slices for a comparison in each, and their numbers of slices."""
     counts = {by: len(set(slicer.texts(by))) for by in slicer.by}
     return {by: count for by, count in counts.items() if count > MOST_SLICES}
 
 
 @dataclass(frozen=True)
 class Extreme:
-    """The slices of one column in which a system gains and loses most, with its contrasts there; None where none is."""
+    """The slices of one column in which a system gains and loses most, with its contrasts there; or None."""
 
     system: str
     overall: Contrast
@@ -93,7 +93,7 @@ class Extreme:
 
 
 def extremes(rows: Sequence[Row], slices: Sequence[Slice], metric: str, *, higher_is_better: bool) -> Iterator[Extreme]:
-    """For each system and column the slices in which it gains and loses most by one metric, where there are any."""
+    """For each system and column, the slices in which it gains and loses most by one metric, if any."""
     for row in rows:
         if row.metric != metric or row.against is None:
             continue
@@ -118,7 +118,7 @@ def extremes(rows: Sequence[Row], slices: Sequence[Slice], metric: str, *, highe
 
 
 def reversals(rows: Sequence[Row], slices: Sequence[Slice]) -> Iterator[tuple[Row, Slice, Row]]:
-    """Slices in which a system gains where it loses over all, or loses where it gains."""
+    """Slices in which a system gains although it loses overall, or loses although it gains overall."""
     for row in rows:
         for part in slices if row.against is not None else ():
             inner = part.index[row.system, row.metric]

@@ -1,6 +1,6 @@
-"""The one table: systems × queries × metrics on one ground truth, and how they stand against one another.
+"""The central table: systems × queries × metrics on one ground truth, and how systems compare.
 
-A comparison, the figures and the page all ask it; what it takes long to compute is computed once, when it is asked for.
+A comparison, the figures and the page all use it. Expensive results are computed once, when they are first needed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.values import Budget
 from groupgt.private import Hide
 
-# Pairs times metrics, pairs times queries, and pairs times slices that are computed; of more, the best's alone.
+# Pairs times metrics, times queries, and times slices that are computed; beyond this, only those of the best system.
 PAIRS = 400
 NUMBERS = 500_000
 WITHIN = 1_500
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 class shared(Generic[T]):  # noqa: N801
-    """A property that does not depend on which metric is primary: it is computed once for tables that differ in it."""
+    """A property that does not depend on the primary metric: computed once for tables that differ only in that."""
 
     def __init__(self, func: Callable[[Any], T]) -> None:
         self.func, self.__doc__ = func, func.__doc__
@@ -70,13 +70,13 @@ class shared(Generic[T]):  # noqa: N801
 class Systems:
     """Some systems on one ground truth, in the order of the tables: `values[system][metric]`, shape (Q,).
 
-    `evaluations` holds what is known besides; it is empty where only values are, and `population` and `rules` say then
-    what was measured. `passages` are the texts of documents, `absent` ids of the ground truth that are not in the
-    corpus, `scores` those of results that a run does not hold itself; `hide` takes secrets out of texts.
+    `evaluations` has everything else that is known; it is empty if only values are known, and `population` and `rules`
+    then describe what was measured. `passages` are the texts of documents, `absent` the ids of the ground truth that
+    are not in the corpus, `scores` those of results that a run does not contain; `hide` removes secrets from texts.
 
-    Those that are `compared` by these metrics (by all, where none is named) are held against the `baseline`; where
-    there is none nothing is compared, and means have no intervals. `is_baseline_named` says whether somebody named it,
-    or it is only the first.
+    Systems are compared with the `baseline` by the metrics in `compared` (by all if it names none). Without a baseline
+    nothing is compared, and means have no confidence intervals. `is_baseline_named` is whether the user named it;
+    otherwise it is just the first.
     """
 
     qids: Sequence[str]
@@ -99,7 +99,7 @@ class Systems:
 
     @classmethod
     def of(cls, evaluations: Mapping[str, Evaluation], primary: str | None = None, **more: Any) -> Self:
-        """Evaluations of one ground truth; the primary metric is the first, where none is named."""
+        """A table from evaluations on one ground truth; the primary metric is the first by default."""
         first = next(iter(evaluations.values()))
         check_aggregates(first.metrics, "a page or figure")
         return cls(
@@ -113,7 +113,7 @@ class Systems:
         )
 
     def by(self, metric: str | None = None, **more: Any) -> Self:
-        """The same table, of all metrics that were evaluated, one of which is the primary; `more` are other fields."""
+        """The same table, of all evaluated metrics, with `metric` as the primary one; `more` are other fields."""
         wanted = metric or self.primary
         if not self.evaluations:
             asked = parse_metric(wanted, self.convention)
@@ -124,7 +124,7 @@ class Systems:
         return replace(self, primary=text, metrics=metrics, values=values, compared=list(self._compared), **more)
 
     def only(self, names: Collection[str]) -> Self:
-        """The same table of some systems, and of the baseline; raises `ConfigError` for one that it has not."""
+        """The same table with only some systems and the baseline; raises `ConfigError` for systems it does not have."""
         for name in names:
             if name not in self.values:
                 near = near_names(name, self.names)
@@ -143,22 +143,22 @@ class Systems:
 
     @property
     def is_compared(self) -> bool:
-        """Whether systems are compared by the primary metric too."""
+        """Whether systems are compared by the primary metric."""
         return self.primary in self._compared
 
     @property
     def always(self) -> Sequence[str]:
-        """Systems that figures show however many there are."""
+        """Systems that figures always show, however many there are."""
         return [self.baseline] if self.baseline and len(self.values) > 1 else []
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """What tables call each metric: without the convention in force."""
+        """The name of each metric in tables: without the convention in force."""
         return {text: metric.label(text, self.convention) for text, metric in self.metrics.items()}
 
     @property
     def cutoff(self) -> int | Budget | None:
-        """Within what a query must be complete to be solved: the cutoff of the primary metric, or the whole ranking."""
+        """The cutoff within which a query must be complete: that of the primary metric, or the entire ranking."""
         return self.metrics[self.primary].cutoff if self.evaluations else None
 
     @property
@@ -173,22 +173,22 @@ class Systems:
 
     @property
     def first(self) -> Evaluation:
-        """One of them, for what all share."""
+        """The first evaluation, for what all share."""
         return self.every[0]
 
     @property
     def label(self) -> str:
-        """What tables call the primary metric."""
+        """The name of the primary metric in tables."""
         return self.labels[self.primary]
 
     @property
     def higher(self) -> bool:
-        """Whether more of the primary metric is better."""
+        """Whether higher values of the primary metric are better."""
         return self.metrics[self.primary].higher_is_better
 
     @cached_property
     def means(self) -> dict[str, dict[str, float | None]]:
-        """`means[system][metric]`, None where no query counts."""
+        """`means[system][metric]`, None if no query counts."""
         return {
             name: {text: finite(mean_of(columns[text])) for text in self.metrics}
             for name, columns in self.values.items()
@@ -199,7 +199,7 @@ class Systems:
         return self.means[name][self.primary]
 
     def ends(self, name: str) -> tuple[float, float] | tuple[None, None]:
-        """The ends of the interval of that mean."""
+        """The ends of the confidence interval of that mean."""
         return self.intervals.get((name, self.primary)) or (None, None)
 
     def best_mean(self, metric: str) -> float | None:
@@ -220,7 +220,7 @@ class Systems:
         return [name for name in self.names if best is not None and self.mean(name) == best]
 
     def queries_of(self, name: str) -> int:
-        """How many queries stand behind a system's mean by the primary metric."""
+        """The number of queries in a system's mean by the primary metric."""
         return int((~np.isnan(self.values[name][self.primary])).sum())
 
     def counts(self, evaluation: Evaluation) -> Bools:
@@ -229,7 +229,7 @@ class Systems:
         return defined & evaluation.labelled.present if evaluation.policy.missing == "skip" else defined
 
     def solved(self, evaluation: Evaluation) -> Bools:
-        """The queries all of whose groups are met within the cutoff, shape (Q,)."""
+        """The queries that are complete within the cutoff, shape (Q,)."""
         last = views.completion_ranks(evaluation.labelled.hits)
         top = Cut.at(evaluation.labelled.hits, self.cutoff).top
         within: Bools = (last > 0) & (last <= top)
@@ -237,7 +237,7 @@ class Systems:
 
     @property
     def unsolved(self) -> int | None:
-        """How many queries no system solves; None where only values are known."""
+        """The number of queries that are complete for no system; None if only values are known."""
         if not self.evaluations:
             return None
         anybody = np.any([self.solved(each) for each in self.every], axis=0)
@@ -246,7 +246,7 @@ class Systems:
 
     @cached_property
     def most_telling(self) -> Ints:
-        """The places of the queries, those that say most first: on which systems differ, then which do badly."""
+        """The positions of the queries, most informative first: those on which systems differ most, then the worst."""
         table = np.stack([columns[self.primary] for columns in self.values.values()])
         there = ~np.isnan(table)
         low = np.where(there, table, np.inf).min(axis=0)
@@ -268,7 +268,7 @@ class Systems:
 
     @cached_property
     def intervals(self) -> Mapping[tuple[str, str], Interval | None]:
-        """The interval of the mean of each system by each metric; None where there is none."""
+        """The confidence interval of the mean of each system by each metric; None if there is none."""
         intervals = {key: row.interval for key, row in self.row_of.items()}
         rest = {text: metric for text, metric in self.metrics.items() if text not in self._compared}
         if rest and self.baseline:
@@ -284,26 +284,26 @@ class Systems:
 
     @shared
     def left_out(self) -> dict[str, int]:
-        """Columns of `by` with too many values to compare in each, and how many they have."""
+        """Columns of `by` with too many values for a comparison in each, and their numbers of values."""
         return too_many(self.first.slicer) if self.evaluations else {}
 
     @shared
     def pairs(self) -> list[Pair]:
-        """Every two systems by every metric, with Tukey's HSD; none unless `settings.pairs` asks for them."""
+        """All pairs of systems by every metric, with Tukey's HSD; empty unless `settings.pairs` is set."""
         return pairs_of(self.values, self._compared, self.settings) if self.settings.pairs else []
 
     @cached_property
     def failures(self) -> Failures | None:
-        """Who meets which group within the cutoff of the primary metric; None where only values are known."""
+        """Which system covers which group within the cutoff of the primary metric; None if only values are known."""
         return failures_of(self.evaluations, self.cutoff) if self.evaluations else None
 
     @cached_property
     def headroom(self) -> list[Headroom]:
-        """For each metric what a perfect choice among the systems, or all their results together, would reach."""
+        """For each metric, what a perfect choice among the systems, or all their results together, would reach."""
         return headroom_of(self.evaluations, self.failures, list(self._compared)) if self.failures is not None else []
 
     def reversals(self) -> list[tuple[Row, Slice, Row]]:
-        """Slices in which a system gains where it loses over all, or the other way round."""
+        """Slices in which a system gains although it loses overall, or the other way round."""
         return list(reversals(self.rows, self.slices))
 
     @cached_property
@@ -316,9 +316,9 @@ class Systems:
 
     @cached_property
     def others(self) -> dict[Key, Contrast]:
-        """Every two systems neither of which is the baseline, by metric.
+        """All pairs of systems without the baseline, by metric.
 
-        By metrics other than the primary, and without the best, only where they are not too many.
+        Pairs by other metrics than the primary, and pairs without the best system, are left out if they are too many.
         """
         primary, count = self.primary, len(self.qids)
         twos = list(combinations([name for name in self.names if name != self.baseline], 2))
@@ -330,7 +330,7 @@ class Systems:
         return self._contrasts(metrics, twos)
 
     def others_within(self) -> Iterator[tuple[int, dict[Key, Contrast]]]:
-        """The same by the primary metric in each slice, counted from 0, where that is not too much."""
+        """The same by the primary metric in each slice, counted from 0, if these are not too many."""
         if not self.evaluations:
             return
         twos = [(first, second) for first, second, text in self.others if text == self.primary]
@@ -347,9 +347,9 @@ class Systems:
 
     @cached_property
     def has_clear_winner(self) -> bool:
-        """Whether the system with the best mean differs significantly from every other, each p not corrected.
+        """Whether the system with the best mean differs significantly from every other, with uncorrected p-values.
 
-        That all of them must reject is the correction already.
+        No further correction is needed, because all of the tests must reject.
         """
         if self.best is None or len(self.names) < 2:
             return False
@@ -357,7 +357,7 @@ class Systems:
         return all(contrast.raw_p_value <= self.settings.alpha for contrast in lead.values())
 
     def between(self, first: str, second: str) -> Contrast | None:
-        """One system against another by the primary metric; None where that was not computed."""
+        """One system against another by the primary metric; None if that was not computed."""
         if second == self.baseline:
             return self.against_baseline.get(first)
         if first == self.baseline:
@@ -366,9 +366,9 @@ class Systems:
         return contrast if contrast is not None else turned(self.others.get((second, first, self.primary)))
 
     def kind(self, name: str, metric: str | None = None) -> str:
-        """Against the baseline: better, worse, not significant, or the baseline itself; empty if it is alone.
+        """Against the baseline: better, worse, not significant, or the baseline itself; empty if the system is alone.
 
-        By the primary metric, where none is named.
+        The metric is the primary one by default.
         """
         if not self.always:
             return ""
@@ -383,7 +383,7 @@ class Systems:
 
 
 def turned(contrast: Contrast | None) -> Contrast | None:
-    """The second system against the first."""
+    """The contrast of the second system against the first."""
     if contrast is None:
         return None
     low, high = contrast.delta_interval
@@ -398,12 +398,12 @@ def turned(contrast: Contrast | None) -> Contrast | None:
 
 
 def interval(ends: Interval) -> Interval | None:
-    """The ends of an interval; None where there is none."""
+    """The ends of an interval; None if there is none."""
     return None if math.isnan(ends[0]) else ends
 
 
 def finite(value: float) -> float | None:
-    """A number; None for what is none.
+    """A number; None if it is not finite.
 
     >>> finite(0.5), finite(math.nan), finite(math.inf)
     (0.5, None, None)

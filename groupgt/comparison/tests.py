@@ -1,7 +1,7 @@
-"""Paired tests over the queries that count for both systems, and corrections for many comparisons.
+"""Paired tests over the queries that count for both systems, and corrections for multiple comparisons.
 
-What is drawn at random for them (coins, resamples, permutations) has the same bits on every machine; intervals draw
-from here too.
+Their random draws (coins, resamples, permutations) are bit-identical on every machine; confidence intervals use them
+too.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import numpy as np
 from groupgt.errors import ConfigError
 from groupgt.model.hits import Bools, Floats, Ints
 
-# Differences of figures that are equal on paper may differ by a few bits.
+# Differences that are equal in exact arithmetic may differ by a few bits.
 SLACK = 1e-12
-# The grid is 2^-40 of the largest figure.
+# The grid is 2^-40 of the largest value.
 FINEST = 40
 # Numbers drawn at a time.
 AT_ONCE = 1 << 23
-# Up to this many counts are kept for the next table of as many queries.
+# Up to this many counts are cached for the next table with the same number of queries.
 KEPT = 1 << 22
-# Up to this many queries are counted in a block, which then stays in the processor's cache.
+# Up to this many queries are counted in one block, which then stays in the processor's cache.
 IN_BLOCKS = 1 << 12
 
 
@@ -41,7 +41,7 @@ def halves(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 
 def resampled_counts(n: int, count: int, seed: int) -> Iterator[Floats]:
-    """`count` rows that say how often each of n queries is drawn when n are drawn with replacement, in blocks."""
+    """`count` rows with how often each of n queries is drawn when n are drawn with replacement, in blocks."""
     if n * count <= KEPT:
         yield _kept_counts(n, count, seed)
     else:
@@ -50,7 +50,7 @@ def resampled_counts(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 @lru_cache(maxsize=4)
 def _kept_counts(n: int, count: int, seed: int) -> Floats:
-    """All rows for few queries: every metric of a table, and every slice of its size, takes them again."""
+    """All rows for few queries: every metric of a table, and every slice of the same size, reuses them."""
     rows = np.concatenate(list(_counts(n, count, seed)))
     rows.setflags(write=False)
     return rows
@@ -60,7 +60,7 @@ def _counts(n: int, count: int, seed: int) -> Iterator[Floats]:
     source = _source(seed, 2, n)
     for rows in _blocks(count, n):
         if n > IN_BLOCKS:
-            # Row by row: what is counted then stays in the processor's cache.
+            # Row by row, so that the counts stay in the processor's cache.
             block = np.empty((rows, n))
             for row in block:
                 row[:] = np.bincount(_below(source, 1, n, np.uint64(n))[0], minlength=n)
@@ -91,7 +91,7 @@ def _source(seed: int, purpose: int, n: int) -> np.random.PCG64:
 
 
 def _blocks(count: int, width: int) -> Iterator[int]:
-    """How many rows to draw at a time; a row takes the same words of the stream whatever the block."""
+    """How many rows to draw at a time; a row uses the same words of the stream whatever the block size."""
     size = max(1, AT_ONCE // max(width, 1))
     for start in range(0, count, size):
         yield min(size, count - start)
@@ -100,8 +100,8 @@ def _blocks(count: int, width: int) -> Iterator[int]:
 def on_grid(values: Floats) -> Floats:
     """Columns rounded to multiples of a power of two (2^-40 of the largest, or more), shape (n, C).
 
-    Any sum of n of them is then exact in any order. Sums that are equal on paper (three times 1/3, and 1) may differ by
-    what `slack_of` says.
+    Any sum of n of them is then exact in any order. Sums that are equal in exact arithmetic (three times 1/3, and 1)
+    may differ by up to `slack_of`.
 
     >>> on_grid(np.array([[0.1 + 0.2], [0.3]])).ravel().tolist() == [0.30000000000018190] * 2
     True
@@ -113,13 +113,13 @@ def on_grid(values: Floats) -> Floats:
 
 
 def slack_of(values: Floats) -> Floats:
-    """How far the sum of the rounded values of each column may lie from that of those meant, shape (C,)."""
+    """How far the sum of the rounded values of each column may be from that of the exact values, shape (C,)."""
     slack: Floats = len(values) * _step(values)
     return slack
 
 
 def _step(values: Floats) -> Floats:
-    """2^-40 of the largest value, rounded up to a power of two; more where so many would not fit 52 bits."""
+    """2^-40 of the largest value, rounded up to a power of two; more if the sum would not fit into 52 bits."""
     highest = np.maximum(np.abs(values).max(axis=0), np.finfo(np.float64).tiny)
     exact = np.frexp(highest)
     largest = exact[1] - (exact[0] == 0.5)
@@ -133,17 +133,17 @@ CorrectionName = Literal["holm", "bonferroni", "bh", "none"]
 # The slack of t, whose variance is rounded too.
 SLACK_OF_T = 1e-9
 
-# alpha of each column, shape (C,), to the ends of the interval of every μ that its test does not reject, shape (C, 2).
+# From alpha of each column, shape (C,), to the ends of the interval of every μ that its test does not reject, (C, 2).
 Inverse = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """The p-value of each column of differences, shape (C,), and the same test asked for other means than 0.
+    """The p-value of each column of differences, shape (C,), and the same test for means other than 0.
 
-    `inverse` gives the ends of the interval of every μ with p(μ) > alpha, infinite where alpha is too small to reject
-    any; alpha is at most the one that was tested at. None for tests that are not inverted. `is_exact` says which
-    p-values count all sign patterns and not a sample of them.
+    `inverse` returns the ends of the interval of every μ with p(μ) > alpha, infinite if alpha is too small to reject
+    any; alpha must not exceed the one of the test. It is None for tests that are not inverted. `is_exact` marks the
+    p-values that count all sign patterns and not a sample of them.
     """
 
     p_values: Floats
@@ -152,7 +152,7 @@ class Inference:
 
     @classmethod
     def of(cls, p_values: Floats, inverse: Inverse | None = None) -> Inference:
-        """Of a test none of whose p-values counts all sign patterns."""
+        """For a test whose p-values never count all sign patterns."""
         return cls(p_values, np.zeros(len(p_values), dtype=np.bool_), inverse)
 
 
@@ -166,9 +166,9 @@ def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Float
 
 
 def infer(test: str, differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Each column, shape (n, C), by a test of `TESTS`, to be inverted at up to `alpha`.
+    """Tests each column, shape (n, C), by a test of `TESTS`, to be inverted at up to `alpha`.
 
-    NaN for no queries; columns in which nothing differs have p 1 and no interval (NaN).
+    p is NaN without queries; columns without differences have p 1 and no interval (NaN).
     """
     count, width = differences.shape
     if not count:
@@ -197,7 +197,7 @@ def _place(alphas: Floats, resamples: int) -> Ints:
 
 
 def _at(ordered: Floats, places: Ints, otherwise: float) -> Floats:
-    """Of each column the value at a place counted from 1; `otherwise` at place 0."""
+    """The value of each column at a position counted from 1; `otherwise` at position 0."""
     picked = np.take_along_axis(ordered, np.maximum(places - 1, 0)[None, :], axis=0)[0]
     return np.where(places > 0, picked, otherwise)
 
@@ -210,17 +210,18 @@ def _smallest(values: Floats, count: int) -> Floats:
 
 
 def randomization(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Fisher's randomization: signs of the differences are flipped at will, p the share of sums as far from 0.
+    """Fisher's randomization: signs of the differences are flipped at random, p is the share of sums as far from 0.
 
-    All 2^m sign patterns of the m queries that differ where that is no more than `resamples`, else that many random
-    ones and p = (1 + as far) ÷ (1 + resamples). Source: Smucker, Allan & Carterette, CIKM 2007; Phipson & Smyth 2010.
+    If the m queries that differ have at most `resamples` sign patterns (2^m), all are counted; otherwise that many
+    random ones, with p = (1 + as far) ÷ (1 + resamples). Source: Smucker, Allan & Carterette, CIKM 2007; Phipson &
+    Smyth 2010.
 
-    Inverted: with μ taken from every difference, a pattern is as far as the observed mean m > μ where the mean over
-    the queries that keep their sign, or that over those that change it, is at most μ. So p(μ) rises up to m and falls
-    beyond, and the ends are order statistics of the lesser, and of the greater, of the two means of each draw.
+    Inverted: with μ subtracted from every difference, a pattern is as far as the observed mean m > μ if the mean over
+    the queries that keep their sign, or the mean over those that change it, is at most μ. So p(μ) rises up to m and
+    falls beyond, and the ends are order statistics of the smaller, and of the larger, of the two means of each draw.
     """
     count = len(differences)
-    # Sums that are equal on paper are as far.
+    # Sums that are equal in exact arithmetic count as equally far.
     bound = np.abs(differences.sum(axis=0)) - slack_of(differences)
     differing = (differences != 0).sum(axis=0)
     values = np.ones(len(bound))
@@ -239,13 +240,13 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
     lows, highs = np.full((0, len(drawn)), np.inf), np.full((0, len(drawn)), np.inf)
     for coins in halves(count, resamples, seed):
         kept = coins @ columns
-        # Σ ±d = 2 Σ over heads − Σ d; all of it is exact.
+        # Σ ±d = 2 Σ over heads − Σ d; all terms are exact.
         as_far += (np.abs(2 * kept - total) >= bound[drawn]).sum(axis=0)
         if most:
             heads = coins.sum(axis=1)[:, None]
             one_sided = (heads == 0) | (heads == count)
             means = kept / np.maximum(heads, 1), (total - kept) / np.maximum(count - heads, 1)
-            # A pattern that changes no sign, or all of them, is as far whatever μ is.
+            # A pattern that changes no sign, or all of them, is as far for every μ.
             low, high = (np.where(one_sided, -np.inf, end) for end in (np.minimum(*means), -np.maximum(*means)))
             lows, highs = (_smallest(np.concatenate(pair), most) for pair in ((lows, low), (highs, high)))
     values[drawn] = np.where(few[drawn], values[drawn], (1 + as_far) / (1 + resamples))
@@ -260,7 +261,7 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
 
 
 def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """The bootstrap test of a mean of 0: t of resamples of the centred differences, p the share as far as the observed.
+    """The bootstrap test of a mean of 0: p is the share of resamples of the centred differences with t as far from 0.
 
     p = (1 + as far) ÷ (1 + resamples). Source: Efron & Tibshirani 1993, ch. 16; Sakai, SIGIR 2006.
 
@@ -318,7 +319,7 @@ def student(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) 
     if count < 2:
         return Inference.of(np.full(width, np.nan))
     with warnings.catch_warnings():
-        # Differences that are all the same: t is infinite and p 0, which SciPy says with a warning.
+        # If all differences are the same, t is infinite and p is 0, and SciPy warns.
         warnings.simplefilter("ignore")
         values = np.array(stats.ttest_rel(differences, np.zeros_like(differences)).pvalue, dtype=np.float64)
     mean = differences.sum(axis=0) / count
@@ -332,16 +333,16 @@ def student(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) 
 
 
 def wilcoxon(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Wilcoxon's signed ranks, by SciPy's `wilcoxon`, which leaves out queries that do not differ. Wilcoxon 1945.
+    """Wilcoxon's signed ranks, by SciPy's `wilcoxon`, which omits queries that do not differ. Source: Wilcoxon 1945.
 
-    Not inverted, for it is a test of ranks and not of means.
+    Not inverted, because it is a test of ranks and not of means.
     """
     stats = scipy_stats("Wilcoxon's test")
     return Inference.of(np.array([float(stats.wilcoxon(column).pvalue) for column in differences.T]))
 
 
 def scipy_stats(what: str) -> ModuleType:
-    """`scipy.stats`; raises `ConfigError` that says how to get it."""
+    """`scipy.stats`; raises a `ConfigError` that explains how to install it."""
     try:
         from scipy import stats
     except ImportError:
@@ -352,7 +353,7 @@ def scipy_stats(what: str) -> ModuleType:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """A test: (differences, resamples, seed, alpha) → `Inference`, its name in a sentence, and whether it draws."""
+    """A test: (differences, resamples, seed, alpha) → `Inference`, its name in a sentence, and whether it is random."""
 
     function: Callable[[Floats, int, int, float], Inference]
     title: str
@@ -369,7 +370,7 @@ TESTS: Mapping[str, PairedTest] = {
 
 
 def corrected(correction: str, values: Floats) -> Floats:
-    """p-values corrected over all of them; NaN are no comparisons and stay.
+    """p-values corrected over all of them; NaN are not comparisons and stay.
 
     >>> corrected("holm", np.array([0.01, 0.04, np.nan, 0.03])).tolist()
     [0.03, 0.06, nan, 0.06]
@@ -381,7 +382,7 @@ def corrected(correction: str, values: Floats) -> Floats:
 
 
 def holm(values: Floats) -> Floats:
-    """Holm 1979: the i-th smallest times (number − i + 1), none below the one before it, at most 1."""
+    """Holm 1979: the i-th smallest times (number − i + 1), never below the one before it, at most 1."""
     order = np.argsort(values, kind="stable")
     factors = np.arange(len(order), 0, -1)
     result = np.empty(len(order))
@@ -395,10 +396,10 @@ def bonferroni(values: Floats) -> Floats:
 
 
 def benjamini_hochberg(values: Floats) -> Floats:
-    """Benjamini & Hochberg 1995: the i-th smallest times number ÷ i, none above the one after it; at most 1.
+    """Benjamini & Hochberg 1995: the i-th smallest times number ÷ i, never above the one after it; at most 1.
 
-    Controls the false discovery rate, the expected share of differences called significant that are none, not the
-    probability of any.
+    Controls the false discovery rate, the expected share of false positives among significant differences, and not the
+    probability of any false positive.
     """
     order = np.argsort(values, kind="stable")
     factors = len(order) / np.arange(1, len(order) + 1)
@@ -408,10 +409,10 @@ def benjamini_hochberg(values: Floats) -> Floats:
 
 
 def alpha_at(correction: str, alpha: float, comparisons: int, rejected: int) -> float:
-    """The alpha at which every single raw p of a family is decided, so that intervals agree with the decisions.
+    """The alpha that decides every single raw p of a family, so that intervals agree with the decisions.
 
     For m comparisons of which R are rejected: `none` alpha, `bonferroni` alpha ÷ m, `holm` alpha ÷ (m − R) (alpha
-    where R = m), `bh` max(R, 1) · alpha ÷ m. A p is at most this if and only if it is rejected after correction.
+    if R = m), `bh` max(R, 1) · alpha ÷ m. A p is at most this if and only if it is rejected after correction.
 
     >>> [round(alpha_at(name, 0.05, 5, 1), 4) for name in ("none", "bonferroni", "holm", "bh")]
     [0.05, 0.01, 0.0125, 0.01]

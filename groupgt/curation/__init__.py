@@ -1,1 +1,1 @@
-"""What makes and mends ground truth: checks, rechunking, suggestions, near-duplicates, agreement."""
+"""Building and auditing ground truth: checks, rechunking, suggestions, near-duplicates, agreement."""

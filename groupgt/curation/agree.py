@@ -1,4 +1,4 @@
-"""How far two labellers, or two annotators, agree: Cohen's kappa, and the groups they differ on."""
+"""Agreement of two labellers, or two annotators: Cohen's kappa, and the groups they differ on."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from groupgt.render.tables import Grid
 class Agreement(Result):
     """Agreement counts over the same items: `both` say hit, `only_first`, `only_second`, or `neither`.
 
-    An item is a result beside a group of its query (two labellers), or a result by itself (two annotators). `groups`
-    lists each group with its own counts, those of most disagreement first; `labellers` are those asked.
+    An item is a result paired with a group of its query (two labellers), or a single result (two annotators). `groups`
+    lists each group with its own counts, most disagreement first; `labellers` are those compared.
     """
 
     first: str
@@ -51,12 +51,12 @@ class Agreement(Result):
 
     @property
     def observed(self) -> float:
-        """p_o: the share on which the two agree; NaN of none."""
+        """p_o: the share of items on which the two agree; NaN without items."""
         return (self.both + self.neither) / self.items if self.items else math.nan
 
     @property
     def expected(self) -> float:
-        """p_e: the share on which they would agree by chance."""
+        """p_e: the share of items on which they would agree by chance."""
         if not self.items:
             return math.nan
         first, second = (self.both + self.only_first) / self.items, (self.both + self.only_second) / self.items
@@ -64,21 +64,21 @@ class Agreement(Result):
 
     @property
     def kappa(self) -> float:
-        """Cohen's kappa, (p_o − p_e) ÷ (1 − p_e); NaN where both call all items the same. Source: Cohen 1960."""
+        """Cohen's kappa, (p_o − p_e) ÷ (1 − p_e); NaN if both give all items the same label. Source: Cohen 1960."""
         chance = self.expected
         return (self.observed - chance) / (1 - chance) if chance < 1 else math.nan
 
     @property
     def positive(self) -> float:
-        """Of what one of them calls a hit, the share that the other does too: 2·both ÷ (2·both + only one).
+        """The share of one's hits that the other calls hits too: 2·both ÷ (2·both + only one).
 
-        Kappa is low where hits are rare, however well two agree; this is not.
+        Kappa is low if hits are rare, however well the two agree; this is not.
         """
         calls = 2 * self.both + self.only_first + self.only_second
         return 2 * self.both / calls if calls else math.nan
 
     def group_rows(self) -> Grid:
-        """Headers and a row for each group, with how far the two agree on it."""
+        """Headers and one row per group, with the agreement on it."""
         has_annotators = any("annotator" in group for group in self.groups)
         names = ["qid", *(["annotator"] if has_annotators else []), "group", "both", "only_first", "only_second"]
         return names, [[group[name] for name in names] for group in self.groups]
@@ -100,16 +100,16 @@ def agree(
 ) -> Agreement:
     """Compares two labellers on the results of a run, or two annotators (`other_truth`).
 
-    Of two labellers every result is looked at beside every group of its query. Of two annotators every result of the
-    queries both have judged is relevant to one, to both or to neither; without a run, everything that either has judged
-    is looked at. Raises `DataError` or `ConfigError`.
+    For two labellers, every result is paired with every group of its query. For two annotators, every result of the
+    queries that both have judged is relevant to one, to both or to neither; without a run, everything that either has
+    judged is considered. Raises `DataError` or `ConfigError`.
 
     Args:
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
-        run: The results that are looked at: `{qid: ranking}`, a `Run`, a path or a frame.
-        other_truth: The ground truth of another annotator, of the same queries.
+        run: The results to compare on: `{qid: ranking}`, a `Run`, a path or a frame.
+        other_truth: The ground truth of another annotator for the same queries.
         labeller: How results are matched to alternatives: a name, or `{"use": name, "with": options}`.
-        other_labeller: Another labeller of the same results.
+        other_labeller: Another labeller for the same results.
         corpus: A path or `{id: text}`, for the labellers.
         policy: How invalid or ambiguous data are handled: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.
         truth_format: The format of truth files (default: detected).
@@ -158,9 +158,9 @@ def _judged_ids(truth: GroundTruth, qid: str) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class _Opinion:
-    """What one labeller, or one annotator, says of the results of a run.
+    """The labels of one labeller, or one annotator, for the results of a run.
 
-    Of every hit of a relevant alternative the query, the rank and the group; the length of each ranking.
+    The query, the rank and the group of every hit of a relevant alternative; the length of each ranking.
     """
 
     truth: GroundTruth
@@ -172,7 +172,7 @@ class _Opinion:
 
     @classmethod
     def of(cls, truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy, engine: Engine) -> _Opinion:
-        """Every result that hits counts, not the first alone; what two opinions share is a place in the ranking."""
+        """Every result with a hit counts, not only the first; two opinions are matched by rank."""
         read = labeller.read(truth)
         rules = Policy(ties=policy.ties)
         hits = label_run(read, renamed(read, run, labeller, rules), rules, labeller, engine=engine).hits
@@ -187,7 +187,7 @@ class _Opinion:
 
 
 def _of_labellers(first: _Opinion, second: _Opinion) -> Agreement:
-    """Items are results beside groups, which keep their numbers whatever a labeller makes of their alternatives."""
+    """Items are pairs of results and groups, whose numbers stay even if a labeller changes their alternatives."""
     truth, length, span = first.truth, first.length, first.span
     one, two = (np.unique(opinion.group * span + opinion.rank) for opinion in (first, second))
     relevant = np.bincount(truth.group_of[truth.is_relevant], minlength=len(truth.group_query)) > 0
@@ -214,12 +214,12 @@ def _of_labellers(first: _Opinion, second: _Opinion) -> Agreement:
 
 
 def _of_annotators(first: _Opinion, second: _Opinion) -> Agreement:
-    """Items are results; each group of either is listed with what the other says of its hits."""
+    """Items are results; each group of either is listed with the other's labels for its hits."""
     length, span = first.length, first.span
     one, two = (np.unique(opinion.query * span + opinion.rank) for opinion in (first, second))
     rows: list[dict[str, Any]] = []
     for annotator, (opinion, others) in enumerate(((first, two), (second, one)), 1):
-        # Distinct (group, result), and whether the other calls the result relevant.
+        # Distinct (group, result) pairs, and whether the result is relevant for the other.
         group, result = np.unique(np.stack((opinion.group, opinion.query * span + opinion.rank)), axis=1)
         hits = np.bincount(group, minlength=len(opinion.truth.group_query))
         both = np.bincount(group[np.isin(result, others)], minlength=len(hits))
@@ -237,7 +237,7 @@ def _of_annotators(first: _Opinion, second: _Opinion) -> Agreement:
 
 
 def _counted(first: Ints, second: Ints, items: int) -> tuple[int, int, int, int]:
-    """How many of the items both call a hit, the first alone, the second alone, neither."""
+    """The number of items that both call a hit, only the first, only the second, neither."""
     both = len(np.intersect1d(first, second, assume_unique=True))
     only_first, only_second = len(first) - both, len(second) - both
     return both, only_first, only_second, items - both - only_first - only_second

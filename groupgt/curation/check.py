@@ -1,4 +1,4 @@
-"""What is doubtful in ground truth and results, counted without scoring anything: the findings of `groupgt check`."""
+"""Suspicious data in ground truth and results, counted without scoring: the findings of `groupgt check`."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check(Result):
-    """What was found in ground truth and in each run: `findings` by the name of each, ground truth first."""
+    """Findings in ground truth and in each run: `findings` by the name of each, ground truth first."""
 
     findings: dict[str, list[Finding]]
 
 
-# Ids are cut to this length; where groups have more sizes than this, only the range of sizes is shown.
+# Ids are cut to this length; if groups have more sizes than this, only the range of sizes is shown.
 NAME, SIZES = 40, 4
 
 
@@ -60,10 +60,10 @@ def check(
     Raises `DataError` or `ConfigError`.
 
     Args:
-        runs: One run, `{name: run}`, or paths, of files or of a folder of them; None to check the ground truth alone.
-        near_duplicates: Look in `corpus` for passages that nearly equal a judged alternative and are not judged.
-        threshold: The least similarity of these.
-        corpus: A path or `{id: text}`: which ids of the ground truth are not in it is counted too.
+        runs: One run, `{name: run}`, or paths, of files or of a folder of them; None to check only the ground truth.
+        near_duplicates: Search `corpus` for unjudged passages that nearly equal a judged alternative.
+        threshold: Minimum similarity of these.
+        corpus: A path or `{id: text}`: ids of the ground truth that are not in it are also counted.
 
     >>> found = check({"q": [["a"], ["a"]]}, {"q": ["a", "a"]})
     >>> [(finding.what, finding.example) for finding in found.findings["truth"] if "equal" in finding.what]
@@ -92,7 +92,7 @@ def checked(
     texts: Mapping[str, str],
     threshold: float | None = None,
 ) -> Check:
-    """The same of ground truth that is read already; with a `threshold`, near duplicates are looked for as well."""
+    """The same for ground truth that is already read; with a `threshold`, also searches for near-duplicates."""
     findings = {name: check_truth(truth)}
     if blank := warn_of_blank(truth, texts):
         findings[name].append(Finding("judged passages with no contents", len(blank), _first(blank)))
@@ -106,7 +106,7 @@ def checked(
 
 
 def check_truth(truth: GroundTruth) -> list[Finding]:
-    """Sizes, and what may not be meant: undefined queries, groups that say nothing new, ids that nearly match."""
+    """Sizes, and what may be unintended: undefined queries, redundant groups, ids that nearly match."""
     judgments = truth.judgments
     undefined = _names(truth.qids, ~judgments.defined)
     equal, nested = _redundant_groups(truth)
@@ -137,12 +137,12 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
 
 
 def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Finding]:
-    """Sizes, and what does not fit: queries on one side only, repeats, ties, nothing that matches."""
+    """Sizes, and mismatches: queries on only one side, repeats, ties, no matches."""
     labeller, plain = request.labeller, Policy(ties=request.policy.ties)
     truth = labeller.read(truth)
     run = renamed(truth, request.run_of(results, truth), labeller, plain)
     labelled = label_run(truth, run, plain, labeller, engine=request.engine)
-    # Only where all repeats matter are all of them counted.
+    # All repeats are counted only if all of them matter.
     dropped = label_run(truth, run, replace(plain, duplicates="drop"), labeller, engine=request.engine)
     warn_of_unknown(run, labeller)
     defined = truth.judgments.defined
@@ -165,7 +165,7 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
 
 
 def check_corpus(truth: GroundTruth, known: Iterable[str]) -> Finding:
-    """How many alternatives no search of a corpus with these ids can find."""
+    """The number of alternatives that no search of a corpus with these ids can find."""
     ids = set(known)
     names = truth.ids
     if truth.forms:
@@ -179,7 +179,7 @@ def check_corpus(truth: GroundTruth, known: Iterable[str]) -> Finding:
 
 
 def check_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: float) -> Finding:
-    """How many passages nearly equal a relevant alternative of a query and are not judged there."""
+    """The number of passages that nearly equal a relevant alternative of a query and are not judged for it."""
     candidates = nearly_equal_passages(truth, corpus, threshold)
     lines = [f"{each.qid}: {each.candidate} ≈ {each.alternative} ({each.similarity:.2f})" for each in candidates]
     return Finding("unjudged near-duplicates of judged passages", len(lines), _first(lines))
@@ -194,12 +194,12 @@ def _first(names: Sequence[str], most: int = 3) -> str:
 
 
 def _cut(name: str) -> str:
-    """The beginning of an id, with its blanks."""
+    """The beginning of an id, including blanks."""
     return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
 
 
 def _spread(counts: Ints) -> str:
-    """The least, the most and the median of some counts."""
+    """The minimum, the maximum and the median of counts."""
     if not len(counts):
         return ""
     if counts.min() == counts.max():
@@ -208,7 +208,7 @@ def _spread(counts: Ints) -> str:
 
 
 def _sizes(groups: Ints) -> str:
-    """How many queries have how many groups; of many sizes the spread."""
+    """The number of queries per number of groups; the spread if there are many sizes."""
     counts = [(count, size) for size, count in enumerate(np.bincount(groups).tolist()) if count]
     if len(counts) > SIZES:
         return _spread(groups)
@@ -216,7 +216,7 @@ def _sizes(groups: Ints) -> str:
 
 
 def _shared_documents(truth: GroundTruth) -> list[str]:
-    """The ids of documents that stand in several groups of one query."""
+    """The ids of documents that are in several groups of one query."""
     judgments = truth.judgments
     relevant = judgments.alternative_group >= 0
     documents, groups = judgments.alternative_document[relevant], judgments.alternative_group[relevant]
@@ -227,7 +227,7 @@ def _shared_documents(truth: GroundTruth) -> list[str]:
 
 
 def _in_sets(truth: GroundTruth) -> tuple[int, int]:
-    """How many relevant rows are members of sets that are needed together, and how many sets they make."""
+    """The number of relevant rows in sets that are needed together, and the number of these sets."""
     if truth.set_of is None:
         return 0, 0
     numbers = truth.set_of[truth.is_relevant & (truth.set_of != ALONE)]
@@ -242,7 +242,7 @@ def _redundant_groups(truth: GroundTruth) -> tuple[list[str], list[str]]:
         groups.setdefault(int(truth.group_query[group]), []).append(names)
     equal, nested = [], []
     for query, of_query in groups.items():
-        distinct = set(of_query) - {frozenset()}  # groups that nothing meets are not compared
+        distinct = set(of_query) - {frozenset()}  # groups that nothing covers are not compared
         if len(distinct) < sum(map(bool, of_query)):
             equal.append(truth.qids[query])
         having: dict[tuple[str, ...], set[frozenset[tuple[str, ...]]]] = {}
@@ -255,7 +255,7 @@ def _redundant_groups(truth: GroundTruth) -> tuple[list[str], list[str]]:
 
 
 def _nearly_equal(truth: GroundTruth) -> list[list[str]]:
-    """Two of each set of ids that differ only in what `fold` does not look at."""
+    """Two ids of each set that differ only in what `fold` ignores."""
     ids: Iterable[str] = truth.ids
     if truth.forms:
         ids = (name for name, form in zip(truth.ids, truth.forms) if form is None)

@@ -1,4 +1,4 @@
-"""Passages of a corpus that nearly equal a judged alternative and are not judged: candidates for `suggest`."""
+"""Unjudged passages of a corpus that nearly equal a judged alternative: candidates for `suggest`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from groupgt.labellers.likeness import Normalization
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.values import TEXT, Span
 
-# So many similarities are held at a time.
+# Maximum number of similarities in memory at a time.
 BLOCK = 10_000_000
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One passage that may belong beside an alternative, with the evidence."""
+    """One passage that may belong to the group of an alternative, with the evidence."""
 
     qid: str
     query: str
@@ -31,10 +31,10 @@ class Candidate:
 
 
 def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: float = 0.9) -> list[Candidate]:
-    """Passages that are not judged and whose similarity to a relevant alternative is at least `threshold`.
+    """Unjudged passages whose similarity to a relevant alternative is at least `threshold`.
 
-    The similarity is RapidFuzz' ratio of normalized texts: 1 − (insertions and deletions) ÷ (both lengths). Sorted by
-    query and group, the most similar first. Raises `ConfigError` where RapidFuzz is not installed.
+    The similarity is RapidFuzz's ratio of normalized texts: 1 − (insertions and deletions) ÷ (both lengths). Sorted by
+    query and group, the most similar first. Raises `ConfigError` if RapidFuzz is not installed.
 
     >>> corpus = {"a": "Thirty days of leave a year.", "b": "thirty days of leave, a year", "c": "No leave."}
     >>> [each.candidate for each in near_duplicates(GroundTruth.of({"q": [["a"]]}), corpus)]
@@ -75,7 +75,7 @@ def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: fl
 
 
 def _texts_of_alternatives(truth: GroundTruth, corpus: Mapping[str, str]) -> dict[int, str]:
-    """The texts of the relevant alternatives, by their number; those without one are an error."""
+    """The texts of the relevant alternatives, by their number; alternatives without a text are an error."""
     faults = Faults()
     texts: dict[int, str] = {}
     for alternative in np.flatnonzero(truth.is_relevant).tolist():
@@ -94,7 +94,7 @@ def _texts_of_alternatives(truth: GroundTruth, corpus: Mapping[str, str]) -> dic
 
 
 def _alike(wanted: Sequence[str], passages: Sequence[str], threshold: float) -> dict[str, list[tuple[int, float]]]:
-    """For each text wanted, the passages that are at least so similar, by number, the most similar first."""
+    """For each wanted text, the passages with at least this similarity, by number, the most similar first."""
     try:
         from rapidfuzz import fuzz, process
     except ImportError:

@@ -1,4 +1,4 @@
-"""Ground truth carried over to another chunking: through the places of chunks, or through what they say."""
+"""Ground truth mapped to a different chunking, by the spans of chunks or by their texts."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from groupgt.options import options_from
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid, counted
 
-# So many of an alternative's rarest words are looked for at least: to say what comes nearest.
+# Minimum number of an alternative's rarest words to search for, to find the nearest chunk.
 LEAST_WORDS = 3
 WAYS = ("spans", *METHODS)
 
 
 @dataclass(frozen=True)
 class Carried:
-    """One alternative and what became of it: `share` is how much of it the new chunk has.
+    """One alternative and its mapping: `share` is how much of it the new chunk contains.
 
-    `number` is the group's among all groups. Where it was `lost`, `new` is the chunk that has most of it, if any has
-    something.
+    `number` is the number of its group among all groups. If it was `lost`, `new` is the chunk that contains most of it,
+    if any contains a part.
     """
 
     qid: str
@@ -54,10 +54,10 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class Rechunked(Result):
-    """The ground truth in other chunks, and how it got there.
+    """The ground truth in new chunks, and how it was mapped.
 
-    `rows` has one row for each alternative and each new chunk that stands for it, or says that it was lost. `dropped`
-    are the queries left out because a group of theirs was lost whole, with the numbers of these groups.
+    `rows` has one row for each alternative and each new chunk that replaces it, or one row for a lost alternative.
+    `dropped` are the queries left out because they lost an entire group, with the numbers of these groups.
     """
 
     truth: GroundTruth
@@ -67,11 +67,11 @@ class Rechunked(Result):
 
     @property
     def lost(self) -> list[Carried]:
-        """The alternatives that could not be carried."""
+        """The alternatives that could not be mapped."""
         return [row for row in self.rows if row.lost]
 
     def counts(self) -> dict[str, int]:
-        """How many alternatives there were, what became of them, and what was left out."""
+        """Numbers of alternatives, of those mapped and lost, and of what was left out."""
         alternatives: dict[tuple[int, str], list[Carried]] = {}
         for row in self.rows:
             alternatives.setdefault((row.number, row.old), []).append(row)
@@ -86,7 +86,7 @@ class Rechunked(Result):
         }
 
     def carried_rows(self) -> Grid:
-        """Headers and a row for each alternative and each new chunk that stands for it."""
+        """Headers and a row for each alternative and each new chunk that replaces it."""
         rows = [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in self.rows]
         return ["query", "group", "alternative", "chunk", "share", "lost"], rows
 
@@ -104,22 +104,22 @@ def rechunk(
     drop_lost: bool = False,
     **options: Unpack[TruthOptions],
 ) -> Rechunked:
-    """Carries ground truth over from `old` chunks to `new` ones; without `new`, to the places of the old.
+    """Maps ground truth from `old` chunks to `new` ones; without `new`, to the spans of the old ones.
 
-    An alternative for which no chunk stands is lost. A group that loses all its relevant ones is an error, for its
-    query would ask for less than before. Raises `DataError` or `ConfigError`.
+    An alternative that no chunk replaces is lost. A group that loses all its relevant alternatives is an error, because
+    its query would require less than before. Raises `DataError` or `ConfigError`.
 
     Args:
         old: The chunks that the ground truth names: a table (`chunk_id, doc_id, start, end`) or a corpus (`doc_id,
             contents`), as a path or a mapping.
-        new: The chunks to carry it to, in the same form; None for the places themselves.
-        method: Through `spans` a new chunk stands for an alternative of which it covers at least `min_overlap`;
-            through texts, one that contains it (`contained`), or reaches `threshold` in similarity (`partial_ratio`,
-            `token_recall`). The default is `spans` where both tables have places, else `contained`.
-        min_overlap: The least share of an alternative, with `spans`.
+        new: The new chunks, in the same form; None for the spans themselves.
+        method: With `spans`, a new chunk replaces an alternative if it covers at least `min_overlap` of it; with texts,
+            if it contains it (`contained`), or reaches `threshold` in similarity (`partial_ratio`, `token_recall`). The
+            default is `spans` if both tables have spans, otherwise `contained`.
+        min_overlap: Minimum share of an alternative that a new chunk must cover, with `spans`.
         threshold: Minimum similarity, for `partial_ratio` and `token_recall`.
-        unit: What places are counted in: `chars`, `pages` or `lines`.
-        drop_lost: Leave out queries of which a whole group is lost.
+        unit: The unit of spans: `chars`, `pages` or `lines`.
+        drop_lost: Drop queries that would lose an entire group.
 
     >>> old, new = {"o1": ("d", 0, 100), "o2": ("d", 100, 200)}, {"n1": ("d", 0, 80), "n2": ("d", 80, 200)}
     >>> rechunk({"q": [["o1"], ["o2"]]}, old, new).truth["q"]  # n1 has 80 of 100, n2 all 100
@@ -156,7 +156,7 @@ def rechunk(
 
 
 class Share(NamedTuple):
-    """How much of an alternative a new chunk has, and whether that is enough to stand for it."""
+    """How much of an alternative a new chunk contains, and whether that is enough to replace it."""
 
     alternative: int
     chunk: str
@@ -165,14 +165,14 @@ class Share(NamedTuple):
 
 
 def _places_in(table: Any, option: str) -> Any:
-    """The places of a table of chunks; None where it has only texts."""
+    """The spans in a table of chunks; None if it has only texts."""
     if isinstance(table, Mapping):
         return None if all(isinstance(cell, str) for cell in table.values()) else Sources().chunks(table, option)
     return Sources(corpus=table).chunks(None, option)
 
 
 def _as_places(labeller: spans.Spans, truth: GroundTruth) -> GroundTruth:
-    """The ground truth as places; faults speak of the chunks that were named, not of a labeller."""
+    """The ground truth as spans; errors refer to the named chunks, not to a labeller."""
     try:
         return labeller.truth(truth)
     except DataError as error:
@@ -182,7 +182,7 @@ def _as_places(labeller: spans.Spans, truth: GroundTruth) -> GroundTruth:
 
 
 def _names_in(old_places: Any, placed: GroundTruth) -> list[str]:
-    """What alternatives were called before they were places."""
+    """The names of alternatives before they were converted to spans."""
     names = {} if old_places is None else {str(span): name for name, span in reversed(old_places.spans().items())}
     return [names.get(name, name) for name in placed.ids]
 
@@ -190,7 +190,7 @@ def _names_in(old_places: Any, placed: GroundTruth) -> list[str]:
 def _through_places(
     truth: GroundTruth, old_places: Any, new_places: Any, min_overlap: float, unit: str
 ) -> tuple[GroundTruth, list[str], list[Share]]:
-    """The ground truth as places, what its alternatives were called, and what new chunks have of them."""
+    """The ground truth as spans, the original names of its alternatives, and the shares of them in new chunks."""
     if new_places is None or (old_places is None and truth.forms is None):
         lacking = "new chunks (--to)" if new_places is None else "old chunks (--from)"
         what = "have no spans (doc, start, end) or were not given"
@@ -208,7 +208,7 @@ def _through_places(
 
 
 def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshold: float) -> list[Share]:
-    """What new chunks have of the alternatives by what both say: all that have enough, else the one that has most."""
+    """The shares of alternatives in new chunks, by text: of all chunks with enough, otherwise of the best one."""
     options_from(text.Options, {"method": method, "threshold": threshold})
     sources = Sources()
     reference = {} if old is None else sources.texts(old, "old")
@@ -221,7 +221,7 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
     score = METHODS[method](pairs, 0.0)
     enough = score >= threshold - SLACK
     if method == "contained":
-        # Of what is not contained, the words it has say which chunk comes nearest.
+        # If a text is not contained in any chunk, token recall determines the nearest chunk.
         score = np.where(enough, score, token_recall(pairs))
     of_text: dict[int, list[tuple[str, float, bool]]] = {}
     for row in np.flatnonzero(enough | _best(pairs.alternative, score)).tolist():
@@ -235,10 +235,10 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
 
 
 def _candidates(chunks: list[str], texts: list[str], method: str, threshold: float) -> tuple[Ints, Ints]:
-    """(chunk, text) of all that can reach the threshold, and of some that come near.
+    """(chunk, text) pairs that can reach the threshold, and some that come near.
 
-    A chunk that contains a text has its rarest word; one that lacks at most a share of its words has one of that many
-    and one more. What is written a little differently may share no word: of that all are candidates.
+    A chunk that contains a text has its rarest word; one that lacks at most a share of its words has at least one of
+    that many plus one. A text with slightly different spelling may share no word: all chunks are candidates for it.
     """
     if method == "partial_ratio":
         return np.tile(np.arange(len(chunks)), len(texts)), np.repeat(np.arange(len(texts)), len(chunks))
@@ -258,7 +258,7 @@ def _candidates(chunks: list[str], texts: list[str], method: str, threshold: flo
 
 
 def _best(text: Ints, score: Floats) -> Bools:
-    """Which rows are the first of the highest score, above 0, of their text."""
+    """Whether each row is the first with the highest score, above 0, of its text."""
     order = np.lexsort((-score, text))
     _, first = np.unique(text[order], return_index=True)
     best = np.zeros(len(score), dtype=np.bool_)
@@ -269,12 +269,12 @@ def _best(text: Ints, score: Floats) -> Bools:
 def _carried(
     truth: GroundTruth, old_names: list[str], shares: Sequence[Share], method: str, *, drop_lost: bool
 ) -> Rechunked:
-    """Ground truth of the chunks that have enough; raises `DataError` where a group is lost and may not be dropped."""
+    """Ground truth of the chunks with enough; raises `DataError` if a group is lost and may not be dropped."""
     shares_of: dict[int, list[Share]] = {}
     for share in shares:
         shares_of.setdefault(share.alternative, []).append(share)
     rows: list[Carried] = []
-    # The new chunks of each group with their grades, and the alternatives that each has lost.
+    # The new chunks of each group with their grades, and the lost alternatives of each group.
     groups: list[dict[str, float]] = [{} for _ in range(len(truth.group_query))]
     lost: dict[int, list[Carried]] = {}
     for alternative in range(len(truth.ids)):
@@ -304,13 +304,13 @@ def _carried(
 
 
 def _way_out(queries: int, total: int, method: str) -> str:
-    """What can be done where queries lose groups."""
+    """Suggested fixes if queries lose groups."""
     ways = ways_to_keep(method, "leave these queries out (--drop-lost), or ")
     return f"{queries:,} of {counted(total, 'query', 'queries')} would lose a group: {ways}"
 
 
 def ways_to_keep(method: str, further: str = "") -> str:
-    """What keeps groups from being lost; `further` names another way."""
+    """Ways to keep groups from being lost; `further` names another one."""
     less = {
         "spans": "lower --min-overlap",
         "contained": "compare less strictly (--method token_recall --threshold 0.8)",
@@ -325,7 +325,7 @@ def _lost_text(row: Carried) -> str:
 
 
 def _truth_of(truth: GroundTruth, groups: list[dict[str, float]], dropped: set[str]) -> GroundTruth:
-    """The groups of new chunks, with weights, names, texts and columns as they were."""
+    """The groups of new chunks, with unchanged weights, names, texts and columns."""
     rows: list[list[Any]] = [[] for _ in truth.qids]
     for group, grades in enumerate(groups):
         if not grades:

@@ -1,4 +1,4 @@
-"""Alternatives proposed for review: rows of candidates with their evidence; the ground truth with those accepted."""
+"""Alternatives proposed for review: rows of candidates with evidence; the ground truth with those accepted."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from groupgt.render.exports import as_written
 from groupgt.render.results import Result
 
 HEADERS = ["accept", *(field.name for field in fields(Candidate)), "check"]
-# What a row proposes; only `accept` is the reviewer's.
+# The proposal in a row; only `accept` is for the reviewer.
 PROPOSED = ("qid", "group", "alternative", "candidate", "candidate_text")
 YES, NO = ("yes", "y", "x", "true", "1", "1.0"), ("", "no", "n", "false", "0", "0.0")
 
 
 @dataclass(frozen=True)
 class Suggestions(Result, Sequence[Candidate]):
-    """Passages that nearly equal a judged alternative and are not judged themselves, for review."""
+    """Unjudged passages that nearly equal a judged alternative, for review."""
 
     candidates: tuple[Candidate, ...]
 
     @property
     def found(self) -> str:
-        """How many there are, in words."""
+        """The number of suggestions, in words."""
         return str(self.blocks()[0])
 
     @overload
@@ -59,20 +59,20 @@ def suggest(
     threshold: float = 0.9,
     **options: Unpack[TruthOptions],
 ) -> Suggestions:
-    """Proposes passages that nearly equal a judged alternative and are not judged themselves, for review.
+    """Proposes unjudged passages that nearly equal a judged alternative, for review.
 
     Needs RapidFuzz. Raises `DataError` or `ConfigError`.
 
     Args:
         corpus: A path or `{id: text}`.
-        threshold: The least similarity of a candidate.
+        threshold: Minimum similarity of a candidate.
     """
     grouped = Request.of(**options).truth_of(truth)
     return Suggestions(tuple(near_duplicates(grouped, Sources(corpus).texts(None, "corpus"), threshold)))
 
 
 def rows_of(candidates: Sequence[Candidate]) -> list[list[Any]]:
-    """A row for each candidate under `HEADERS`, not accepted yet."""
+    """One row per candidate under `HEADERS`, not yet accepted."""
     return [
         ["", *(getattr(candidate, name) for name in HEADERS[1:-1]), check_of(vars(candidate))]
         for candidate in candidates
@@ -80,19 +80,19 @@ def rows_of(candidates: Sequence[Candidate]) -> list[list[Any]]:
 
 
 def check_of(row: Mapping[str, Any]) -> str:
-    """By this a reviewed row shows that it still says what was proposed."""
+    """A checksum of a row, to verify that a reviewed row still contains what was proposed."""
     text = json.dumps([str(row[name]) for name in PROPOSED], ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
-    """The ground truth with the candidates that a reviewed file marks, how many were marked, and how many not.
+    """The ground truth with the marked candidates of a reviewed file, and the numbers marked and not marked.
 
-    A candidate joins the group of the alternative it resembles, with that one's grade. Raises `DataError` for marks
-    that are none, and for rows that do not fit the ground truth (any more).
+    A candidate joins the group of the alternative it resembles, with the grade of that alternative. Raises `DataError`
+    for invalid marks, and for rows that do not (or no longer) fit the ground truth.
     """
     faults = Faults()
-    # By group, the names to be added and their grades.
+    # The names to add to each group, with their grades.
     additions: dict[int, dict[str, float]] = {}
     marked = unmarked = 0
     is_csv = path.suffix.lower() != ".jsonl"
@@ -108,7 +108,7 @@ def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
             expected = f"{', '.join(YES)} (taken) or empty, no (rejected)"
             faults.add(where, f"expected {expected} as accept, found {display(mark)}")
             continue
-        # A CSV file holds a mark before what a spreadsheet would run.
+        # In a CSV file, cells that a spreadsheet would run are escaped with a mark.
         row = {name: as_written(cell) if is_csv and isinstance(cell, str) else cell for name, cell in row.items()}
         if row["check"] != check_of(row):
             proposal = f"{display(row['candidate'])} for {display(row['alternative'])}"
@@ -128,7 +128,7 @@ def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
 
 
 def _resembled(truth: GroundTruth, row: Mapping[str, Any]) -> int | str:
-    """The alternative that a row resembles; what does not fit where there is none."""
+    """The alternative that a row resembles; a description of the mismatch if there is none."""
     qid, name, label = str(row["qid"]), str(row["alternative"]), str(row["group"])
     if qid not in truth.index:
         return f"query {qid!r} is not in the ground truth"
@@ -139,7 +139,7 @@ def _resembled(truth: GroundTruth, row: Mapping[str, Any]) -> int | str:
 
 
 def _extended(truth: GroundTruth, additions: Mapping[int, Mapping[str, float]]) -> GroundTruth:
-    """The ground truth with more names in some of its groups."""
+    """The ground truth with additional names in some of its groups."""
     first_group = np.searchsorted(truth.group_query, np.arange(len(truth))).tolist()
     rows = []
     for query, (_, groups) in enumerate(truth.items()):

@@ -30,12 +30,12 @@ NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Depth:
-    """How many results (or tokens, chars, calls) it takes until a `share` of `queries` is complete.
+    """The number of results (or tokens, chars, calls) until a `share` of `queries` is complete.
 
-    `depth` is the smallest k, or budget, at which at least that share is; None where the results never get there.
-    `interval` contains it with this confidence; None at an end says that these results do not bound it. `reached`
-    is the share that is complete in the whole ranking; `undefined` queries have no ground truth, `missing` no results.
-    Of a slice, `by` and `value` name it.
+    `depth` is the smallest k, or budget, at which at least that share is complete; None if it never is. `interval`
+    contains it with this confidence; an end is None if these results do not bound it. `reached` is the share that is
+    complete in the entire ranking; `undefined` queries have no ground truth, `missing` queries no results. `by` and
+    `value` name the slice, if any.
     """
 
     run: str
@@ -53,9 +53,9 @@ class Depth:
 
 @dataclass(frozen=True)
 class Depths(Result, Sequence[Depth]):
-    """A `Depth` for each share, of the whole and then of each slice; of several runs one after the other.
+    """A `Depth` for each share, first over all queries, then for each slice; several runs follow one another.
 
-    `confidence` is the level of the intervals; `sliced` says whether there are slices.
+    `confidence` is the level of the intervals; `sliced` is whether there are slices.
     """
 
     depths: tuple[Depth, ...]
@@ -65,7 +65,7 @@ class Depths(Result, Sequence[Depth]):
     evaluations: tuple[Evaluation, ...] = field(default=(), repr=False, compare=False)
 
     def plot(self, name: str = "ecdf") -> Figure:
-        """A figure of `groupgt.render.figures.FIGURES`: by which rank the first hit, and all groups, have come."""
+        """A figure of `groupgt.render.figures.FIGURES`: share of queries with a first hit, and complete, by rank."""
         return self._teller.plot(name)
 
     @overload
@@ -93,14 +93,14 @@ def depth(
 ) -> Depths:
     """The smallest k, or budget, at which each share of queries is complete, with its CI.
 
-    Sorted, the completion depths c_1 ≤ … ≤ c_n of the queries evaluated (infinite where a group is never covered)
-    give c_⌈share·n⌉. The interval goes from c_l to c_u, chosen by the binomial distribution of how many lie below the
-    true quantile: its coverage is at least `confidence`, whatever the distribution. Source: Conover 1999, § 3.2.
+    The depth is c_⌈share·n⌉ of the sorted completion depths c_1 ≤ … ≤ c_n of the evaluated queries (infinite if a
+    group is never covered). The interval goes from c_l to c_u, chosen by the binomial distribution of how many are
+    below the true quantile: its coverage is at least `confidence` for any distribution. Source: Conover 1999, § 3.2.
     Raises `DataError` or `ConfigError`.
 
     Args:
         share: The share of queries that must be complete, or several.
-        unit: What depth is counted in: `results`, `tokens`, `chars` or `calls`, the searches that found results.
+        unit: The unit of depth: `results`, `tokens`, `chars` or `calls`, the searches that found results.
         confidence: Confidence level.
         lengths: How long results are, for `tokens` and `chars`: `Lengths`, or `{"tokens": {id: length}}`.
         corpus: A path or `{id: text}`, for the labeller.
@@ -120,7 +120,7 @@ def depth(
 def depths_of(
     evaluations: Sequence[Evaluation], shares: Sequence[float], *, unit: str, confidence: float, lengths: Lengths
 ) -> Depths:
-    """The same of runs that are labelled already."""
+    """The same for runs that are already labelled."""
     depths = [depth for evaluation in evaluations for depth in _of_run(evaluation, shares, unit, confidence, lengths)]
     sliced = bool(evaluations[0].slicer.by)
     return Depths(tuple(depths), confidence, evaluations[0].policy, sliced, tuple(evaluations))
@@ -129,7 +129,7 @@ def depths_of(
 def _of_run(
     evaluation: Evaluation, shares: Sequence[float], unit: str, confidence: float, lengths: Lengths
 ) -> Iterator[Depth]:
-    """One run: of the whole, then of each slice, a `Depth` for each share."""
+    """A `Depth` of one run for each share, first over all queries, then for each slice."""
     truth, labelled, policy = evaluation.truth, evaluation.labelled, evaluation.policy
     ranks = completion_ranks(labelled.hits)
     complete = ranks > 0
@@ -155,7 +155,7 @@ def _is_number(value: Any) -> bool:
 
 
 def check_depth(shares: Sequence[float], unit: str, confidence: float) -> None:
-    """Raises `ConfigError` with everything that is wrong with what is asked."""
+    """Raises `ConfigError` with everything that is invalid."""
     faults = Faults()
     for share in shares:
         if not _is_number(share) or not 0 < share <= 1:
@@ -176,7 +176,7 @@ def _quantile(ordered: Ints, share: float, confidence: float) -> tuple[int | Non
         value = int(ordered[rank - 1]) if 1 <= rank <= count else NEVER
         return None if value == NEVER else value
 
-    # 0.9 · 10 is 9, though the product of doubles may lie a bit above.
+    # 0.9 · 10 is 9, but the product of doubles may be slightly above.
     place = min(max(math.ceil(share * count - 1e-9), 1), count)
     low, high = _ranks(count, share, confidence)
     return at(place), (at(low), at(high))

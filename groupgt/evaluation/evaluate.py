@@ -1,4 +1,4 @@
-"""`evaluate`, from what the user has to an `Evaluation`; the same of one run or many for a `Request`; and `label`."""
+"""`evaluate`, from user data to an `Evaluation`; the same for a `Request` with one run or many; and `label`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def evaluate(
 
 
 def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "") -> Evaluation:
-    """Measures one run as a request asks: labels it, takes every metric, and warns of what looks like a mistake."""
+    """Measures one run by a request: labels it, computes every metric, and warns about likely mistakes."""
     request = request.resolved(truth)
     labeller, policy = request.labeller, request.policy
     check_condensed(policy, labeller)
@@ -113,16 +113,16 @@ def _check_population(truth: GroundTruth, labelled: Labelled, policy: Policy) ->
     faults.stop(DataError)
 
 
-# Reading a file keeps more than one processor busy by itself.
+# Reading one file already keeps more than one processor busy.
 MOST_AT_ONCE = 8
 
 
 def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str, Any]]) -> list[Evaluation]:
-    """An `Evaluation` of each (name, run), in their order; a run without a name is called what it is read from.
+    """An `Evaluation` of each (name, run), in their order; a run without a name is named after its source.
 
-    Files are evaluated on as many threads as there are processors: polars and NumPy let others run meanwhile. What is
-    in memory already is not, for Python lets one thread at a time look at lists. Raises `DataError` where two runs
-    have one name.
+    Files are evaluated on as many threads as there are processors, because polars and NumPy release the GIL. Data in
+    memory are not, because only one thread at a time can read Python lists. Raises `DataError` if two runs have the
+    same name.
     """
     named = _named(list(runs))
 
@@ -146,7 +146,7 @@ def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str
 
 
 def _named(runs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """The runs with names for files of one name, which their folders tell apart."""
+    """The runs with distinct names: files of the same name are distinguished by their folders."""
     files = [
         place
         for place, (name, run) in enumerate(runs)
@@ -159,7 +159,7 @@ def _named(runs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 def _in_order(finished: Iterable[Evaluation], shutdown: Callable[..., None]) -> Iterable[Evaluation]:
-    """What threads finished; where one fails, those that wait are not begun."""
+    """The evaluations that threads finished; if one fails, waiting ones are not started."""
     try:
         yield from finished
     except BaseException:
@@ -168,7 +168,7 @@ def _in_order(finished: Iterable[Evaluation], shutdown: Callable[..., None]) -> 
 
 
 def _size(path: Any) -> int:
-    """The size of a file; of a URL or of many files, enough to be worth threads."""
+    """The size of a file; for a URL or many files, a size large enough for threads."""
     try:
         size = Path(path).stat().st_size
     except (OSError, ValueError):
@@ -198,7 +198,7 @@ def label(
 ) -> NDArray[np.uint8]:
     """The hit vector of one ranking, shape (n,); with `groups` the hit matrix, shape (m, n): one row per group.
 
-    A 1 stands where a result is the first to hit an alternative; repeats are 0 unless the policy keeps them.
+    An entry is 1 if a result is the first to hit an alternative; repeats are 0 unless the policy keeps them.
 
     Args:
         truth: The groups of one query.
@@ -235,9 +235,9 @@ def label_run(
     budgets: Collection[Budget] = (),
     engine: Engine | None = None,
 ) -> Labelled:
-    """Labels a run whose results are called what the labeller calls them, and measures what of it fits each budget.
+    """Labels a run whose results have the names that the labeller uses, and measures how much of it fits each budget.
 
-    The ground truth is what the labeller reads (`labeller.read`), the run what `renamed` gives.
+    The ground truth is that returned by `labeller.read`, the run that returned by `renamed`.
     """
     check_condensed(policy, labeller)
     labelled = carrier_of(run).label(truth, labeller, policy, engine or Engine())

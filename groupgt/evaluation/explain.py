@@ -1,4 +1,4 @@
-"""One query of an `Evaluation` laid out: its groups, who hit what at which rank, and each formula with its figures."""
+"""One query of an `Evaluation` in detail: its groups, the hits at each rank, and a worked example of each formula."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from groupgt.render.tables import counted, fixed, snippet
 if TYPE_CHECKING:
     from groupgt.evaluation.result import Evaluation
 
-# The most results shown that hit nothing, and the most further ones that hit something.
+# Maximum number of first results shown, and of further ones with a hit.
 SHOWN, FURTHER = 20, 30
-# So many groups, alternatives of each, and groups in one cell are shown; of more groups than `WIDE` none has a column.
+# Maximum number of groups, of alternatives of each, and of groups in a cell; more than `WIDE` groups share a column.
 GROUPS, ALTERNATIVES, IN_CELL, WIDE = 20, 10, 8, 12
 SNIPPET = 70
-# A formula filled in is shown to this length, with its end.
+# Maximum length of a worked example, and the length of the end that is kept.
 LONGEST, END = 1000, 80
 
 
@@ -91,13 +91,13 @@ def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]
 
 
 def _ids(evaluation: Evaluation, qid: str) -> list[str]:
-    """The results of a query that were measured, best first."""
+    """The measured results of a query, best first."""
     ranking = carrier_of(evaluation.run).ranking(qid, evaluation.policy)
     return condensed_ranking(ranking, evaluation.truth, qid, evaluation.policy)[0]
 
 
 def _calls(evaluation: Evaluation, qid: str) -> list[int]:
-    """The call that found each result of a query; none where results carry none, or some were dropped."""
+    """The call that found each result of a query; empty if results have no calls, or if some results were dropped."""
     run, policy = evaluation.run, evaluation.policy
     if (run.original is not None and policy.duplicates == "drop") or policy.unjudged == "drop":
         return []
@@ -112,7 +112,7 @@ def _number_of(truth: GroundTruth, qid: str) -> int:
 
 
 def _figures(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
-    """For each metric its formula, the formula filled in, and the value."""
+    """The formula of each metric, its worked example, and the value."""
     hits = evaluation.labelled.hits
     defined = bool(hits.judgments.defined[query])
     return [
@@ -128,7 +128,7 @@ def _figures(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> l
 
 
 def _without_middle(worked: str) -> str:
-    """A formula filled in, without the middle of one that nobody would read to its end."""
+    """A worked example, without the middle if it is very long."""
     if len(worked) <= LONGEST:
         return worked
     return (
@@ -137,7 +137,7 @@ def _without_middle(worked: str) -> str:
 
 
 def _groups_text(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> str:
-    """The groups of a query with their relevant alternatives, and how many documents are judged not relevant."""
+    """The groups of a query with their relevant alternatives, and how many documents are judged non-relevant."""
     truth = evaluation.truth
     groups = truth.relevant_groups[truth.group_query[truth.relevant_groups] == query].tolist()
     shown = _most_telling(evaluation, groups)
@@ -159,7 +159,7 @@ def _groups_text(evaluation: Evaluation, query: int, corpus: Mapping[str, str] |
 
 
 def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
-    """Some of many groups: those that are met, then the first ones, in their order."""
+    """A selection of many groups: covered ones first, then the first others, in their order."""
     if len(groups) <= GROUPS:
         return groups
     hits = evaluation.labelled.hits
@@ -168,9 +168,9 @@ def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
 
 
 def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> list[Block]:
-    """A row a result, a column a group: the first results, and others that hit something; then how many there are.
+    """One row per result, one column per group: the first results, others with a hit, and then how many there are.
 
-    Many groups share one column, which names those that a result hits.
+    If there are many groups, they share one column with the names of those that a result hits.
     """
     truth, hits = evaluation.truth, evaluation.labelled.hits
     length = int(hits.length[query])
@@ -193,7 +193,7 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
     first = range(1, min(length, SHOWN) + 1)
     ranks = [*first, *[rank for rank in sorted(marks) if rank > SHOWN][:FURTHER]]
     groups = range(1, int(truth.judgments.groups[query]) + 1)
-    # What hits one group may be judged not relevant to another.
+    # A result that hits one group may be judged non-relevant to another.
     judged = not (rejected - marks.keys()).isdisjoint(ranks)
     rows = []
     for rank in ranks:

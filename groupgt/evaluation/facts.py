@@ -1,4 +1,4 @@
-"""What to know of means in the convention `autorag`: what stays below 1, and what AutoRAG itself would give."""
+"""Notes on means in the convention `autorag`: which stay below 1, and whether AutoRAG's own would differ."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from groupgt.model.policy import PRESETS
 if TYPE_CHECKING:
     from groupgt.evaluation.result import Evaluation
 
-# Runs of at most this many results are labelled again to see whether another policy changes a mean.
+# Runs of at most this many results are labelled again to check whether another policy changes a mean.
 FEW_RESULTS = 100_000
 POLICY = PRESETS["autorag"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Facts:
-    """What stands below the means of an evaluation, each computed once, when it is first asked for."""
+    """The notes below the means of an evaluation, each computed once, when it is first needed."""
 
     evaluation: Evaluation
 
     @property
     def autorag_metrics(self) -> dict[str, Metric]:
-        """The metrics in the convention `autorag`, by the text asked."""
+        """The metrics in the convention `autorag`, by their text in the request."""
         return {text: metric for text, metric in self.evaluation.metrics.items() if metric.convention == "autorag"}
 
     @cached_property
     def below_one(self) -> dict[str, int]:
-        """For how many queries a ranking that meets every group at once scores below 1, by name of the metric.
+        """The number of queries for which the shortest complete ranking scores below 1, by name of the metric.
 
-        Metrics that stand beside themselves in `coverage` are left out: the table shows it.
+        Metrics that are also evaluated in `coverage` are left out, because the table shows the difference.
         """
         shown = {metric.name for metric in self.evaluation.metrics.values() if metric.convention == "coverage"}
         judgments = self.evaluation.truth.judgments
@@ -51,7 +51,7 @@ class Facts:
 
     @cached_property
     def autorag_differs(self) -> bool:
-        """Whether AutoRAG's policy gives another mean; many results are not labelled again to find out."""
+        """Whether AutoRAG's policy gives another mean; runs with many results are not labelled again to check this."""
         evaluation, metrics = self.evaluation, self.autorag_metrics
         counts, policy = evaluation.counts, evaluation.policy
         if counts["missing"] and policy.missing == "zero" and any(evaluation.means[text] > 0 for text in metrics):
@@ -73,8 +73,8 @@ class Facts:
 def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:
     """Whether a perfect ranking of each query scores below 1, shape (Q,).
 
-    Perfect is one that begins with as few results as meet every group. `mrr` and `map` take a mean over groups, so that
-    one result must meet all of them; `ndcg` wants every alternative of every group, in each group again.
+    A perfect ranking begins with the fewest results that cover every group. `mrr` and `map` take a mean over groups, so
+    one result must cover all of them; `ndcg` requires every alternative of every group, once for each of its groups.
     """
     fewest = judgments.once("fewest results", lambda: _fewest(judgments))
     if name == "mrr":
@@ -89,9 +89,9 @@ def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:
 
 
 def _fewest(judgments: Judgments) -> Ints:
-    """How many results meet every group of a query at most, shape (Q,): exact where none is in several groups.
+    """Upper bound of the fewest results that cover every group, shape (Q,): exact if none is in several groups.
 
-    The document in most groups comes first, then one for each group that is left.
+    The document in the most groups comes first, then one for each remaining group.
     """
     chosen = judgments.alternative_group >= 0
     met = np.bincount(judgments.alternative_document[chosen], minlength=judgments.documents)

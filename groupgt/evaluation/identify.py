@@ -1,4 +1,4 @@
-"""Whose number is it: which metric, convention, cutoff and policy give a number that somebody printed."""
+"""Finds which metric, convention, cutoff and policy give a reported number."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from groupgt.model.hits import Bools, Floats, Hits
 from groupgt.model.policy import Policy
 from groupgt.render.results import Result
 
-# How far each choice is from what people usually report: the smaller, the sooner it is named.
+# How unusual each choice is in reports: the smaller, the earlier it is listed.
 USUAL = {"ndcg": 0.0, "map": 0.0, "mrr": 0.0, "recall": 0.0, "precision": 0.0, "hit_rate": 0.2, "f1": 0.3}
 KNOWN = {"complete": 0.6, "r_precision": 0.6, "bpref": 0.7, "rbp": 0.8, "err": 0.8, "alpha_ndcg": 0.6, "judged": 1.0}
 RARE = 1.4
@@ -54,9 +54,9 @@ PARAMETERS: dict[str, list[tuple[tuple[str, float | str], ...]]] = {
     "err": [(("max_grade", grade),) for grade in (1, 2, 3)],
     "iprec": [(("recall", round(0.1 * step, 1)),) for step in range(1, 11)],
 }
-# Not of 0 to 1, or of texts.
+# Metrics that are not in 0 to 1, or that need texts.
 LEFT_OUT = ("num_ret", "num_rel", "hits")
-# By how much another setting of the policy is less usual.
+# How much less usual another setting of the policy is.
 POLICIES = {
     "ties=input": 0.3,
     "duplicates=drop": 0.8,
@@ -70,10 +70,10 @@ NEAREST = 3
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to a number: a metric, how data are handled, and over which queries the mean is.
+    """One way to compute a number: a metric, how data are handled, and over which queries the mean is taken.
 
-    `metric` is one of ours as text, or what another tool computes, in words. `also` are the texts of other settings
-    with the same values on this data.
+    `metric` is the text of a metric of groupgt, or a description of what another tool computes. `also` are the texts of
+    other settings with the same values on this data.
     """
 
     metric: str
@@ -87,10 +87,10 @@ class Setting:
 
 @dataclass(frozen=True, repr=False)
 class Identified(Result):
-    """What may be behind a number: the settings that give it, the most usual first, and those nearest to it.
+    """Possible explanations of a number: the settings that give it, the most usual first, and those nearest to it.
 
-    `low` to `high` is what the number may be before rounding, `tried` the number of settings with values of their own
-    on this data, `chance` how many of them would be expected there by accident.
+    `low` to `high` is the range of the number before rounding, `tried` the number of settings with distinct values on
+    this data, `chance` how many of them are expected in that range by accident.
     """
 
     number: str
@@ -110,13 +110,13 @@ class Identified(Result):
 def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] = (), **options: Any) -> Identified:
     """Finds which metric, convention, cutoff and policy give a number on this data.
 
-    Settings are tried that tools have as defaults, and known deviations of other tools. A number of few digits has many
-    explanations: write all digits that you have.
+    Tries the default settings of tools, and known deviations of other tools. A number with few digits has many
+    explanations: give all digits that you have.
 
     Args:
         truth: The ground truth.
         run: The run.
-        number: The number as it was printed, such as ``".6131"`` or ``"61.3%"``: its digits say how exact it is.
+        number: The number as printed, such as ``".6131"`` or ``"61.3%"``: its digits determine its precision.
         metrics: Names of metrics to try, in any convention and with any cutoff (default: all).
         options: Further options of `Request.of`.
 
@@ -124,7 +124,7 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
         An `Identified`.
 
     Raises:
-        ConfigError: For a number that is none.
+        ConfigError: If the number is invalid.
 
     >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"], ["d"]]}
     >>> run = {"q1": ["a", "x", "b"], "q2": ["x", "c", "y"]}
@@ -139,7 +139,7 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
 
 
 def identified(truth: GroundTruth, run: Any, number: str, request: Request, metrics: Sequence[str] = ()) -> Identified:
-    """The same for a request, whose metrics and policy are left aside."""
+    """The same for a request, whose metrics and policy are ignored."""
     low, high = _bounds(number)
     names = {_name_of(text) for text in metrics}
     found: dict[bytes, list[Setting]] = {}
@@ -152,7 +152,7 @@ def identified(truth: GroundTruth, run: Any, number: str, request: Request, metr
         (each for each in settings if not low <= each.value <= high),
         key=lambda each: (round(min(abs(each.value - low), abs(each.value - high)), 3), each.oddness),
     )
-    # As many as lie there by accident: those about it, by the share of the width.
+    # The expected number of accidental matches: those nearby, scaled by the width of the range.
     width = 50 * (high - low)
     about = sum(low - width <= each.value <= high + width for each in settings) - len(matches)
     return Identified(
@@ -161,7 +161,7 @@ def identified(truth: GroundTruth, run: Any, number: str, request: Request, metr
 
 
 def _bounds(number: str) -> tuple[float, float]:
-    """Between what a number lies that was rounded, or cut off, to the digits given."""
+    """The bounds of a number before it was rounded, or cut off, to the given digits."""
     text = number.strip()
     percent = text.endswith("%")
     match = re.fullmatch(r"([0-9]*)[.,]?([0-9]*)", text.removesuffix("%").strip())
@@ -177,14 +177,14 @@ def _name_of(text: str) -> str:
 
 
 def _joined(same: list[Setting]) -> Setting:
-    """Settings that give one value, as the most usual of them."""
+    """Settings that give the same value, as the most usual of them."""
     same.sort(key=lambda each: each.oddness)
     first, *others = same
     also = [each.metric + (f" with {each.policy}" if each.policy else "") for each in others]
     return replace(first, also=[text for text in dict.fromkeys(also) if text != first.metric])
 
 
-# --- What is tried.
+# --- Settings to try.
 
 
 def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -> Iterator[Setting]:
@@ -223,7 +223,7 @@ def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -
 
 
 class _Column(NamedTuple):
-    """The values of one metric, how unusual it is, and what its mean becomes, where that is a number of the run."""
+    """The values of one metric, how unusual it is, and how its mean is converted, if it is a number of the run."""
 
     values: Floats
     oddness: float
@@ -231,7 +231,7 @@ class _Column(NamedTuple):
 
 
 def _columns(evaluation: Evaluation, metrics: Mapping[Metric, float]) -> Iterator[tuple[str, _Column]]:
-    """The values of each metric that is defined for such ground truth."""
+    """The values of each metric that is defined for this ground truth."""
     labelled = evaluation.labelled
     for metric, oddness in metrics.items():
         with suppress(MetricError):
@@ -240,7 +240,7 @@ def _columns(evaluation: Evaluation, metrics: Mapping[Metric, float]) -> Iterato
 
 
 def _means(evaluation: Evaluation, name: str, policy: str, column: _Column) -> Iterator[Setting]:
-    """The mean of a metric over the queries that tools take it over."""
+    """The mean of a metric over each set of queries that tools average over."""
     judgments, present = evaluation.truth.judgments, evaluation.labelled.present
     groups = judgments.groups > 0
     oddness = column.oddness + POLICIES.get(policy, 0.0)
@@ -255,7 +255,7 @@ def _means(evaluation: Evaluation, name: str, policy: str, column: _Column) -> I
 
 
 def _populations(groups: Bools, present: Bools) -> Iterator[tuple[str, Bools, float]]:
-    """Over which queries a mean is, and how far that is from usual."""
+    """The sets of queries that a mean may be taken over, and how unusual each one is."""
     every = np.ones(len(groups), dtype=np.bool_)
     seen: list[Bools] = []
     for over, among, more in (
@@ -287,11 +287,11 @@ def _metrics(names: set[str], usual: str) -> Iterator[tuple[Metric, float]]:
                         yield Metric(name, convention, parameters, k), oddness + more
 
 
-# --- What other tools compute, and groupgt does not.
+# --- Computed by other tools, but not by groupgt.
 
 
 def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Column]:
-    """Columns of deviations that are known: other denominators, ideals and gains."""
+    """Columns of known deviations: other denominators, ideals and gains."""
     columns: dict[str, _Column] = {}
     hits = evaluation.labelled.hits
 
@@ -327,7 +327,7 @@ def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Colum
 
 
 def _ndcg(hits: Hits, k: int, ideal: str) -> Floats:
-    """NDCG of relevant documents: against what was `retrieved`, at all or `within` k, or of `binary` gains."""
+    """NDCG of relevant documents: the ideal is what was `retrieved`, at all or `within` k, or has `binary` gains."""
     rows = views.relevant_documents(hits)
     gains = np.ones(len(rows.rank)) if ideal == "binary" else rows.grade
     within = rows.rank <= k

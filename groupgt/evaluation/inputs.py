@@ -1,4 +1,4 @@
-"""Ground truth and runs from whatever users have: mappings, paths, frames."""
+"""Ground truth and runs from user data: mappings, paths, frames."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from groupgt.model.run import Run
 
 
 def as_ground_truth(value: Any, policy: Policy, format: str | None = None, ceiling: int = 0) -> GroundTruth:
-    """A mapping, a path, a frame, or what is a `GroundTruth` already; files under a `ceiling` of bytes."""
+    """Ground truth from a mapping, a path, a frame, or a `GroundTruth`; files are limited to a `ceiling` of bytes."""
     if isinstance(value, (str, os.PathLike)):
         qrels = None if format is not None else objects.dataset_named(value)
         if qrels is not None:
@@ -40,7 +40,7 @@ def as_ground_truth(value: Any, policy: Policy, format: str | None = None, ceili
         raise DataError(
             f"ground truth: expected {{query id: groups}}, {{query id: {{id: grade}}}}, a path or a frame, found {kind}"
         )
-    # A mapping may be built query by query; a file or a frame without any is a mistake.
+    # A mapping may be built query by query; a file or a frame without queries is a mistake.
     if not len(truth) and not isinstance(value, (Mapping, GroundTruth)):
         title = value if isinstance(value, (str, os.PathLike)) else "ground truth"
         raise DataError(f"{title}: the ground truth is empty; expected at least one query")
@@ -48,7 +48,7 @@ def as_ground_truth(value: Any, policy: Policy, format: str | None = None, ceili
 
 
 def refuse_swapped(truth: Any, run: Any) -> None:
-    """Raises `DataError` where what stands for ground truth holds rankings, and what stands for results groups."""
+    """Raises `DataError` if the ground truth contains rankings and the run contains groups."""
     if not (isinstance(truth, Mapping) and isinstance(run, Mapping)):
         return
     ranking, groups = (
@@ -78,7 +78,7 @@ def _are_paths(value: Any) -> bool:
 
 
 def are_several(value: Any, truth: GroundTruth) -> bool:
-    """Whether a value is `{name: run}`, which else would be taken for rankings of queries that nobody has judged."""
+    """Whether a value is `{name: run}`, which would otherwise be read as rankings of unjudged queries."""
     if not isinstance(value, Mapping) or not value:
         return False
     first = next((run for run in value.values() if not isinstance(run, Mapping) or run), None)
@@ -100,9 +100,9 @@ def as_run(
     qids: list[str] | None = None,
     engine: Engine | None = None,
 ) -> Run:
-    """A mapping, a path or several (`parts` of one run), a frame, or what is a `Run` already.
+    """A run from a mapping, a path or several (`parts` of one run), a frame, or a `Run`.
 
-    Results without query ids follow `qids`, or the ground truth.
+    Results without query ids are in the order of `qids`, or of the ground truth.
     """
     if isinstance(value, (str, os.PathLike)) or _are_paths(value):
         how = engine or Engine()

@@ -1,4 +1,4 @@
-"""What a run missed: the unmet groups of the worst queries, where each is first hit, coverage by group."""
+"""What a run missed: the groups of the worst queries not covered, where each is first hit, coverage by group."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from groupgt.evaluation.result import Evaluation
     from groupgt.render.drawing import Figure
 
-# The most groups of a query that are shown, unmet ones first, and the most rows of the table by group number.
+# Maximum number of groups shown per query, those not covered first, and of rows of the table by group number.
 GROUPS = 10
 
 
 @dataclass(frozen=True)
 class Misses(Result):
-    """The worst queries with their groups, and how far each group by number is covered.
+    """The worst queries with their groups, and coverage by group number.
 
     `queries` lists dicts with `qid`, `query`, `coverage`, `results` and `groups`; a group has `group`, `rank` (None
     without a hit), `covered` (within k) and `alternatives`. `by_group` has one dict per group number. `texts`, by id,
@@ -52,9 +52,9 @@ class Misses(Result):
 
 @dataclass(frozen=True, eq=False)
 class MetRanks:
-    """Where each group is first hit: its `rank`, shape (G,), 0 where it never is, and whether that is within `top`.
+    """The `rank` of each group's first hit, shape (G,), 0 if it has none, and whether that is within `top`.
 
-    `top` is how many results of each query are looked at, shape (Q,).
+    `top` is the number of results of each query that are considered, shape (Q,).
     """
 
     evaluation: Evaluation
@@ -64,7 +64,7 @@ class MetRanks:
 
     @classmethod
     def of(cls, evaluation: Evaluation, top: Ints | int) -> MetRanks:
-        """The ranks of an evaluation; one `top` holds for all queries."""
+        """The ranks of an evaluation; a single `top` applies to all queries."""
         judgments, met_rows = evaluation.truth.judgments, views.met_groups(evaluation.labelled.hits)
         rank = np.zeros(len(judgments.group_query), dtype=np.int64)
         rank[met_rows.group] = met_rows.rank
@@ -96,7 +96,7 @@ def check_misses(k: int, worst: int) -> None:
 
 
 def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mapping[str, str] | None = None) -> Misses:
-    """The queries that miss most within k, worst first: by weight met, then by how late the rest comes."""
+    """The queries that miss most within k, worst first: by weight covered, then by how late the groups are hit."""
     check_misses(k, worst)
     truth, hits = evaluation.truth, evaluation.labelled.hits
     judgments = truth.judgments
@@ -106,7 +106,7 @@ def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mappi
     coverage = np.divide(covered, judgments.total_weight, out=np.ones(len(truth)), where=judgments.total_weight > 0)
     earliness = total(judgments.group_query, (rank > 0) / np.maximum(rank, 1), len(truth))
     complete = np.bincount(judgments.group_query[met], minlength=len(truth)) == judgments.groups
-    counts = judgments.groups > 0  # what counts as 0 without a group misses none
+    counts = judgments.groups > 0  # queries that count as 0 without a group miss none
     if evaluation.policy.missing == "skip":
         counts = counts & evaluation.labelled.present
     incomplete = np.flatnonzero(counts & ~complete)
@@ -126,7 +126,7 @@ def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mappi
 
 
 def place_of(group: dict[str, Any], results: int, k: int) -> str:
-    """Where a group is met, in words."""
+    """Where a group is covered, in words."""
     if not group["alternatives"]:
         return "cannot be met"
     if group["rank"] is None:
@@ -137,7 +137,7 @@ def place_of(group: dict[str, Any], results: int, k: int) -> str:
 
 
 def _coverage_by_number(group_query: Ints, rank: Ints, met: Bools, counted: Bools) -> list[dict[str, Any]]:
-    """Of the first groups of all queries that count, of the second …, the shares met within k and anywhere."""
+    """For the first group of each query that counts, the second …: the shares covered within k and anywhere."""
     first = np.searchsorted(group_query, group_query)
     number = np.arange(len(group_query)) - first + 1
     of_counted = counted[group_query]

@@ -1,7 +1,8 @@
-"""The options that public functions share: their types once, for type checkers, and their texts once, for `help`.
+"""Options shared by public functions: their types, for type checkers, and their texts, for `help`, each only once.
 
 A function unpacks one of these `TypedDict`s (`**options: Unpack[RequestOptions]`) and passes it on to `Request.of`,
-whose signature has the defaults and the order. `takes_options` shows each of them in its signature and its docstring.
+whose signature has the defaults and the order. `takes_options` adds each option to the function's signature and
+docstring.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from groupgt.evaluation.request import Request
 from groupgt.metrics.base import ConventionChoice
 from groupgt.model.policy import Policy
 
-# Each class adds to its bases what more a function takes; what an option means stands in `TEXTS`.
+# Each class adds options to those of its bases; `TEXTS` explains each option.
 
 
 class TruthOptions(TypedDict, total=False):
@@ -28,7 +29,7 @@ class TruthOptions(TypedDict, total=False):
 
 
 class LabelOptions(TruthOptions, total=False):
-    """How runs are read and labelled as well."""
+    """Also how runs are read and labelled."""
 
     labeller: Any
     corpus: Any
@@ -37,14 +38,14 @@ class LabelOptions(TruthOptions, total=False):
 
 
 class OneRunOptions(LabelOptions, total=False):
-    """The same, and what is said of one run alone."""
+    """The same, with options for a single run."""
 
     name: str
     parts: bool
 
 
 class MetricOptions(LabelOptions, total=False):
-    """How runs are measured as well."""
+    """Also how runs are measured."""
 
     k: int | Sequence[int]
     by: Sequence[str] | str
@@ -52,16 +53,16 @@ class MetricOptions(LabelOptions, total=False):
 
 
 class RequestOptions(MetricOptions, total=False):
-    """The same, in one convention."""
+    """The same, with one convention."""
 
     convention: ConventionChoice
 
 
 class EvaluateOptions(RequestOptions, OneRunOptions, total=False):
-    """All of them."""
+    """All options."""
 
 
-# What `help` and the reference say of a parameter whose own docstring has no line for it.
+# Texts in `help` and the reference for parameters without a line in the function's docstring.
 TEXTS = {
     "truth": "`{qid: groups}`, a `GroundTruth`, a path or a frame of polars, pandas, Arrow or Spark.",
     "run": "`{qid: ranking}`, a `Run`, a path or a frame.",
@@ -83,16 +84,16 @@ TEXTS = {
     "engine": """`auto`, `streaming` or `spark`, or `{"use": name, "with": {option: value}}`, such as a `memory`
         ceiling for `streaming` or a `master` for `spark`.""",
 }
-# A line of `Args:` with those that go on with it.
+# A line of `Args:` with its continuation lines.
 ARGUMENT = re.compile(r"    (\w+): (.*(?:\n {8}.*)*)")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def takes_options(options: Any) -> Callable[[Function], Function]:
-    """Shows the options that a function unpacks as its own keywords, behind those that it names.
+    """Shows the options that a function unpacks as its own keywords, after those that it names.
 
-    Its signature and its docstring, which may have a line of its own for a parameter, show each. A keyword that is
-    none of them is a `TypeError`, as of any function.
+    The signature and the docstring, which may have its own line for a parameter, show each option. Any other keyword
+    is a `TypeError`, as for any function.
     """
     defaults = inspect.signature(Request.of).parameters
     hints = {name: getattr(hint, "__forward_arg__", hint) for name, hint in options.__annotations__.items()}
@@ -120,7 +121,7 @@ def takes_options(options: Any) -> Callable[[Function], Function]:
 
 
 def described(text: str | None, names: Iterable[str]) -> str | None:
-    """A docstring with a line for each parameter: its own, else that of `TEXTS`."""
+    """A docstring with a line for each parameter: its own, or that of `TEXTS`."""
     before, heading, after = inspect.cleandoc(text or "").partition("\nArgs:\n")
     arguments, end, after = after.partition("\n\n")
     lines = {**TEXTS, **dict(ARGUMENT.findall(arguments))}

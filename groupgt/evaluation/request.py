@@ -1,4 +1,4 @@
-"""How results are to be measured: what users ask of `evaluate`, resolved once for all runs."""
+"""How results are to be measured: the options of `evaluate`, resolved once for all runs."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.values import Budget, Lengths, as_lengths
 
-# The texts of metrics, and the cutoffs of those that have none.
+# The texts of metrics, and the cutoffs for metrics without one.
 Asked = tuple[Sequence[str | Metric], Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """How results are to be measured: `metrics` by the text asked, under a `convention`, in slices `by` columns.
+    """How results are to be measured: `metrics` by their text, under a `convention`, in slices `by` columns.
 
-    The convention `auto` becomes that of the shape of the ground truth: `resolved` reads the texts `asked` again.
-    `labeller` decides what hits what, `policy` what is done with doubtful data, `lengths` how much of a run fits a
-    budget, `engine` where labelling happens; the corpus at hand is among the `sources`. `parts` says that
-    many files are one run, `name` what a run is called that has no name.
+    The convention `auto` becomes that of the shape of the ground truth: `resolved` parses the texts in `asked` again.
+    `labeller` decides how results are matched to alternatives, `policy` how invalid or ambiguous data are handled,
+    `lengths` how much of a run fits a budget, `engine` where labelling happens; `sources` includes the corpus. `parts`
+    is whether many files are one run, `name` the name of a run without one.
     """
 
     metrics: dict[str, Metric]
@@ -71,7 +71,7 @@ class Request:
             metrics = split_names(metrics) or [metrics]
         texts, ks = [metrics] if isinstance(metrics, Metric) else metrics, [k] if isinstance(k, int) else k
         is_auto = convention == AUTO
-        # What cannot be read is said before anything is: a metric is one in every convention.
+        # Invalid metrics are reported before any data are read: a metric is valid in every convention or in none.
         asked = parse_metrics(texts, OF_SHAPE["groups"] if is_auto else convention, ks)
         warn_of_idle_cutoffs(texts, OF_SHAPE["groups"] if is_auto else convention, ks)
         if asked and all(metric.judged_only for metric in asked.values()):
@@ -102,7 +102,7 @@ class Request:
         )
 
     def resolved(self, truth: GroundTruth) -> Request:
-        """The same in a convention: the one asked, or that of the ground truth's shape."""
+        """The same in a fixed convention: the requested one, or that of the ground truth's shape."""
         if self.convention != AUTO:
             return self
         convention = OF_SHAPE[truth.shape]
@@ -117,13 +117,13 @@ class Request:
 
     @property
     def reads_texts(self) -> bool:
-        """Whether a metric looks into the texts of results."""
+        """Whether a metric reads the texts of results."""
         return any(metric.definition.reads_texts for metric in self.metrics.values())
 
     def truth_of(self, value: Any) -> GroundTruth:
-        """Ground truth under this policy, from whatever the user has."""
+        """Ground truth under this policy, from user data."""
         return as_ground_truth(value, self.policy, self.truth_format, self.engine.ceiling)
 
     def run_of(self, value: Any, truth: GroundTruth, name: str = "") -> Run:
-        """The results of one system, from whatever the user has; `name` or that of the request is its name."""
+        """The results of one system, from user data; its name is `name` or that of the request."""
         return as_run(value, truth, self.run_format, name or self.name, parts=self.parts, engine=self.engine)

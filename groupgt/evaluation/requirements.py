@@ -1,4 +1,4 @@
-"""Means that a test requires, and what to say of those that fall short: which queries, and what they miss."""
+"""Means that a test requires, and the message for those that fall short: which queries, and what they miss."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from groupgt.render.tables import ALTERNATIVES, counted, fixed, snippet
 if TYPE_CHECKING:
     from groupgt.evaluation.result import Evaluation
 
-# A mean that is short by no more than rounding is not short.
+# A mean that is short only by rounding does not fall short.
 SLACK = 1e-12
-# The most queries shown with what they miss, and the most further ones shown by id alone.
+# Maximum number of queries shown with what they miss, and of further ones shown only by id.
 IN_FULL, BY_ID = 10, 20
 QUESTION = 60
 
 
 def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
-    """What falls short of what is required, metric by metric; empty where nothing does."""
+    """The means that fall short of the requirements, metric by metric; empty if none does."""
     required = _checked(evaluation, least)
     parts = []
     for text, number in required.items():
@@ -38,7 +38,7 @@ def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
 
 
 def _checked(evaluation: Evaluation, least: Mapping[str, float]) -> dict[str, float]:
-    """The numbers by the text under which each metric was asked; raises what is wrong with any of them."""
+    """The required numbers by the text of each metric in the request; raises an error if any is invalid."""
     if not isinstance(least, Mapping):
         raise ConfigError(f"expected {{metric: number}}, such as {{'recall@10': 0.9}}, found {display(least)}")
     metrics, numbers = Faults(), Faults()
@@ -70,7 +70,7 @@ def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str
     values, truth = evaluation.values[text], evaluation.truth
     population = f"{counted(evaluation.counted(text), 'query', 'queries')}, convention {evaluation.convention}"
     yield f"{text}: {fixed(evaluation.means[text])}, expected at least {number:g} ({population})"
-    below = np.flatnonzero(values < number - SLACK)  # NaN, which does not count, is not below
+    below = np.flatnonzero(values < number - SLACK)  # NaN, which does not count, is never below
     below = below[np.argsort(values[below], kind="stable")]
     yield f"{counted(len(below), 'query is', 'queries are')} below {number:g}, lowest first:"
     cut = Cut.at(evaluation.labelled.hits, evaluation.metrics[text].cutoff)
@@ -84,7 +84,7 @@ def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str
 
 
 def _missed(ranks: MetRanks, query: int) -> str:
-    """The groups that a query misses, and where each comes; or at which ranks all of them are met."""
+    """The groups that a query misses, and where each comes; or the ranks at which all are covered."""
     groups = ranks.groups(query)
     unmet = [group for group in groups if not group["covered"]]
     if not unmet:

@@ -1,4 +1,4 @@
-"""What an evaluation found: values, means, population, and where to look further."""
+"""The result of an evaluation: values, means, population, and further analyses."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 class Evaluation(Result):
     """The values of some metrics for every query of one run.
 
-    `values` holds one column per metric, shape (Q,), NaN where a query does not count. `print` shows the means, the
-    policy and the counts; `means[text]` and `result[text]` give one mean. `is_auto` says that nobody named the
-    convention: it is that of the ground truth's shape.
+    `values` has one column per metric, shape (Q,), NaN if a query does not count. `print` shows the means, the policy
+    and the counts; `means[text]` and `result[text]` are one mean. `is_auto` is whether the convention is that of the
+    ground truth's shape, because the user named none.
     """
 
     truth: GroundTruth
@@ -62,7 +62,7 @@ class Evaluation(Result):
 
     @cached_property
     def means(self) -> dict[str, float]:
-        """The mean of each metric over the queries that count, keyed by the text asked; NaN where none does."""
+        """The mean of each metric over the queries that count, by its text in the request; NaN if none counts."""
         return {text: self._mean(text) for text in self.values}
 
     def __getitem__(self, metric: str | Metric) -> float:
@@ -79,7 +79,7 @@ class Evaluation(Result):
         return {text: column for text, column in self.values.items() if not self.metrics[text].definition.aggregate}
 
     def text_of(self, metric: str | Metric) -> str:
-        """The text under which a metric was asked."""
+        """The text of a metric in the request."""
         if isinstance(metric, str) and metric in self.values:
             return metric
         wanted = parse_metric(metric, self.convention)
@@ -90,13 +90,13 @@ class Evaluation(Result):
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """The population: how many queries there are, count, are undefined, missing, extra, doubtful.
+        """The population: number of queries, and how many count, are undefined, missing, extra or suspicious.
 
-        `duplicates` counts queries with a repeated result (of a relevant document, unless the policy looks at all),
-        `ties` those with a hit among equal scores that a cutoff asked divides (among any equal scores, where a
-        metric looks at the whole ranking), `repeated_ids` ids standing twice in one group, `empty_groups` groups
-        dropped because they were empty, `irrelevant_groups` those without a relevant alternative; `excluded` results
-        that were left out, where the ground truth names ids to leave out.
+        `duplicates` counts queries with a repeated result (of a relevant document, unless the policy considers all),
+        `ties` those with a hit among equal scores that a cutoff divides (among any equal scores, if a metric uses the
+        entire ranking), `repeated_ids` ids that occur twice in one group, `empty_groups` groups dropped because they
+        were empty, `irrelevant_groups` those without a relevant alternative, `excluded` results that were left out
+        because the ground truth lists their ids as excluded.
         """
         defined, present = self.truth.judgments.defined, self.labelled.present
         missing = int((defined & ~present).sum())
@@ -119,9 +119,9 @@ class Evaluation(Result):
         }
 
     def judged(self, primary: str | None = None) -> tuple[Metric, float] | None:
-        """`judged` at the cutoff of a metric, or of the first, and its mean, before any result was dropped.
+        """`judged` at the cutoff of a metric (default: the first), and its mean, before any result was dropped.
 
-        None where the ground truth holds nothing judged non-relevant.
+        None if the ground truth has nothing judged non-relevant.
         """
         hits = self.labelled.uncondensed or self.labelled.hits
         if not self.metrics or not hits.judgments.rejected.any():
@@ -133,18 +133,18 @@ class Evaluation(Result):
 
     @cached_property
     def per_query(self) -> pl.DataFrame:
-        """A polars frame: `qid` and one float column a metric, null where a query does not count."""
+        """A polars frame: `qid` and one float column per metric, null if a query does not count."""
         columns = {text: pl.Series(column).fill_nan(None) for text, column in self.values_per_query.items()}
         return pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String), **columns})
 
     def counted(self, text: str, among: Bools | None = None) -> int:
-        """How many queries stand behind one mean."""
+        """The number of queries in one mean."""
         column = self.values[text] if among is None else self.values[text][among]
         return int((~np.isnan(column)).sum())
 
     @cached_property
     def slices(self) -> list[dict[str, Any]]:
-        """For each slice asked with `by`: its column, value, number of queries that count, and means."""
+        """For each slice of `by`: its column, value, number of queries that count, and means."""
         defined = self.truth.judgments.defined
         return [
             {
@@ -157,26 +157,26 @@ class Evaluation(Result):
         ]
 
     def label_of(self, text: str) -> str:
-        """How tables call a metric: shortened to what differs from the convention in their heading."""
+        """The name of a metric in tables: shortened to what differs from the convention in their heading."""
         return self.metrics[text].label(text, self.convention)
 
     @cached_property
     def facts(self) -> Facts:
-        """What to know of means in the convention `autorag`."""
+        """Notes on means in the convention `autorag`."""
         from groupgt.evaluation.facts import Facts
 
         return Facts(self)
 
     def footer(self) -> list[str]:
-        """The convention and the counts that are not 0; the policy and the labeller, where they are not the default."""
+        """The convention and the counts that are not 0; the policy and the labeller if they are not the default."""
         return self._teller.footer()
 
     def misses(self, k: int | None = None, worst: int = 20) -> Misses:
-        """The groups not met within k, worst queries first.
+        """The groups not covered within k, worst queries first.
 
         Args:
-            k: How many results are looked at; None for the largest cutoff of the metrics, 10 where they have none.
-            worst: How many queries to list.
+            k: Cutoff; None for the largest cutoff of the metrics, or 10 if they have none.
+            worst: Number of queries to list.
         """
         from groupgt.evaluation.misses import misses_of
 
@@ -184,16 +184,16 @@ class Evaluation(Result):
         return misses_of(self, max(cutoffs, default=10) if k is None else k, worst)
 
     def assert_at_least(self, least: Mapping[str, float]) -> None:
-        """Raises `AssertionError` unless each mean is at least the number given, for tests.
+        """Raises `AssertionError` unless each mean is at least the given number, for tests.
 
-        The message names the metrics that fall short, the queries that are below the number, and what each of them
-        misses. Raises `MetricError` for a metric of which lower is better, or that was not evaluated, and
-        `ConfigError` for a number that its metric never reaches.
+        The message lists the metrics that fall short, the queries that are below the number, and what each of them
+        misses. Raises `MetricError` for a metric where lower is better, or that was not evaluated, and `ConfigError`
+        for a number that its metric cannot reach.
 
         Args:
-            least: For each metric, in any spelling, the mean it must reach at least.
+            least: The minimum mean of each metric, in any spelling.
         """
-        __tracebackhide__ = True  # pytest shows the line of the test and not this one
+        __tracebackhide__ = True  # pytest then shows the line of the test and not this one
         from groupgt.evaluation.requirements import shortfalls
 
         if message := shortfalls(self, least):
@@ -226,11 +226,11 @@ class Evaluation(Result):
         return plain
 
     def plot(self, name: str = "depth") -> Figure:
-        """A figure of `groupgt.render.figures.FIGURES`, which shows itself in Jupyter and has `.save(path)`."""
+        """A figure of `groupgt.render.figures.FIGURES`, which Jupyter displays and `.save(path)` writes."""
         return self._teller.plot(name)
 
     def to_html(self, path: str | os.PathLike[str], *, corpus: Mapping[str, str] | None = None) -> None:
-        """Writes the page of this run, one HTML file; `corpus` holds texts by id, to be shown beside ids."""
+        """Writes the page of this run, one HTML file; `corpus` has texts by id, to be shown next to ids."""
         write_bytes(Path(path), self._teller.page(corpus or {}))
 
     def __repr__(self) -> str:
@@ -239,7 +239,7 @@ class Evaluation(Result):
 
 
 def mean_of(column: Floats) -> float:
-    """The mean of what is not NaN, summed exactly: the order of queries changes no bit."""
+    """The mean of the values that are not NaN, summed exactly, so that the order of queries does not change any bit."""
     absent = np.isnan(column)
     counted = column[~absent] if absent.any() else column
     return summed(counted) / len(counted) if len(counted) else math.nan

@@ -1,4 +1,4 @@
-"""Several runs measured on one ground truth: `evaluate_runs`, and the `Evaluations` that come out, as one table."""
+"""Several runs measured on one ground truth: `evaluate_runs`, and the resulting `Evaluations`, as one table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Evaluations(Result, Mapping[str, Evaluation]):
     """Evaluations of several runs on one ground truth, by the name of the run, in the order given.
 
     `print` shows one table; `evaluations["bm25"]` is the `Evaluation` of one run, `means["bm25"]["recall@5"]` a mean;
-    `to_polars` has a row for each: `run`, `by`, `slice`, `metric`, `mean`, `queries`.
+    `to_polars` has one row per mean: `run`, `by`, `slice`, `metric`, `mean`, `queries`.
     """
 
     by_name: dict[str, Evaluation]
@@ -41,12 +41,12 @@ class Evaluations(Result, Mapping[str, Evaluation]):
 
     @property
     def means(self) -> dict[str, dict[str, float]]:
-        """The means of each run by metric; NaN where no query counts."""
+        """The means of each run by metric; NaN if no query counts."""
         return {name: evaluation.means for name, evaluation in self.by_name.items()}
 
     @property
     def per_query(self) -> pl.DataFrame:
-        """A polars frame: `run`, `qid` and one float column a metric, null where a query does not count."""
+        """A polars frame: `run`, `qid` and one float column per metric, null if a query does not count."""
         return frame_of(*per_query_rows(list(self.by_name.values())))
 
     def __getitem__(self, name: str) -> Evaluation:
@@ -70,7 +70,7 @@ class Evaluations(Result, Mapping[str, Evaluation]):
 
 
 def per_query_rows(evaluations: Sequence[Evaluation]) -> Grid:
-    """`run, qid` and one column a metric; None where a query does not count."""
+    """`run, qid` and one column per metric; None if a query does not count."""
     headers = ["run", "qid", *evaluations[0].values_per_query]
     rows: list[list[Any]] = []
     for evaluation in evaluations:
@@ -93,7 +93,7 @@ def evaluate_runs(
     Raises `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
 
     Args:
-        convention: `autorag`, `trec` or `coverage`, several of which stand side by side; or `auto`, by the shape of the
+        convention: `autorag`, `trec` or `coverage`, or several, shown side by side; or `auto`, by the shape of the
             ground truth.
 
     >>> found = evaluate_runs({"q": [["a"], ["b"]]}, {"one": {"q": ["a"]}, "both": {"q": ["a", "b"]}}, ["recall@2"])
@@ -115,7 +115,7 @@ def evaluate_runs(
 
 
 def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
-    """(name, run) of `{name: run}` or of paths, whose names are theirs; raises `ConfigError` for others.
+    """(name, run) of `{name: run}` or of paths, which give the names; raises `ConfigError` for anything else.
 
     As in the shell, each file of a folder or a glob is a run.
     """
@@ -137,11 +137,11 @@ def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
 
 
 def _each_file(run: Any) -> Sequence[Any]:
-    """The files that a path names; whatever else is a run by itself."""
+    """The files that a path names; anything else is a single run."""
     return run_paths(run) if isinstance(run, (str, os.PathLike)) and not is_url(run) else [run]
 
 
 def _is_path(run: Any) -> bool:
-    """Whether a run is a path, or several that are its parts."""
+    """Whether a run is a path, or a list of paths that are its parts."""
     is_list = isinstance(run, (list, tuple)) and bool(run)
     return all(isinstance(part, (str, os.PathLike)) for part in run) if is_list else isinstance(run, (str, os.PathLike))

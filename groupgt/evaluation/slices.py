@@ -16,7 +16,7 @@ def _alternatives(judgments: Judgments) -> Ints:
     return np.bincount(judgments.alternative_query[judgments.alternative_group >= 0], minlength=judgments.size)
 
 
-# What every ground truth can be sliced by: the number of groups of a question, and that of their alternatives.
+# Columns of every ground truth: the number of groups of a query, and that of their alternatives.
 COUNTS: dict[str, Callable[[Judgments], Ints]] = {
     "n_groups": lambda judgments: judgments.groups,
     "n_alternatives": _alternatives,
@@ -24,7 +24,7 @@ COUNTS: dict[str, Callable[[Judgments], Ints]] = {
 
 
 class Slicer:
-    """Divides queries; raises `ConfigError`, with the `option` that names them, for columns that are not there.
+    """Divides queries; raises `ConfigError`, with the `option` that names them, for columns that do not exist.
 
     >>> truth = GroundTruth.of({"q1": [["a"], ["b"]], "q2": [["c"]]})
     >>> [(column, value, mask.tolist()) for column, value, mask in Slicer(truth, ["n_groups"])]
@@ -46,14 +46,14 @@ class Slicer:
         faults.stop(ConfigError)
 
     def texts(self, name: str) -> list[str]:
-        """The value of each query in a column, as it prints."""
+        """The value of each query in a column, as printed."""
         return list(map(_text, self._values(name)))
 
     def __iter__(self) -> Iterator[tuple[str, str, Bools]]:
         """(column, value as text, which queries have it), values in their order, absent values last."""
         for name in self.by:
             values = self._values(name)
-            # What prints alike is one slice, so that each query is in exactly one.
+            # Values that print the same are one slice, so that each query is in exactly one.
             order = {_text(value): _order(value) for value in reversed(values)}
             texts = sorted(order, key=lambda text: (order[text], text))
             place = {text: number for number, text in enumerate(texts)}
@@ -72,7 +72,7 @@ class Slicer:
 
 
 def where(truth: GroundTruth, wanted: Mapping[str, Sequence[str]]) -> GroundTruth:
-    """The queries whose columns have one of these values, as they print; raises `ConfigError` where none is left.
+    """The queries whose columns have one of these values, as printed; raises `ConfigError` if none is left.
 
     >>> truth = GroundTruth.of({"q1": [["a"], ["b"]], "q2": [["c"]]})
     >>> where(truth, {"n_groups": ["2"]}).qids

@@ -1,6 +1,6 @@
-"""What labellers are built from: corpora, tables, vectors and functions, read from where options say.
+"""The inputs of labellers: corpora, tables, vectors and functions, read from the sources that options name.
 
-`labeller_of` makes a labeller of a name and options; labellers themselves know no files.
+`labeller_of` makes a labeller from a name and options; labellers themselves do not read files.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from groupgt.store.verdicts import Verdicts, VerdictStore
 
 
 def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = False) -> Labeller:
-    """A `Labeller`, a name, or `{"use": name, "with": {option: value}}`; raises `ConfigError` with every fault.
+    """A `Labeller`, a name, or `{"use": name, "with": {option: value}}`; raises `ConfigError` with every error.
 
-    With `texts`, as a shell has them, numbers and truth values are read from text.
+    With `texts`, as in a shell, numbers and truth values are read from text.
     """
     if isinstance(spec, Labeller):
         return spec
@@ -35,9 +35,9 @@ def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = Fals
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """What labellers are built from: the `corpus` at hand, and files relative to `folder`.
+    """The inputs of labellers: the default `corpus`, and files relative to `folder`.
 
-    `judged` keeps verdicts; code of the user's runs only with `allow_code`.
+    `judged` stores verdicts; custom code runs only with `allow_code`.
     """
 
     corpus: Any = None
@@ -47,7 +47,7 @@ class Sources:
     _read: dict[Path, dict[str, str]] = field(default_factory=dict, repr=False)
 
     def texts(self, given: Any, option: str) -> Mapping[str, str]:
-        """{id: text} of a corpus: a path, a mapping, or (where nothing is given) the corpus at hand."""
+        """{id: text} of a corpus: a path, a mapping, or (if nothing is given) the default corpus."""
         chosen = self.corpus if _is_absent(given) else given
         if chosen is None:
             return {}
@@ -61,7 +61,7 @@ class Sources:
         return self._read[path]
 
     def chunks(self, given: Any, option: str) -> Chunks | None:
-        """The places of chunks of a table; of the corpus at hand, where nothing is given and it holds some."""
+        """The spans of chunks from a table, or (if nothing is given) from the default corpus if it has any."""
         if not _is_absent(given):
             if isinstance(given, Chunks):
                 return given
@@ -71,13 +71,13 @@ class Sources:
         return None
 
     def parents(self, given: Any, column: str) -> Mapping[str, str]:
-        """{id: its parent} of a file or a mapping."""
+        """{id: parent} of a file or a mapping."""
         if isinstance(given, Mapping):
             return _texts(given, "mapping", numbers=True)
         return read_parents(self._path(given, "mapping"), column)
 
     def vectors(self, given: Any, option: str) -> Mapping[str, Any]:
-        """{id: its vector} of a file or a mapping."""
+        """{id: vector} of a file or a mapping."""
         if isinstance(given, Mapping):
             return given
         from groupgt.formats.vectors import table_of
@@ -85,7 +85,7 @@ class Sources:
         return table_of(self._path(given, option))
 
     def encoder(self, model: str) -> Callable[[list[str]], Any]:
-        """What makes vectors of texts: a sentence-transformers model."""
+        """The function that encodes texts as vectors: a sentence-transformers model."""
         from groupgt.formats.vectors import encoder_of
 
         if find_spec("sentence_transformers") is None:
@@ -94,7 +94,7 @@ class Sources:
         return encoder_of(str(local) if local.is_dir() else model)
 
     def function(self, target: Any) -> Callable[..., Any]:
-        """A function, given or by `module:name`."""
+        """A function, given directly or as `module:name`."""
         from groupgt.formats.modules import imported
 
         function: Any = target
@@ -107,7 +107,7 @@ class Sources:
         return cast("Callable[..., Any]", function)
 
     def verdicts(self, judge: str, *, vouched: bool) -> Verdicts:
-        """What a judge has said."""
+        """The stored verdicts of a judge."""
         return Verdicts() if self.judged is None else self.judged.verdicts(judge, vouched=vouched)
 
     def _path(self, given: Any, option: str) -> Path:
@@ -121,7 +121,7 @@ def _is_absent(given: Any) -> bool:
 
 
 def _texts(given: Mapping[Any, Any], option: str, *, numbers: bool = False) -> dict[str, str]:
-    """{id: text} of a mapping; with `numbers`, whole numbers are texts as well."""
+    """{id: text} of a mapping; with `numbers`, integers are also accepted as texts."""
     texts: dict[str, str] = {}
     for key, value in given.items():
         name, text = id_text(key), id_text(value) if numbers else value

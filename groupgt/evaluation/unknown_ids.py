@@ -1,7 +1,7 @@
-"""Warnings of results that look like those of something else; `evaluate` and `check` give them.
+"""Warnings about results that seem to belong to other data; `evaluate` and `check` issue them.
 
-Ids that a labeller does not know, queries or documents that no ground truth has, and ids that nearly match where none
-matches.
+They are about ids that a labeller does not know, queries or documents that are not in the ground truth, and ids that
+nearly match if none matches.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run
 from groupgt.model.validity import are_texts
 
-# So many results are looked at.
+# Maximum number of results considered.
 LOOKED_AT = 200_000
 TEXTS_WAY = "; give their ids, or compare texts: --labeller text (labeller=)"
-# Fewer queries than this may all have failed; this many hardly can.
+# Fewer queries than this may all have failed; this many are unlikely to.
 SEVERAL = 10
 
 
 def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
-    """Warns of results that a labeller can say nothing about, and returns whether it did.
+    """Warns about results that a labeller cannot match, and returns whether it did.
 
-    Raises `DataError` where that is all of them, and surely a fault.
+    Raises `DataError` if these are all results, and certainly an error.
     """
     if labeller.name == "id":
         return False
@@ -50,7 +50,7 @@ def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
 
 
 def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
-    """Warns of alternatives that no result can hit, whatever is retrieved; once for a ground truth and a labeller."""
+    """Warns about alternatives that no result can ever hit; once per ground truth and labeller."""
 
     def told() -> int:
         unreachable, way = labeller.unreachable(truth)
@@ -66,9 +66,9 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
 
 
 def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, questions: int) -> None:
-    """Warns where no result hits anything: with a pair that differs only in blanks, case, form or decimals, if any.
+    """Warns if no result has a hit, with a pair of ids that differ only in blanks, case, form or decimals, if any.
 
-    Without such a pair it warns only where `questions` with results are so many that not all can just have failed.
+    Without such a pair it warns only if so many `questions` have results that they are unlikely to all have failed.
     """
     qids, documents = carrier_of(run).sample(LOOKED_AT)
     if truth.qids and qids and not set(qids) & set(truth.qids):
@@ -90,7 +90,7 @@ def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, questions
 
 
 def warn_of_blank(truth: GroundTruth, texts: Mapping[str, str], title: str = "") -> list[str]:
-    """Warns of judged passages without any text, which no search for words finds, and returns their ids."""
+    """Warns about judged passages without any text, which no keyword search finds, and returns their ids."""
     blank = list(dict.fromkeys(name for name in truth.ids if name in texts and not texts[name].strip()))
     if blank:
         some = first_of([display(name) for name in blank], 3)
@@ -101,7 +101,7 @@ def warn_of_blank(truth: GroundTruth, texts: Mapping[str, str], title: str = "")
 
 
 def fold(name: str) -> str:
-    """What is left of an id when blanks, case, Unicode form, leading zeros and `.0` are not looked at."""
+    """The id without blanks around it, case, Unicode form, leading zeros and `.0`."""
     text = unicodedata.normalize("NFC", name).strip().casefold()
     number = re.fullmatch(r"0*([0-9]+)(\.0*)?", text)
     return number[1] if number else text
@@ -112,12 +112,12 @@ def _title(run: Run) -> str:
 
 
 def _near_pair(what: str, judged: Iterable[str], retrieved: Iterable[str]) -> str:
-    """Words about two ids that nearly match; none where no two do."""
+    """A message about two ids that nearly match; empty if no two do."""
     folded = {fold(name): name for name in islice(judged, LOOKED_AT)}
     for name in islice(retrieved, LOOKED_AT):
         near = folded.get(fold(name))
         if near is not None and near != name:
-            # Two forms of one letter look alike: then their escapes are shown.
+            # Two Unicode forms of one letter look the same, so escapes are shown instead.
             show = ascii if unicodedata.normalize("NFC", near) == unicodedata.normalize("NFC", name) else repr
             return f", but {what} nearly match: {show(near)} in the ground truth, {show(name)} in the results"
     return ""
