@@ -248,7 +248,7 @@ def test_the_conclusion_of_the_sweep_follows_from_its_comparison(tmp_path: Path)
     pytest.importorskip("sklearn", reason="the extra groupgt[retrieval] is not installed")
     table = run_experiment(ROOT / "configs" / "sweep.yaml", output=tmp_path).comparison["handbook"]
     shown = re.search(
-        r"<!-- sweep comparison -->\n```text\n(.*?)\n```\n\n(.*?)\n\n(?=The same command)", PAGES, re.DOTALL
+        r"<!-- sweep comparison -->\n```text\n(.*?)\n```\n\n(.*?)\n\n(?=Running the same command)", PAGES, re.DOTALL
     )
     assert shown is not None
     cells = [re.split(r"  +", line) for line in shown[1].splitlines()[2:]]
