@@ -42,7 +42,7 @@ def look(source: Source) -> str | None:
 
 
 def table_in(folder: Path, name: str, endings: tuple[str, ...]) -> Path | None:
-    """The file `NAME.jsonl` or the like of a folder, or the one file in its folder `NAME`; None where there is none."""
+    """The file `NAME.jsonl` or the like of a folder, or the one file in its folder `NAME`; None if there is none."""
     for ending in endings:
         if (folder / f"{name}{ending}").is_file():
             return folder / f"{name}{ending}"

@@ -46,8 +46,8 @@ class Benchmark:
         keys: The keys by which the first record of a file is recognized.
         groups: Makes groups of a record.
         text: The keys of its text, put together where there are several.
-        qid: The key of its id; empty where queries are numbered from 1.
-        columns: The keys that are kept, where they are there.
+        qid: The key of its id; empty if queries are numbered from 1.
+        columns: The keys that are kept, if they are there.
         excluded: The key of the ids that are left out of its results.
     """
 
@@ -169,7 +169,7 @@ def _evidence(questions: Questions, record: Record, where: str, key: str) -> lis
 
 
 def _facts(questions: Questions, record: Record, where: str) -> list[Any]:
-    """Each piece of evidence is a group, met by a text that contains its fact."""
+    """Each piece of evidence is a group, covered by a text that contains its fact."""
     return [[{"text": fact}] for fact in _evidence(questions, record, where, "fact")]
 
 
@@ -200,7 +200,7 @@ def read_multihop_run(source: Source) -> Run:
 
 
 def _answers(questions: Questions, record: Record, where: str) -> list[Any]:
-    """Each answer of QAMPARI's is a group, met by a text that contains it or one of its aliases."""
+    """Each answer of QAMPARI's is a group, covered by a text that contains it or one of its aliases."""
     groups = []
     for answer in questions.list_at(record, "answer_list", where, dict):
         text = questions.text_at(answer, "answer_text", where)
@@ -210,7 +210,7 @@ def _answers(questions: Questions, record: Record, where: str) -> list[Any]:
 
 
 def _pages(questions: Questions, record: Record, where: str) -> list[Any]:
-    """Each answer of QAMPARI's is a group, met by a page that one of its proofs was found in, by the page's URL."""
+    """Each answer of QAMPARI's is a group, covered by a page that one of its proofs was found in, by the page's URL."""
     groups = []
     for answer in questions.list_at(record, "answer_list", where, dict):
         proofs = questions.list_at(answer, "proof", where, dict)

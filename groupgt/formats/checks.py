@@ -1,4 +1,4 @@
-"""What is wrong with the values of a row or a record, in words: readers ask here, and say where it stands."""
+"""The errors in the values of a row or a record, in words: readers ask here, and say where it stands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_CALL = object()
 
 
 def ids_fault(qid: str, document: str) -> str | None:
-    """What is wrong with the ids of a row; None where they are ids.
+    """The errors in the ids of a row; None if they are ids.
 
     >>> ids_fault("q1", "d1"), ids_fault("q1", " ")
     (None, "the document id ' ' is blank")
@@ -30,14 +30,14 @@ def ids_fault(qid: str, document: str) -> str | None:
 
 
 def score_fault(cell: object, order: str = "score") -> str:
-    """What is wrong with a cell that is no score, or no rank."""
+    """The errors in a cell that is no score, or no rank."""
     return f"expected a finite number as the {order}, found {display(cell, LONGEST_CELL)}"
 
 
 def result_fault(
     qid: str, document: str, score: float | None, cell: object, order: str = "score", call: object = NO_CALL
 ) -> str | None:
-    """What is wrong with a result; `cell` is where the score was read from, `call` what is said of its search call."""
+    """The errors in a result; `cell` is where the score was read from, `call` what is said of its search call."""
     if id_fault(qid) or id_fault(document):
         return ids_fault(qid, document)
     if score is None:
@@ -48,7 +48,7 @@ def result_fault(
 
 
 def ids_at(record: Mapping[str, Any], keys: Sequence[str], where: str, faults: Faults) -> tuple[str, str] | None:
-    """The ids of a query and a document in a record; a fault where one is neither text nor an integer."""
+    """The ids of a query and a document in a record; a fault if one is neither text nor an integer."""
     qid, document = (id_text(record.get(key)) for key in keys)
     if qid is None or document is None:
         shown = " and ".join(display(record.get(key)) for key in keys)
@@ -58,7 +58,7 @@ def ids_at(record: Mapping[str, Any], keys: Sequence[str], where: str, faults: F
 
 
 def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
-    """The ids of a list of results, best first; what is no id is a fault."""
+    """The ids of a list of results, best first; what is no id is an error."""
     ids: list[str] = []
     for rank, cell in enumerate(cells, 1):
         name = id_text(cell)
@@ -92,7 +92,7 @@ class Firsts:
         return "" if earlier is None else f"(first at {earlier[0]}); remove one"
 
     def value(self, name: Hashable) -> Any:
-        """What something is; None where it was not there."""
+        """What something is; None if it was not there."""
         return self._entries.get(name, (None, None))[1]
 
 
@@ -103,7 +103,7 @@ class Judgments:
         where: What a message says of a row's place.
         called: What the source calls grades.
         grouped: Whether a document may be judged in several groups of a query.
-        hint: What follows where a judgment stands twice; None where it may, with the same grade.
+        hint: What follows where a judgment stands twice; None if it may, with the same grade.
     """
 
     def __init__(

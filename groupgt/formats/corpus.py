@@ -40,7 +40,7 @@ def _source_of(path: str | os.PathLike[str]) -> Source:
 def read_corpus(path: str | os.PathLike[str]) -> dict[str, str]:
     """`{doc_id: text}` of a JSONL, parquet or CSV file with `doc_id` (or `_id`) and `contents` (or `text`).
 
-    A `title` stands before the text, on a line of its own, unless the text begins with it already. A folder of BEIR or
+    A `title` comes before the text, on a line of its own, unless the text begins with it already. A folder of BEIR or
     MTEB gives its corpus.
     """
     return _read(path)
@@ -132,7 +132,7 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
     """The places of chunks, of a JSONL, parquet or CSV file: `chunk_id, doc_id, start, end` in each row.
 
     A corpus may hold them too: `doc_id` (the chunk), `doc` (or `document`, `path`, `parent`), `start`, `end`; so may
-    AutoRAG's (`path`, `start_end_idx`). Raises `DataError`; None where it is `optional` and there are no such columns.
+    AutoRAG's (`path`, `start_end_idx`). Raises `DataError`; None if it is `optional` and there are no such columns.
     """
     source = _source_of(path)
     if source.is_parquet and (found := _columns(source)) is not None:
@@ -182,7 +182,7 @@ def _document(names: Sequence[str], key: str) -> str | None:
 
 
 def _span(row: dict[str, Any], key: str) -> Span | str | None:
-    """The place of a chunk; what is wrong with it; None where AutoRAG did not find it."""
+    """The place of a chunk; what is wrong with it; None if AutoRAG did not find it."""
     document = _document(list(row), key)
     if AUTORAG in row and "start" not in row:
         bounds = row[AUTORAG]

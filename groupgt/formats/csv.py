@@ -1,4 +1,4 @@
-"""CSV and TSV: one judgment or one result a row, under a header line; and the rows of any other table."""
+"""CSV and TSV: one judgment or one result per row, under a header line; and the rows of any other table."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ WIDEST_TABLE = 1000
 
 
 def delimiter_of(line: bytes) -> str:
-    """A tab where there is one; a semicolon, as some spreadsheets write it, where there is no comma; else a comma."""
+    """A tab if there is one; a semicolon, as some spreadsheets write it, if there is no comma; else a comma."""
     return "\t" if b"\t" in line else ";" if b";" in line and b"," not in line else ","
 
 
 def header_of(source: Source) -> list[str]:
-    """The cells of the first line; none where it is no CSV, or no text."""
+    """The cells of the first line; none if it is no CSV, or no text."""
     try:
         line = source.first_line.decode()
         with _WideCells():
@@ -65,7 +65,7 @@ def header_of(source: Source) -> list[str]:
 
 @dataclass(frozen=True)
 class _Text:
-    """A table as its readers need it: `lines` begins anew whenever it is called, and keeps the ends of lines."""
+    """A table as its readers need it: `lines` starts again whenever it is called, and keeps the ends of lines."""
 
     title: str
     delimiter: str
@@ -91,7 +91,7 @@ def table(source: Source, needed: Iterable[str], faults: Faults) -> Iterator[tup
 
 
 def _rows(text: _Text, needed: Iterable[str], faults: Faults) -> Iterator[tuple[int, list[str]]]:
-    """The header, and then each row, with the number of the line in which it begins; what is none is a fault."""
+    """The header, and then each row, with the number of the line in which it begins; what is none is an error."""
     rows = ((number, cells) for number, cells in _parsed(text, faults) if "".join(cells).strip(BLANKS))
     number, cells = next(rows, (1, []))
     header = [cell.strip(BLANKS) for cell in cells]
@@ -124,7 +124,7 @@ def _check_header(header: list[str], needed: Iterable[str], where: str, faults: 
 
 
 def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
-    """Each row with the number of the line in which it begins; one that is no CSV is a fault, and the last."""
+    """Each row with the number of the line in which it begins; one that is no CSV is an error, and the last."""
     doubled: set[int] = set()
     reader = csv.reader(_noted(text.lines(), doubled), delimiter=text.delimiter, strict=True)
     whole = True
@@ -166,7 +166,7 @@ class _WideCells:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """`qid, group, doc_id[, grade]` a row, or `qid, doc_id, grade`: then each document is a group of one."""
+    """`qid, group, doc_id[, grade]` per row, or `qid, doc_id, grade`: then each document is a group of one."""
     header = header_of(source)
     is_flat = "group" not in header and {"qid", "doc_id", "grade"} <= set(header)
     judgments = Judgments(grouped=not is_flat, hint=None)
@@ -183,7 +183,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 
 
 def read_run(source: Source) -> Run:
-    """`qid, doc_id, score` or `qid, doc_id, rank` a row."""
+    """`qid, doc_id, score` or `qid, doc_id, rank` per row."""
     return _streamed(source) if source.is_large else _read_rows(source)
 
 
@@ -249,14 +249,14 @@ def _streamed(source: Source) -> Run:
 
 
 def _with_care(source: Source) -> Run:
-    """The same of a file that looks odd, or holds a fault: row by row, and as columns where it is huge."""
+    """The same of a file that looks odd, or holds a fault: row by row, and as columns if it is huge."""
     if not source.is_huge:
         return _read_rows(source)
     return replace(_checked(_Text.of(source), header_of(source)), name=run_name(source))
 
 
 def run_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Run:
-    """The same at a URL, whose `lines` say where it is wrong."""
+    """The same at a URL, whose `lines` say if it is wrong."""
     separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
     header = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
     missing = [name for name in ("qid", "doc_id", _order(header)) if name not in header]
@@ -272,7 +272,7 @@ def run_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Run:
 
 
 def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
-    """The columns of results, of cells that are text but for the score or rank."""
+    """The columns of results, of cells that are text except for the score or rank."""
     order = _order(header)
     number = pl.col(order)
     # As many cells as the header: polars fills short rows with nulls.
@@ -315,7 +315,7 @@ def _whole(cells: pl.Expr) -> pl.Expr:
 
 
 def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delimiter: str = ",") -> None:
-    """`qid, group, doc_id, grade` a row, without `group` where documents stand alone; groups say that they are."""
+    """`qid, group, doc_id, grade` per row, without `group` where documents stand alone; groups say that they are."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         more = [SHAPE] if shape == "groups" else []
@@ -332,7 +332,7 @@ def write_run(
     scored: bool,
     calls: Mapping[str, Sequence[int]] | None = None,
 ) -> None:
-    """`qid, doc_id, rank, score, call` a row; scores and calls only where there were some."""
+    """`qid, doc_id, rank, score, call` per row; scores and calls only where there were some."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         call = [CALL_COLUMN] if calls else []

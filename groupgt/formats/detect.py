@@ -41,8 +41,8 @@ Path_ = str | os.PathLike[str]
 class Format:
     """One format: its name, how a file of it is recognized, and what reads it (None: it cannot hold that).
 
-    `look` says of a file in it what it holds: `truth`, `run`, or `either` where that cannot be told (`usually` decides
-    then); None of any other file. Without it the format is read only where it is named. `folder` says whether a folder
+    `look` says of a file in it what it holds: `truth`, `run`, or `either` if that cannot be told (`usually` decides
+    then); None of any other file. Without it the format is read only if it is named. `folder` says whether a folder
     is laid out as its own, `shape` what its ground truth is, where its reader does not say it.
     """
 
@@ -278,7 +278,7 @@ def _copies(files: Sequence[Path]) -> list[str]:
 
 
 def _is_run(path: Path) -> bool:
-    """Whether a file in a folder of runs is meant as one, by its content; by its ending where that is damaged."""
+    """Whether a file in a folder of runs is meant as one, by its content; by its ending if that is damaged."""
     if ending_of(path.name) in RUNS_ALONE:
         return True
     source = Source.at(path)
@@ -343,7 +343,7 @@ def _refuse_folder(source: Source, format: str) -> None:
 
 
 def _detect(source: Source, wanted: str) -> str:
-    """The name of the format that a file has; raises `DataError` where it does not hold what is wanted."""
+    """The name of the format that a file has; raises `DataError` if it does not hold what is wanted."""
     known, kind = _recognized(source)
     truth = wanted == "ground truth"
     if (known is None or known.name == "trec") and _is_table(source):

@@ -1,4 +1,4 @@
-"""What a result carries besides its id and score, in every format: one table of fields, and what their cells may be."""
+"""What a result has besides its id and score, in every format: one table of fields, and what their cells may be."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Field:
         name: What it is called inside.
         kind: What a cell of it holds.
         columns: What it is called in a row of its own result; the first that is there counts.
-        nested: What a list of it is called, beside the ids of a query; empty where there is no such list.
+        nested: What a list of it is called, beside the ids of a query; empty if there is no such list.
     """
 
     name: str
@@ -83,13 +83,13 @@ def units_of(row: Mapping[str, Any], plain: Callable[[Any], Any] = lambda cell: 
 
 
 def lists_of(names: Collection[str]) -> tuple[list[Field], list[Field]]:
-    """The fields of which lists stand beside the ids of a query: units, and all others."""
+    """The fields whose lists are next to the ids of a query: units, and all others."""
     fields = [field for field in FIELDS if field.nested in names]
     return [field for field in fields if field.is_unit], [field for field in fields if not field.is_unit]
 
 
 def score_of(row: Mapping[str, Any]) -> float | None:
-    """The score of a result, or minus its rank where there is only a rank; None where it is no finite number."""
+    """The score of a result, or minus its rank where there is only a rank; None if it is no finite number."""
     cell, sign = (row["score"], 1.0) if row.get("score") is not None else (row.get("rank"), -1.0)
     number = finite_number(cell)
     return None if number is None else sign * number
@@ -119,7 +119,7 @@ def call_of(cell: Any) -> int | None:
 
 
 def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> str | None:
-    """Why these cannot be the calls of `size` results; None where they can. Calls of results `in_order` never fall."""
+    """Why these cannot be the calls of `size` results; None if they can. Calls of results `in_order` never fall."""
     known = len(calls) - list(calls).count(None)
     if not known == len(calls) == size:
         return f"expected a call (a whole number from 1) for each of {size:,} results, found {known:,}"
@@ -133,7 +133,7 @@ def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> st
 
 
 def fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a result carries besides its id and score: its `text`, its `parent`, and the `span` of its document.
+    """What a result has besides its id and score: its `text`, its `parent`, and the `span` of its document.
 
     >>> fields_of({"doc_id": "a", "start": "3", "end": "9", "contents": "…"})
     {'text': '…', 'span': {'doc': 'a', 'start': 3, 'end': 9}}

@@ -84,7 +84,7 @@ def _ids(cell: Any, where: str, name: str, faults: Faults) -> Any:
 
 
 def cells_of(column: Any) -> list[Any]:
-    """The cells of a column: None where one is missing, lists where an array is nested."""
+    """The cells of a column: None if one is missing, lists where an array is nested."""
     import pandas as pd
 
     missing = (None, pd.NA, pd.NaT)
@@ -130,7 +130,7 @@ def _lazy(value: Any, title: str) -> pl.LazyFrame:
 
 
 def _refuse_twins(names: list[str], title: str) -> None:
-    """Raises `DataError` where two columns have one name."""
+    """Raises `DataError` if two columns have one name."""
     faults = Faults()
     for name, count in Counter(names).items():
         if count > 1:
@@ -166,7 +166,7 @@ def _in_our_words(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
 
 
 def fewest_missing(names: Collection[str], shapes: Iterable[Sequence[str]]) -> list[str]:
-    """The columns that are missing of the shape of which the most are there; none where one shape is complete."""
+    """The columns that are missing of the shape of which the most are there; none if one shape is complete."""
     return min(([name for name in shape if name not in names] for shape in shapes), key=len)
 
 
@@ -288,7 +288,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
         raise DataError(f"{title}: query {display(twice)} has two rows")
 
     def column(name: str) -> list[list[Any]]:
-        """What stands beside the ids of each query; who uses it says where it is no list of what it should be."""
+        """What is next to the ids of each query; who uses it says if it is no list of what it should be."""
         cells = guard(lambda: frame.select(name).collect())[name].to_list()
         return [cell if isinstance(cell, list) else [] for cell in cells]
 
@@ -353,7 +353,7 @@ def _is_readable(column: str, kind: pl.DataType) -> bool:
 
 
 def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
-    """A run of columns: a row a result."""
+    """A run of columns: one row per result."""
     schema = guard(frame.collect_schema)
     names = schema.names()
     order = "score" if "score" in names or "rank" not in names else "rank"

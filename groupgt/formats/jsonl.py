@@ -1,4 +1,4 @@
-"""JSON Lines: one query per line (ground truth, nested results), or one result a line."""
+"""JSON Lines: one query per line (ground truth, nested results), or one result per line."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any
 
 
 def is_array(source: Source) -> bool:
-    """Whether a file is one JSON array of objects rather than an object a line."""
+    """Whether a file is one JSON array of objects rather than one object per line."""
     return _ARRAY.match(source.head()) is not None
 
 
 def first_object(source: Source) -> dict[str, Any]:
-    """The first element of a JSON array; raises `ValueError` where it is none."""
+    """The first element of a JSON array; raises `ValueError` if it is none."""
     text = source.head().decode("utf-8", "replace")
     value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
     return dict(value)
@@ -126,7 +126,7 @@ def json_fault(error: ValueError | RecursionError) -> str:
 
 
 def object_of(source: Source, expected: str = "a JSON object") -> dict[str, Any]:
-    """The one object that a file holds; raises `DataError` where it holds none."""
+    """The one object that a file holds; raises `DataError` if it holds none."""
     source.check_text()
     try:
         value = json.loads(source.data, object_pairs_hook=distinct_keys, parse_constant=no_constant)
@@ -149,7 +149,7 @@ def has_surrogate(value: Any) -> bool:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """`{"qid", "query", "retrieval_gt", …}` a line; other keys are kept as columns."""
+    """`{"qid", "query", "retrieval_gt", …}` per line; other keys are kept as columns."""
     faults = Faults()
     lines: list[int] = []
     rows: list[dict[str, Any]] = []
@@ -246,7 +246,7 @@ def _result(
 
 
 def _listed(cell: Any) -> list[Any]:
-    """What stands beside the ids of a query; who uses it says where it is no list of what it should be."""
+    """What is next to the ids of a query; who uses it says if it is no list of what it should be."""
     return cell if isinstance(cell, list) else []
 
 

@@ -50,7 +50,7 @@ class Layout:
         )
 
     def has_columns(self, count: int) -> bool:
-        """Whether lines have `count` cells on average: then none has more, where none has fewer."""
+        """Whether lines have `count` cells on average: then none has more, if none has fewer."""
         return self.regular and self.separators == (self.lines + self.open_line) * (count - 1)
 
 
@@ -136,7 +136,7 @@ def _count_quotes(chunk: Bytes) -> int:
 
 
 def _mapped(source: Source) -> Bytes | None:
-    """The content where it lies; None where it is to be decompressed piece by piece."""
+    """The content in place; None if it is to be decompressed piece by piece."""
     if isinstance(source.for_polars, bytes):
         return np.frombuffer(source.for_polars, dtype=np.uint8)
     if source.is_compressed:

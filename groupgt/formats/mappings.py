@@ -113,6 +113,6 @@ def _are_ratings(values: Iterable[Any]) -> bool:
 
 
 def _by_query(source: Source) -> dict[str, Any]:
-    """The object of the file; raises `DataError` where it is none."""
+    """The object of the file; raises `DataError` if it is none."""
     source.warn_if_empty("queries")
     return object_of(source, "one JSON object keyed by query")

@@ -18,7 +18,7 @@ READ: dict[str, bytes | None] = {}
 
 
 def imported(target: str, folder: Path) -> Any:
-    """What `module:name` names; raises `ConfigError` where there is no such thing."""
+    """What `module:name` names; raises `ConfigError` if there is no such thing."""
     module_name, _, name = target.partition(":")
     sys.path[:] = [str(folder), *(each for each in sys.path if each != str(folder))]
     _forget(module_name, folder)
@@ -40,7 +40,7 @@ def imported(target: str, folder: Path) -> Any:
 
 
 def check_target(target: str, folder: Path) -> None:
-    """Raises `ConfigError` where a module, or a name in it, is surely not there; nothing of it is run."""
+    """Raises `ConfigError` if a module, or a name in it, is surely not there; nothing of it is run."""
     module_name, _, name = target.partition(":")
     parts = module_name.split(".")
     path, origin = [str(folder), *sys.path], None
@@ -77,7 +77,7 @@ def spec_of(name: str, path: list[str] | None) -> ModuleSpec | None:
 
 
 def _bound(body: list[ast.stmt]) -> Iterator[str]:
-    """The names that the statements of a module bind; `*` where they cannot be told."""
+    """The names that the statements of a module bind; `*` if they cannot be told."""
     for statement in body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield statement.name
@@ -114,6 +114,6 @@ def _forget(module_name: str, folder: Path) -> None:
 
 
 def source_of(target: str) -> Path | None:
-    """The file of an imported target's module, where it has one."""
+    """The file of an imported target's module, if it has one."""
     path = getattr(sys.modules.get(target.partition(":")[0]), "__file__", None)
     return Path(path) if path else None

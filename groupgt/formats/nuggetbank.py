@@ -196,7 +196,7 @@ def _distinct(places: list[Any]) -> list[Any]:
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
-    """One bank a line: each group is a question with references, called by its name or number."""
+    """One bank per line: each group is a question with references, called by its name or number."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for position, (qid, groups) in enumerate(truth.items()):
             title = truth.texts[position] if truth.texts else None

@@ -41,7 +41,7 @@ def _has(row: Any, field: str) -> bool:
 def truth_in(value: Any) -> Mapping[str, Mapping[str, float]] | None:
     """`{qid: {id: grade}}` of qrels of another library; None for anything else.
 
-    Raises `DataError` where a document of a query has two grades.
+    Raises `DataError` if a document of a query has two grades.
     """
     if type(value).__module__.split(".")[0] == "ranx":
         return dict(value.to_dict()) if type(value).__name__ == "Qrels" else None

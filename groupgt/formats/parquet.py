@@ -38,7 +38,7 @@ PAGE_VALUES, NULLS, ROWS, DEFINITIONS, REPETITIONS = 1, 2, 3, 5, 6
 
 
 def check_pages(path: Path) -> None:
-    """Raises `DataError` where page headers do not fit the footer, or pages their checksums."""
+    """Raises `DataError` if page headers do not fit the footer, or pages their checksums."""
     try:
         with path.open("rb") as file:
             if file.seek(0, 2) < 12:

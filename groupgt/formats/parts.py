@@ -54,7 +54,7 @@ def files_of(path: str | os.PathLike[str]) -> list[Path] | None:
 
 
 def refuse_many(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> None:
-    """Raises `ConfigError` where a path names several files: whether they are runs or parts of one is to be said."""
+    """Raises `ConfigError` if a path names several files: whether they are runs or parts of one is to be said."""
     if isinstance(path, (str, os.PathLike)):
         title, runs = os.fspath(path), repr(os.fspath(path))
         files: Sequence[Any] | None = None if is_url(path) else files_of(path)

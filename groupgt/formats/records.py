@@ -97,7 +97,7 @@ def records(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any
 
 
 def _is_one_object(source: Source) -> bool:
-    """Whether a file is one JSON object over several lines, rather than an object a line."""
+    """Whether a file is one JSON object over several lines, rather than one object per line."""
     return not is_array(source) and not source.first_line.rstrip().endswith(b"}")
 
 
@@ -142,21 +142,21 @@ class Questions:
         self.excluded.append(excluded or [])
 
     def has(self, record: Mapping[str, Any], key: str, where: str) -> bool:
-        """Whether a record has a key; a fault where it does not, with the key that may be in its place."""
+        """Whether a record has a key; a fault if it does not, with the key that may be in its place."""
         if key not in record:
             found = ", ".join(map(str, record)) or "no keys"
             self.faults.add(where, f"expected the key {key}, found {found}{rename_hint(record, [key])}")
         return key in record
 
     def once(self, name: Hashable, where: str, what: str) -> bool:
-        """Whether something is there for the first time; what comes again is a fault that names both places."""
+        """Whether something is there for the first time; what comes again is an error that names both places."""
         again = self.firsts.again(name, where)
         if again:
             self.faults.add(where, f"{what} twice {again}")
         return not again
 
     def agrees(self, name: Hashable, value: Any, where: str, what: str) -> bool:
-        """Whether something is what it was before, if it was; what contradicts is a fault that names both places."""
+        """Whether something is what it was before, if it was; what contradicts is an error that names both places."""
         earlier = self.firsts.earlier(name, where, value)
         if earlier is None or earlier[1] == value:
             return True
@@ -164,19 +164,19 @@ class Questions:
         return False
 
     def is_important(self, qid: Any, nugget: Any, importance: Any, where: str) -> None:
-        """Notes the importance of a nugget, where it has one: the same nugget has no other."""
+        """Notes the importance of a nugget, if it has one: the same nugget has no other."""
         if isinstance(nugget, str) and importance is not None:
             what = f"query {display(qid)}: the nugget {display(nugget)} is"
             self.agrees(("importance", str(qid), nugget), importance, where, what)
 
     def importance_of(self, qid: Any, nugget: str) -> Any:
-        """The importance of a nugget; None where it has none."""
+        """The importance of a nugget; None if it has none."""
         return self.firsts.value(("importance", str(qid), nugget))
 
     def list_at(
         self, record: Mapping[str, Any], key: str, where: str, kind: type, *, optional: bool = False
     ) -> list[Any]:
-        """The list at a key; no list there is a fault, and so is what else stands in it.
+        """The list at a key; no list there is an error, and so is what else stands in it.
 
         An `optional` key may be absent, but not under a name that is nearly its own.
         """
@@ -195,7 +195,7 @@ class Questions:
         return sound
 
     def text_at(self, record: Mapping[str, Any], key: str, where: str) -> str | None:
-        """The text at a key; what else stands there is a fault."""
+        """The text at a key; what else stands there is an error."""
         if not self.has(record, key, where):
             return None
         if isinstance(record[key], str):

@@ -1,4 +1,4 @@
-"""Judgments and results, a row each, as files and tables hold them.
+"""Judgments and results, one row each, as files and tables hold them.
 
 Readers gather them into ground truth and rankings, or stream them as columns.
 """
@@ -56,7 +56,7 @@ SHAPE = "gt_shape"
 
 
 def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
-    """The shape that rows name; `default` where none does. Raises `DataError` where they differ, or it is none."""
+    """The shape that rows name; `default` if none does. Raises `DataError` if they differ, or it is none."""
     named = list(dict.fromkeys(cell for cell in cells if cell not in (None, "")))
     shape: Any = named[0] if named else default
     if len(named) > 1 or shape not in SHAPES:
@@ -134,7 +134,7 @@ def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str)
 
 
 def misnamed_grade(names: Collection[str], wanted: str = "grade") -> str:
-    """What is wrong with names of columns, one of which holds grades under another name; empty where none does.
+    """The errors in names of columns, one of which holds grades under another name; empty if none does.
 
     >>> misnamed_grade(["qid", "group", "doc_id", "relevance"])
     "expected the grades as 'grade', found 'relevance'; rename relevance to grade"
@@ -201,7 +201,7 @@ def checked_columns(
 ) -> Run:
     """Results that Python reads one by one, as columns that stream; raises `DataError` with every fault.
 
-    `rows` begins anew whenever it is called.
+    `rows` starts again whenever it is called.
     """
     from polars.io.plugins import register_io_source
 
@@ -228,7 +228,7 @@ def checked_columns(
 def order_fault(
     qid: str, ids: Sequence[str], scores: Sequence[float], calls: Sequence[int] | None = None
 ) -> str | None:
-    """Why readers that go by scores, within a call, would order results otherwise; None where they would not."""
+    """Why readers that go by scores, within a call, would order results otherwise; None if they would not."""
     for rank, (before, after) in enumerate(pairwise(scores)):
         if calls is not None and calls[rank] < calls[rank + 1]:
             continue

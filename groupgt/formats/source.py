@@ -50,7 +50,7 @@ class Source:
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Source:
-        """The file or folder at a path; raises `DataError` where there is none, or what cannot be read to its end."""
+        """The file or folder at a path; raises `DataError` if there is none, or what cannot be read to its end."""
         if isinstance(path, Source):
             return path
         text = os.fspath(path)
@@ -82,7 +82,7 @@ class Source:
 
     @cached_property
     def magic(self) -> bytes:
-        """The first bytes as they lie on disk."""
+        """The first bytes as stored on disk."""
         if self.is_folder:
             return b""
         with self._opened() as file:
@@ -131,7 +131,7 @@ class Source:
         return b"".join(pieces)
 
     def _hold(self, most: int) -> bool:
-        """Keeps the content as `data` where it has at most `most` bytes."""
+        """Keeps the content as `data` if it has at most `most` bytes."""
         pieces, size = [], 0
         for piece in self.pieces():
             size += len(piece)
@@ -150,7 +150,7 @@ class Source:
 
     @property
     def for_polars(self) -> Path | bytes:
-        """What polars may read: a path, or the content where it is held; huge content polars decompresses by itself."""
+        """What polars may read: a path, or the content if it is held; huge content polars decompresses by itself."""
         return self.path if self.is_huge or not (self.is_compressed or self.is_pipe) else self.data
 
     @property
@@ -159,7 +159,7 @@ class Source:
         return "data" in self.__dict__
 
     def head(self, size: int = 1 << 16) -> bytes:
-        """The first bytes of the content, at least `size`, and the first line to its end where it has one."""
+        """The first bytes of the content, at least `size`, and the first line to its end if it has one."""
         if self.is_held or self.is_pipe or (self.is_compressed and not self.is_huge):
             end = self.data.find(b"\n", size, LONGEST_HEAD)
             return self.data[: size if b"\n" in self.data[:size] else end if end >= 0 else LONGEST_HEAD]
@@ -209,7 +209,7 @@ class Source:
         return len(begin) - len(self._without_mark(begin)), self.path.stat().st_size
 
     def part(self, low: int, high: int) -> bytes | memoryview:
-        """The content between two offsets; raises `DataError` where it is not there any more."""
+        """The content between two offsets; raises `DataError` if it is not there any more."""
         if self.is_held:
             return memoryview(self.data)[low:high]
         with self._opened() as file:
@@ -247,7 +247,7 @@ class Source:
                 raise DataError(f"{self.path}: the {kind} data is damaged or cut off: {error}") from None
 
     def _opened(self) -> BinaryIO:
-        """The file as it lies on disk; what came through a pipe is kept."""
+        """The file as stored on disk; what came through a pipe is kept."""
         try:
             return io.BytesIO(self._piped) if self.is_pipe else self.path.open("rb")
         except OSError as error:
@@ -316,7 +316,7 @@ class Source:
             raise DataError(f"{self.path}:{line}: found a NUL character; remove it")
 
     def warn_if_empty(self, what: str) -> None:
-        """Warns where there is no line with anything in it."""
+        """Warns if there is no line with anything in it."""
         if not any(piece.strip() for piece in self.pieces()):
             warnings.warn(f"{self.path}: the file is empty: 0 {what}", GroupgtWarning, stacklevel=3)
 

@@ -41,7 +41,7 @@ def read_qrels(source: Source, policy: Policy) -> GroundTruth:
 
 
 def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
-    """The same where nobody named the format; raises `DataError` where the second column may be that of subtopics."""
+    """The same where nobody named the format; raises `DataError` if the second column may be that of subtopics."""
     if not _is_without_iter(source) and len({second for _, second, _, _ in judgments(source, QRELS)}) > 1:
         raise DataError(
             f"{source.path}: the second column has several values; add --truth-format trec-subtopics if they are "
@@ -56,7 +56,7 @@ def read_without_iter(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _is_without_iter(source: Source) -> bool:
-    """Whether qrels have the three columns `qid doc rel`; raises `DataError` where they may be `qid iter doc` as well.
+    """Whether qrels have the three columns `qid doc rel`; raises `DataError` if they may be `qid iter doc` as well.
 
     The last column holds grades, and not documents, where it repeats within a query, or holds one value alone.
     """
@@ -188,7 +188,7 @@ def _results(
 def tag_of(source: Source) -> str:
     """The tag in the sixth column, which TREC calls a run by; of several the first, with a warning.
 
-    Raises `DataError` where there is none.
+    Raises `DataError` if there is none.
     """
     tags: dict[bytes, int] = {}
     for line in source.lines():
@@ -214,7 +214,7 @@ def is_result(line: bytes) -> bool:
 
 
 def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
-    """What is wrong with a line of results, but for its score."""
+    """The errors in a line of results, except for its score."""
     if b"\r" in line:
         return BARE_RETURN
     if len(cells) < LEAST:
@@ -263,14 +263,14 @@ def _streamed(source: Source) -> Run:
 
 
 def _with_care(source: Source) -> Run:
-    """The same of a file that looks odd, or holds a fault: line by line, and as columns where it is huge."""
+    """The same of a file that looks odd, or holds a fault: line by line, and as columns if it is huge."""
     if not source.is_huge:
         return _read_lines(source)
     return replace(_checked(str(source.path), source.lines), name=run_name(source))
 
 
 def run_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Run:
-    """A run at a URL, whose `lines` say where it is wrong."""
+    """A run at a URL, whose `lines` say if it is wrong."""
     recheck = partial(_checked, url, lines)
     return Run(Columns(_columns_of_lines(url), recheck, explained(recheck)), source=url)
 
@@ -303,7 +303,7 @@ _GROUPS = ["qid", "doc", "point", "text", "sixth", "more"]
 
 
 def run_fault(rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]) -> str | None:
-    """Why a TREC run cannot hold these results, best first; None where it can.
+    """Why a TREC run cannot hold these results, best first; None if it can.
 
     It has no place for ids with blanks, and its readers order results by score, and equal scores by id.
     """
@@ -317,7 +317,7 @@ def run_fault(rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]) ->
 
 
 def judgments_fault(rows: Iterable[Judgment]) -> str | None:
-    """Why qrels cannot hold these judgments; None where they can."""
+    """Why qrels cannot hold these judgments; None if they can."""
     for qid, _, document, _ in rows:
         if qid.startswith("#"):
             return f"the query id {qid!r} would be read as a comment; write jsonl, csv or parquet"

@@ -22,7 +22,7 @@ LOOKED_AT = 1000
 
 
 def is_id(text: pl.Expr) -> pl.Expr:
-    """Whether a text is an id; false where there is none."""
+    """Whether a text is an id; false if there is none."""
     holds = text.str.len_bytes() <= LONGEST_ID
     holds &= text.str.contains(f"[^{BLANKS}]") & ~text.str.contains(f"[{FORBIDDEN}]")
     return holds.fill_null(False)
@@ -35,12 +35,12 @@ def is_plainly_id(text: pl.Expr) -> pl.Expr:
 
 
 def is_score(number: pl.Expr) -> pl.Expr:
-    """Whether a double is a score: finite; false where there is none."""
+    """Whether a double is a score: finite; false if there is none."""
     return number.is_finite().fill_null(False)
 
 
 def is_call(number: pl.Expr) -> pl.Expr:
-    """Whether a number is that of a search call: whole, and from 1; false where there is none."""
+    """Whether a number is that of a search call: whole, and from 1; false if there is none."""
     value = number.cast(pl.Float64, strict=False)
     return (value.is_between(1, LONGEST) & (value == value.floor())).fill_null(False)
 
@@ -51,12 +51,12 @@ def number_of(text: pl.Expr) -> pl.Expr:
 
 
 def is_rank(text: pl.Expr) -> pl.Expr:
-    """Whether a text looks like a rank; false where there is none."""
+    """Whether a text looks like a rank; false if there is none."""
     return text.str.contains(f"^(?:{RANK})$").fill_null(False)
 
 
 def is_number(text: pl.Expr) -> pl.Expr:
-    """Whether a text spells a number, however large; false where there is none."""
+    """Whether a text spells a number, however large; false if there is none."""
     return text.str.contains(f"^(?:{NUMBER})$").fill_null(False)
 
 

@@ -44,7 +44,7 @@ def encoder_of(model: str) -> Callable[[list[str]], Vectors]:
 
 
 def read_vectors(path: Path, key: str, ids: Sequence[str]) -> Vectors:
-    """The vectors of `ids`, in their order; raises `DataError` where one is missing or no vector."""
+    """The vectors of `ids`, in their order; raises `DataError` if one is missing or no vector."""
     vectors = _npy(path) if path.suffix == ".npy" else _parquet(path, key, ids)
     if vectors.ndim != 2 or not vectors.shape[1]:
         raise DataError(f"{path}: expected an array of shape (rows, dimensions), found shape {vectors.shape}")

@@ -71,7 +71,7 @@ def _flat(truth: GroundTruth) -> Iterator[Judgment]:
 
 
 def flat_fault(truth: GroundTruth) -> str | None:
-    """Why `write_flat` cannot write this ground truth; None where it can."""
+    """Why `write_flat` cannot write this ground truth; None if it can."""
     if truth.set_of is not None:
         return "qrels cannot say which documents are needed together"
     return trec.judgments_fault(_flat(truth))
@@ -148,7 +148,7 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
 
 
 def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
-    """What of the ground truth, without which scores would change, the format cannot hold; None where it holds all."""
+    """What of the ground truth, without which scores would change, the format cannot hold; None if it holds all."""
     sizes = truth.judgments.group_sizes
     if not writer.groups and (bool((sizes > 1).any()) or not truth.judgments.one_to_one):
         return (
@@ -205,7 +205,7 @@ Calls = Mapping[str, Sequence[int]]
 
 
 def run_fault(rankings: Sequence[Ranking], format: str, *, scored: bool, calls: Calls | None = None) -> str | None:
-    """Why a format cannot hold these results, best first, so that they read back as they are; None where it can."""
+    """Why a format cannot hold these results, best first, so that they read back as they are; None if it can."""
     if format == "trec":
         return trec.run_fault(rankings)
     if format == "csv" and scored:
@@ -217,9 +217,9 @@ def run_fault(rankings: Sequence[Ranking], format: str, *, scored: bool, calls: 
 def write_run(
     path: Path, rankings: list[Ranking], format: str, *, scored: bool, tag: str, calls: Calls | None = None
 ) -> list[str]:
-    """Writes results; where they have no scores, or calls order them, TREC gets 1 ÷ rank.
+    """Writes results; if they have no scores, or calls order them, TREC gets 1 ÷ rank.
 
-    Returns what the format could not hold. Raises `DataError`, before anything is written, where it cannot hold them.
+    Returns what the format could not hold. Raises `DataError`, before anything is written, if it cannot hold them.
     """
     if format not in RUN_WRITERS:
         near = near_names(format, RUN_WRITERS)

@@ -115,7 +115,7 @@ class Results:
         return self.queries, self.names
 
     def texts(self) -> list[str | None]:
-        """The text that each of these results carries; None where it carries none."""
+        """The text that each of these results carries; None if it carries none."""
         return self.carried_texts
 
 
@@ -139,7 +139,7 @@ class Tables(Protocol):
         ...
 
     def chunks(self, given: Any, option: str) -> Chunks | None:
-        """The places of chunks, of a chunk table or of the corpus at hand; None where there is neither."""
+        """The places of chunks, of a chunk table or of the corpus at hand; None if there is neither."""
         ...
 
     def parents(self, given: Any, column: str) -> Mapping[str, str]:
@@ -159,7 +159,7 @@ class Tables(Protocol):
         ...
 
     def verdicts(self, judge: str, *, vouched: bool) -> Any:
-        """What a judge has said, kept for those that ask it again; from run to run where it is `vouched` for."""
+        """What a judge has said, kept for those that ask it again; from run to run if it is `vouched` for."""
         ...
 
 
@@ -196,7 +196,7 @@ class Matches:
 
     @cached_property
     def compiled(self) -> bytes | None:
-        """The keys as an index for the compiled module; None without it, or where one is not plain."""
+        """The keys as an index for the compiled module; None without it, or if one is not plain."""
         if self.keys is self.truth.ids:
             return self.truth.compiled
         return native.index_of(self.truth.qids, self.keys, self.bounds)
@@ -239,7 +239,7 @@ def matches_of(
 ) -> Matches:
     """The table where result `keys[p]` of `query[p]` hits `alternative[i]` for each p = `pair[i]`; others hit nothing.
 
-    Results are sorted by query. `parts` are `low` and `high`, where they are known.
+    Results are sorted by query. `parts` are `low` and `high`, if they are known.
     """
     order = np.lexsort((alternative, pair))
     pair, alternative = pair[order], alternative[order]

@@ -31,7 +31,7 @@ class Pair:
     """One question to a judge: does this result say what the alternative says?
 
     `query` is the text of the question `qid`; `alternative` and `result` are ids (or what names a place or a text), and
-    `alternative_text` and `result_text` what they say. Texts are None where none is known.
+    `alternative_text` and `result_text` what they say. Texts are None if none is known.
     """
 
     qid: str

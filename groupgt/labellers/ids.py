@@ -59,7 +59,7 @@ class Ids(Named):
         pass
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """The ground truth as it is; raises `DataError` where an alternative is no id."""
+        """The ground truth as it is; raises `DataError` if an alternative is no id."""
         return all_ids(truth, self.name)
 
     def read(self, truth: GroundTruth) -> GroundTruth:

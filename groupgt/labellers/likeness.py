@@ -229,7 +229,7 @@ def alternative_texts(
 ) -> list[str]:
     """The text of each alternative: itself, or what the reference holds under its id.
 
-    Raises `DataError` that says the `way` out where there is none; a `blank` text is one where that is allowed.
+    Raises `DataError` that says the `way` out if there is none; a `blank` text is one if that is allowed.
     """
     faults = Faults()
     texts: list[str] = []
@@ -266,7 +266,7 @@ def result_texts(
 ) -> list[str]:
     """The text of each result: what it carries, else what the corpus holds.
 
-    Raises `DataError` where there is none; `who` needs them.
+    Raises `DataError` if there is none; `who` needs them.
     """
     texts = [corpus.get(key) if text is None else text for key, text in zip(keys, carried)]
     unknown = [place for place, text in enumerate(texts) if text is None]

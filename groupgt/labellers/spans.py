@@ -37,9 +37,7 @@ class Options:
     min_overlap: Annotated[float, Gt(0), Le(1), Doc("Minimum overlap, as a fraction of what `of` names.")] = 0.5
     of: Annotated[
         Literal["alternative", "result", "union"],
-        Doc(
-            "The denominator of the overlap: the alternative, the result, or their union (intersection over union)."
-        ),
+        Doc("The denominator of the overlap: the alternative, the result, or their union (intersection over union)."),
     ] = "alternative"
     joint: Annotated[
         bool, Doc("Results may cover an alternative together; the one that reaches the minimum is the hit.")
@@ -119,7 +117,7 @@ class Spans(Labeller):
         return truth.renamed([str(span) for span in spans], spans)
 
     def _no_span(self, name: str, form: Form) -> str:
-        """What is wrong with an alternative that is no span, and the way out."""
+        """The errors in an alternative that is no span, and the way out."""
         if form is None and self.reference is not None:
             return f"the alternative {display(name)} is not in the reference"
         is_id = form is None
@@ -274,7 +272,7 @@ def _refuse_empty(names: Sequence[str], start: Ints, end: Ints, what: str) -> No
 
 
 def _refuse_other_documents(chunks: Chunks, numbers: Mapping[str, int], there: Set[int]) -> None:
-    """Says which judged documents have no chunks; raises `DataError` where none has."""
+    """Says which judged documents have no chunks; raises `DataError` if none has."""
     absent = [name for name, number in numbers.items() if number not in there]
     if not absent:
         return

@@ -26,7 +26,7 @@ class Cut:
     """How deep a metric looks, one number per query: a cutoff is a length, whatever it was written as.
 
     `top` is the number of results looked at, shape (Q,); `k` what k is in formulas, shape (Q,); `ideal` the depth at
-    which ideal rankings are cut, shape (Q,), or None where they are not, and `key` the cutoff that keeps them apart.
+    which ideal rankings are cut, shape (Q,), or None if they are not, and `key` the cutoff that keeps them apart.
     Under a budget no ideal is cut, not even where a formula cuts it at the length of the list (`whole`): else one long
     result would score like a full answer.
     """
@@ -75,7 +75,7 @@ class Formula:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: its default, its range in words, and the test of that range. `choices` where it is a word."""
+    """A parameter: its default, its range in words, and the test of that range. `choices` if it is a word."""
 
     name: str
     default: float | str
@@ -88,7 +88,7 @@ class Parameter:
 class Definition:
     """Everything there is to know of one metric; `list_metrics`, `groupgt list metrics` and the README print from it.
 
-    `formulas` has one entry per convention, or the single key None where conventions do not matter. A metric that
+    `formulas` has one entry per convention, or the single key None if conventions do not matter. A metric that
     `reads_texts` looks at `Hits.contents`. An `aggregate` is made of the mean of the column, which serves nothing else:
     the metric has no value per query.
     """

@@ -28,7 +28,7 @@ BETA = Parameter("beta", 0.5, "a number above 0 and below 1", lambda value: 0 < 
 
 
 def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Discount, weight: Floats | None = None) -> Floats:
-    """Σ_r discount(r) Σ_{g hit} (1−α)^(hits of g before r), times the weight of g where there is one, shape (Q,)."""
+    """Σ_r discount(r) Σ_{g hit} (1−α)^(hits of g before r), times the weight of g if there is one, shape (Q,)."""
     rows, nth = views.group_hits(hits)
     within = rows.rank <= cut.top[rows.query]
     query, rank = rows.query[within], rows.rank[within]

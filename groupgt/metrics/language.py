@@ -49,7 +49,7 @@ class Metric:
 
     @property
     def definition(self) -> Definition:
-        """The catalogue's entry; raises `MetricError` where this process knows no such metric."""
+        """The catalogue's entry; raises `MetricError` if this process knows no such metric."""
         definition = definition_of(self.name)
         if definition is None:
             way = "import the module that registers it, or name that under the entry points groupgt.metrics"
@@ -73,11 +73,11 @@ class Metric:
         return f"Metric({str(self)!r})"
 
     def short(self, convention: str | None) -> str:
-        """The text without its convention, where that is the one in force."""
+        """The text without its convention, if that is the one in force."""
         return self._text(None if self.convention == convention else self.convention)
 
     def label(self, text: str, convention: str | None) -> str:
-        """What tables call it: the name it was asked by, where that is another one than ours, else `short`.
+        """What tables call it: the name it was asked by, if that is another one than ours, else `short`.
 
         >>> parse_metric("AP").label("AP", "trec"), parse_metric("ndcg.trec@10").label("ndcg.trec@10", "trec")
         ('AP', 'ndcg@10')
@@ -101,12 +101,12 @@ class Metric:
         return Cut.at(hits, self.cutoff)
 
     def explanation(self, hits: Hits, query: int) -> str | None:
-        """The formula with the figures of one query filled in, as an expression; None where nobody wrote one."""
+        """The formula with the figures of one query filled in, as an expression; None if nobody wrote one."""
         return explanations([self], hits, query)[0]
 
     @property
     def budget(self) -> Budget | None:
-        """The cutoff where it is one by length."""
+        """The cutoff if it is one by length."""
         return self.cutoff if isinstance(self.cutoff, Budget) else None
 
 

@@ -41,7 +41,7 @@ def metric(
 ) -> Callable[[Callable[..., Any]], Metric]:
     """Registers a function over `Hits` as a metric, which then works wherever a metric's name is written.
 
-    The function is given `Hits` and returns a number for each query, shape (Q,); NaN where there is none. It sees the
+    The function is given `Hits` and returns a number for each query, shape (Q,); NaN if there is none. It sees the
     results within the cutoff alone: `hits.length` is how many were looked at. `groupgt.metrics.views` has the tables
     that metrics are made of: `met_groups`, `relevant_results`, `novel_results`, `group_hits`, `judged_results`;
     `hits.judgments` has what was wanted. A function that takes `cut` as well is told k (`cut.k`, a number a query) and

@@ -46,7 +46,7 @@ def check_aggregates(metrics: Mapping[str, Metric], what: str) -> None:
 
 
 def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
-    """Raises `ConfigError` where the policy does not go with a metric."""
+    """Raises `ConfigError` if the policy does not go with a metric."""
     if policy.unjudged == "drop":
         if texts := [text for text, metric in metrics.items() if metric.definition.reads_texts]:
             raise ConfigError(f"unjudged=drop works on ids, but these metrics compare texts: omit {', '.join(texts)}")

@@ -76,7 +76,7 @@ def parts_of_sets(hits: Hits) -> Bools:
 
 
 def relevant_hits(hits: Hits, *, repeats: bool = False) -> HitRows:
-    """HitRows whose alternative is relevant; with `repeats`, repeated hits as well, where the policy keeps them."""
+    """HitRows whose alternative is relevant; with `repeats`, repeated hits as well, if the policy keeps them."""
     repeats = repeats and hits.keep
 
     def make() -> HitRows:
@@ -127,7 +127,7 @@ def graded_results(hits: Hits) -> Results:
 
 
 def counted_results(hits: Hits) -> Results:
-    """The relevant results, and their repeats where the policy keeps them."""
+    """The relevant results, and their repeats if the policy keeps them."""
     if not hits.keep:
         return relevant_results(hits)
     return hits.once("counted", lambda: _results(hits, relevant_hits(hits, repeats=True)))
@@ -181,7 +181,7 @@ def completion_ranks(hits: Hits) -> Ints:
 
 
 def novel_results(hits: Hits) -> Results:
-    """The results that meet a group not met before; `gain` is the highest grade among the groups newly met."""
+    """The results that cover a new group; `gain` is the highest grade among the groups newly covered."""
 
     def make() -> Results:
         rows = met_groups(hits)

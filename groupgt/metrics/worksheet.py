@@ -44,7 +44,7 @@ class Group:
 class Sheet:
     """One query, cut at `top` results: `k` is what formulas call k.
 
-    `ideal` is the depth at which ideals are cut, None where they are not; `whole` says that they are not cut at the
+    `ideal` is the depth at which ideals are cut, None if they are not; `whole` says that they are not cut at the
     length of the list either. Tables of results hold (rank, grade). What a formula does not ask for is not looked up.
     """
 
@@ -73,7 +73,7 @@ class Sheet:
 
     @cached_property
     def counted_groups(self) -> tuple[Group, ...]:
-        """The same with repeats where the policy keeps them."""
+        """The same with repeats if the policy keeps them."""
         return _groups(self.hits, self.query, self.top, repeats=True)
 
     @cached_property
@@ -88,7 +88,7 @@ class Sheet:
 
     @cached_property
     def counted(self) -> tuple[tuple[int, float], ...]:
-        """The same with repeats where the policy keeps them."""
+        """The same with repeats if the policy keeps them."""
         return self._results(views.counted_results(self.hits))
 
     @cached_property
@@ -98,7 +98,7 @@ class Sheet:
 
     @cached_property
     def novel(self) -> tuple[tuple[int, float], ...]:
-        """The results that meet a new group, with the highest grade among the groups newly met."""
+        """The results that meet a new group, with the highest grade among the groups newly covered."""
         return self._results(views.novel_results(self.hits))
 
     @cached_property

@@ -35,11 +35,11 @@ class GroundTruth:
     `group_name` for each group, sorted by query. Where not all alternatives are ids, `forms` says which is a `Span` and
     which a text, and `ids` holds what names them. `texts` holds the query texts, `columns` what else was stored with
     each query: the slices of `by`. `repeated_ids` counts duplicate ids in groups, `dropped` empty groups;
-    `keys` are those of JSON Lines, in their order. `importance` is that of each group, where some have one; `policy`
+    `keys` are those of JSON Lines, in their order. `importance` is that of each group, if some have one; `policy`
     says which grades are relevant and which groups count. `shape` is that of what was read: documents alone (`flat`,
     each a group of one), documents of `subtopics`, or `groups`. `excluded` holds the ids that are left out of the
     results of each query, where there are any.
-    `set_of` is the number of the set of each alternative, −1 for those in none, where some are sets that are needed
+    `set_of` is the number of the set of each alternative, −1 for those in none, if some are sets that are needed
     together: `{"all": ["a1", "a2"]}`.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
@@ -116,7 +116,7 @@ class GroundTruth:
         return replace(truth, excluded=read_excluded(truth.qids, excluded, truth._relevant_ids()))
 
     def of_shape(self, shape: Shape) -> GroundTruth:
-        """The same as ground truth of another shape; raises `DataError` where `flat` has alternatives."""
+        """The same as ground truth of another shape; raises `DataError` if `flat` has alternatives."""
         if shape == self.shape:
             return self
         if shape == "flat" and len(self.ids) > len(np.unique(self.group_of)):
@@ -210,7 +210,7 @@ class GroundTruth:
         return list(sets.values())
 
     def _together(self, members: list[int]) -> Any:
-        """An alternative as it was given: a set, where it has several members."""
+        """An alternative as it was given: a set, if it has several members."""
         if len(members) == 1:
             return self._as_written(members[0])
         grade = {} if self.grade[members[0]] == 1 else {"grade": _number(self.grade[members[0]])}
@@ -260,7 +260,7 @@ class GroundTruth:
     def under(self, policy: Policy) -> GroundTruth:
         """The same where another policy says which grades are relevant and which groups count.
 
-        Raises `ConfigError` where the policy asks for an importance that no group has.
+        Raises `ConfigError` if the policy asks for an importance that no group has.
         """
         if policy == self.policy and not policy.importance:
             return self
@@ -466,7 +466,7 @@ class GroundTruth:
         return numbers
 
     def group_label(self, group: int) -> str:
-        """What people call a group, counted among all as given: its number, and its name where it has one.
+        """What people call a group, counted among all as given: its number, and its name if it has one.
 
         >>> truth = GroundTruth.of({"q": [[{"id": "n", "grade": 0}], {"ids": ["a"], "name": "capital"}, ["b"]]})
         >>> [truth.group_label(group) for group in range(3)]

@@ -94,7 +94,7 @@ def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tu
 
 
 def _read_compiled(qids: list[str], rows: list[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Reads lists of lists of text; None where anything at all is unusual."""
+    """Reads lists of lists of text; None if anything at all is unusual."""
     read = None if native.built is None else native.built.index(qids, rows, native.SEED)
     if read is None:
         return None
@@ -136,7 +136,7 @@ def _plain_columns(qids: list[str], ids: list[str], groups: Ints, sizes: Ints) -
 def read_excluded(
     qids: Sequence[str], rows: Sequence[Any], relevant: Sequence[set[str]], place: Callable[[int], str] | None = None
 ) -> list[frozenset[str]] | None:
-    """The ids left out of the results of each query, None where there are none; raises `DataError` with every fault.
+    """The ids left out of the results of each query, None if there are none; raises `DataError` with every fault.
 
     A document that is both relevant and left out is one.
     """

@@ -43,7 +43,7 @@ class Judgments(_Remembering):
     sorted by query, then group; groups by query.
 
     `alternative_group` is −1 where the alternative is judged and not relevant: its grade is ≤ 0, or below `level`
-    where there is one. `byte_order` gives the documents of the alternatives that it is asked for their places in the
+    if there is one. `byte_order` gives the documents of the alternatives that it is asked for their places in the
     byte order of ids within each query. `zeros` says which queries count though they have no group, shape (Q,).
     Where some alternatives are sets needed together, each member is one here, and `alternative_set` has the number of
     its set, −1 for those in none.
@@ -168,7 +168,7 @@ class Judgments(_Remembering):
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What every result says, measured against the alternatives of its query: a row a result, in rank order.
+    """What every result says, measured against the alternatives of its query: one row per result, in rank order.
 
     `scores` has one column a measure.
     """

@@ -14,13 +14,13 @@ from groupgt.options import Rule, check_options, choices, options_of
 
 
 def _level(value: Any) -> float | None:
-    """A level as a number, read from text where it is one; None where it is not a grade above 0."""
+    """A level as a number, read from text if it is one; None if it is not a grade above 0."""
     number = number_of(value) if isinstance(value, str) else finite_number(value)
     return number if number is not None and 0 < number <= GRADE_LIMIT else None
 
 
 def _importance(value: Any) -> tuple[str, ...] | None:
-    """The importances of a list, or of a text that joins them by +; None where it is neither."""
+    """The importances of a list, or of a text that joins them by +; None if it is neither."""
     names = value.split("+") if isinstance(value, str) else plain(value)
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name.strip() for name in names):
         return None
@@ -145,7 +145,7 @@ class Policy:
 
     @property
     def as_texts(self) -> dict[str, str]:
-        """Each field as `--policy` takes it; `unjudged`, `level` and `importance` only where they are set."""
+        """Each field as `--policy` takes it; `unjudged`, `level` and `importance` only if they are set."""
         texts = {name: str(getattr(self, name)) for name in CHOICES}
         if self.unjudged == "nonrelevant":
             del texts["unjudged"]

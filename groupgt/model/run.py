@@ -17,8 +17,8 @@ from groupgt.runtime import pl
 class Lists:
     """Results in memory: `rankings` maps each query to its ids, best first, in any shape that `Run.of` takes.
 
-    `scores`, where known, stand beside the ids: they put them in order and say which are tied. So do `lengths`, by
-    unit (None where there is none), and `fields`: what reads the `text`, `parent` or `span` of each result when it is
+    `scores`, where known, are next to the ids: they put them in order and say which are tied. So do `lengths`, by
+    unit (None if there is none), and `fields`: what reads the `text`, `parent` or `span` of each result when it is
     asked for.
     """
 
@@ -50,7 +50,7 @@ class Columns:
 
     @cached_property
     def checked(self) -> Run:
-        """The rankings that the slow reader made of a doubtful source; raises `DataError` where they are at fault."""
+        """The rankings that the slow reader made of a doubtful source; raises `DataError` if they are at fault."""
         return self.recheck()
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class Lines:
 
     @cached_property
     def checked(self) -> Run:
-        """What the slow reader made of doubtful lines; raises `DataError` where they are at fault."""
+        """What the slow reader made of doubtful lines; raises `DataError` if they are at fault."""
         return self.recheck()
 
     def __str__(self) -> str:
@@ -87,7 +87,7 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class Remote:
-    """Results that stay where they are, on a cluster: a frame of its own kind, which its engine alone reads."""
+    """Results that stay if they are, on a cluster: a frame of its own kind, which its engine alone reads."""
 
     frame: Any
 
@@ -134,7 +134,7 @@ class Run:
 
     @property
     def rankings(self) -> Mapping[Any, Any]:
-        """The rankings by query; none where results are not in memory."""
+        """The rankings by query; none if results are not in memory."""
         return self.contents.rankings if isinstance(self.contents, Lists) else {}
 
     @property
@@ -184,7 +184,7 @@ class Run:
 
     @property
     def title(self) -> str:
-        """What messages call it: where it is from, else its name."""
+        """What messages call it: if it is from, else its name."""
         return self.source or self.name or "results"
 
     @property

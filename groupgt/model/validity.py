@@ -43,7 +43,7 @@ def is_integer(value: Any) -> bool:
 
 
 def id_text(value: Any) -> str | None:
-    """The id as text, or None where the value is neither text nor an integer.
+    """The id as text, or None if the value is neither text nor an integer.
 
     >>> id_text("007"), id_text(7), id_text(7.0), id_text(True)
     ('007', '7', None, None)
@@ -57,7 +57,7 @@ def id_text(value: Any) -> str | None:
 
 
 def id_fault(name: str) -> str | None:
-    """What is wrong with a text as an id, whether of a query or a document; None where it is one.
+    """The errors in a text as an id, whether of a query or a document; None if it is one.
 
     >>> id_fault("doc-1"), id_fault(" "), id_fault("a\\tb")
     (None, 'is blank', 'contains the control character U+0009')

@@ -267,7 +267,7 @@ class Lengths:
         return counted
 
     def measure(self, unit: str, texts: Sequence[str]) -> list[int]:
-        """The lengths of texts; raises `ConfigError` where a tokenizer gives no counts."""
+        """The lengths of texts; raises `ConfigError` if a tokenizer gives no counts."""
         if unit == "chars":
             return list(map(len, texts))
         if self.count is None:

@@ -55,7 +55,7 @@ class Cache:
         return self.path(key).is_file()
 
     def read(self, key: str) -> tuple[dict[str, Any], list[Any]] | None:
-        """What was said about an entry, and its rows; None where there is none, or one that is damaged."""
+        """What was said about an entry, and its rows; None if there is none, or one that is damaged."""
         try:
             about, *rows = [json.loads(line) for line in _text(self.path(key)).splitlines()]
         except UNREADABLE:
@@ -64,7 +64,7 @@ class Cache:
         return (about, rows) if is_complete else None
 
     def write(self, key: str, about: Mapping[str, Any], rows: list[Any]) -> None:
-        """Writes an entry, whole or not at all; raises `DataError` where that cannot be done."""
+        """Writes an entry, whole or not at all; raises `DataError` if that cannot be done."""
         import zstandard
 
         path = self.path(key)
@@ -131,7 +131,7 @@ class Cache:
             yield Entry(key, size, about if isinstance(about, dict) else {})
 
     def remove(self, key: str) -> None:
-        """Removes an entry, whole or not, where it is there."""
+        """Removes an entry, whole or not, if it is there."""
         self.path(key).unlink(missing_ok=True)
         self.remove_journals(key)
 
@@ -147,7 +147,7 @@ def _put(path: Path, data: bytes) -> None:
 
 
 def _text(path: Path) -> str:
-    """The decompressed text; raises `ValueError` where its checksum says that it is damaged."""
+    """The decompressed text; raises `ValueError` if its checksum says that it is damaged."""
     import zstandard
 
     try:

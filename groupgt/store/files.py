@@ -127,7 +127,7 @@ def sync_folder(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder, and those above it, where they are not there."""
+    """Makes a folder, and those above it, if they are not there."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     for folder in missing:
@@ -165,7 +165,7 @@ def _mark() -> str:
 
 
 def owner(process: int | None = None) -> str:
-    """A process of this host, this one where none is named, as names of files have it."""
+    """A process of this host, this one if none is named, as names of files have it."""
     return f"{_host()}-{process or os.getpid()}"
 
 
@@ -176,7 +176,7 @@ def _host() -> str:
 
 
 def is_gone(writer: str, path: Path, after: float = OLD_SECONDS) -> bool:
-    """Whether the `owner` of a file is no more; where that cannot be known, whether the file is older than `after`."""
+    """Whether the `owner` of a file is no more; if that cannot be known, whether the file is older than `after`."""
     host, _, process = writer.partition("-")
     try:
         if host == _host() and process.isdigit() and os.name == "posix":

@@ -74,7 +74,7 @@ class Journal:
                 continue
 
     def append(self, *values: Any, sync: bool = False) -> None:
-        """Adds values; with `sync`, they are on the disk at once. Raises `DataError` where they cannot be written."""
+        """Adds values; with `sync`, they are on the disk at once. Raises `DataError` if they cannot be written."""
         if self.path is None:
             return
         texts = [json.dumps(value, separators=(",", ":")) for value in values]
@@ -98,7 +98,7 @@ class Journal:
             reached("appended to a journal")
 
     def remove(self) -> None:
-        """Removes the file, where there is one."""
+        """Removes the file, if there is one."""
         if self.path is not None:
             with suppress(OSError):  # it cannot be written either
                 self.path.unlink(missing_ok=True)

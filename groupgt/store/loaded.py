@@ -1,6 +1,6 @@
 """Which modules of others a process has loaded, by digest, and which of them have changed since.
 
-Code of the user's is asked again in each run. What it said is used again where it was interrupted, and its modules are
+Code of the user's is asked again in each run. What it said is used again if it was interrupted, and its modules are
 the same: bytes outside the standard library and site-packages, versions inside.
 """
 
@@ -82,7 +82,7 @@ def _origin(module: str, path: list[str]) -> str | None:
 
 
 def _digest(module: str, file: str | None, since: float | None = None) -> str:
-    """What a module is; empty where it is Python's or groupgt's own.
+    """What a module is; empty if it is Python's or groupgt's own.
 
     One that was written after the process began may have been loaded as it was before: it equals nothing.
     """
@@ -150,7 +150,7 @@ def _distributions() -> Mapping[str, list[str]]:
 class Trace:
     """Of a journal: the modules there were when all was built, those that came later, and when the last line came.
 
-    `process` is the one that had built it, where that is the one that ran groupgt.
+    `process` is the one that had built it, if that is the one that ran groupgt.
     """
 
     built: dict[str, str]

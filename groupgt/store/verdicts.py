@@ -51,7 +51,7 @@ class Verdicts:
         return scores
 
     def prepare(self) -> None:
-        """Raises `DataError` where nothing could be kept: before anything is paid for."""
+        """Raises `DataError` if nothing could be kept: before anything is paid for."""
         self.begin()
         self.journal.append()
 
@@ -62,7 +62,7 @@ class Verdicts:
             self._begin = None
 
     def keep(self, scores: Mapping[str, float]) -> None:
-        """Adds scores; raises `DataError` where they cannot be written."""
+        """Adds scores; raises `DataError` if they cannot be written."""
         self.begin()
         self.scores.update(scores)
         if scores and self.journal.path is not None:
@@ -125,7 +125,7 @@ class VerdictStore:
         ), finished
 
     def finish(self) -> None:
-        """The run is finished: its verdicts are used again only where they are asked for by `reuse`."""
+        """The run is finished: its verdicts are used again only if they are asked for by `reuse`."""
         for verdicts, finished in self._judges.values():
             if verdicts.journal.path != finished.path:
                 try:
