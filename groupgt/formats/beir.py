@@ -1,7 +1,7 @@
-"""Folders of BEIR and MTEB: questions, a corpus, and `qrels/` with a file for each split.
+"""Folders of BEIR and MTEB: queries, a corpus, and `qrels/` with one file per split.
 
 Qrels have a header line (`query-id corpus-id score`) or these three columns without one, are records with these keys
-(JSON Lines, parquet), or have the four columns of TREC's.
+(JSON Lines, parquet), or have the four columns of TREC qrels.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import finite_number, number_of
 
 HEADER = ["query-id", "corpus-id", "score"]
-# What files of a split, and those of questions, end in.
+# File name endings of splits and of queries.
 QRELS = (".tsv", ".txt", ".qrels", ".trec", ".jsonl", ".parquet")
 QUERIES = (".jsonl", ".parquet")
 PACKED = (".gz", ".zst")
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder is laid out as BEIR's and MTEB's are."""
+    """Whether a folder has the layout of BEIR and MTEB."""
     return (path / "qrels").is_dir() and table_in(path, "queries", QUERIES) is not None
 
 
 def look(source: Source) -> str | None:
-    """`truth` for a file of qrels with BEIR's header or keys."""
+    """`truth` for a qrels file with the header or keys of BEIR."""
     if holds(source, *HEADER[:2]):
         return "truth"
     return "truth" if set(HEADER) <= set(header_of(source)) else None
 
 
 def table_in(folder: Path, name: str, endings: tuple[str, ...]) -> Path | None:
-    """The file `NAME.jsonl` or the like of a folder, or the one file in its folder `NAME`; None if there is none."""
+    """The file `NAME.jsonl` or similar in a folder, or the only file in its subfolder `NAME`; None if missing."""
     for ending in endings:
         if (folder / f"{name}{ending}").is_file():
             return folder / f"{name}{ending}"
@@ -51,7 +51,7 @@ def table_in(folder: Path, name: str, endings: tuple[str, ...]) -> Path | None:
 
 
 def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    """The files of a folder with one of these endings, packed or not."""
+    """The files of a folder with one of these endings, compressed or not."""
     plain = {path: path.with_suffix("") if path.suffix in PACKED else path for path in sorted(folder.iterdir())}
     return [path for path, name in plain.items() if name.suffix in endings and not name.name.startswith(".")]
 
@@ -82,7 +82,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _columns_of(qrels: Source) -> str:
-    """The columns of qrels without a header line; none of other qrels."""
+    """The columns of qrels without a header line; empty for other qrels."""
     if qrels.is_parquet or holds(qrels, *HEADER[:2]) or HEADER[0] in header_of(qrels):
         return ""
     cells = qrels.first_line.decode("utf-8", "replace").split()
@@ -92,7 +92,7 @@ def _columns_of(qrels: Source) -> str:
 
 
 def _judged(qrels: Source) -> list[Judgment]:
-    """The rows of a table or of records; raises `DataError` with every fault."""
+    """The rows of a table or of records; raises `DataError` with all errors."""
     judgments = Judgments(called="score")
     for where, row in _rows(qrels, judgments.faults):
         cell = row.get(HEADER[2], 1)

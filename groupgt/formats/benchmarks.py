@@ -1,17 +1,17 @@
-"""Public benchmarks as they are published: data sets and what the programs of others write, each record a query.
+"""Public benchmarks as published: data sets and the output of third-party programs, with one query per record.
 
-- freshstack: `freshstack/queries-oct-2024`, whose nuggets name documents that support them, and those judged not to;
-- bright, bright-long, bright-pro: gold documents, of passages and of whole pages; and those under aspects with weights;
-- multihop-rag, multihop-rag-documents: MultiHop-RAG's lists of evidence, and the results that its scripts save beside
-  them; neither has ids: queries are numbered from 1 in the order of the file, as both files have it;
-- qampari, qampari-documents, ambigqa: sets of answers, each of which may be said in several ways;
+- freshstack: `freshstack/queries-oct-2024`, whose nuggets list documents judged to support them or not;
+- bright, bright-long, bright-pro: gold documents, as passages and as full pages; and grouped by weighted aspects;
+- multihop-rag, multihop-rag-documents: MultiHop-RAG's lists of evidence, and the results that its scripts save with
+  them; neither has ids: queries are numbered from 1 in file order, which is the same in both files;
+- qampari, qampari-documents, ambigqa: sets of answers, each with possible aliases;
 - nuggetizer: nuggets, and which retrieved passages support them. `assign` writes, for each query and passage, how far
-  the passage supports each nugget: only this names documents. `create` writes nuggets alone, which are read as texts.
-  What `assign` says of answers names no document at all;
-- crux: how well each passage answers each sub-question of a query, a record for each query and passage. The shapes are
-  those of its files of ratings (`id`, `docid`) and of judgments (`example_id`, `pid`), each with `rating`, a list with
-  a number for each sub-question; a folder of such files is read as one. LANCER is evaluated by these files too;
-- ragelo: TREC's subtopic qrels, with a placeholder for each criterion that no document addresses.
+  the passage supports each nugget: only this output names documents. `create` writes only nuggets, which are read as
+  texts. The output of `assign` for answers does not name documents;
+- crux: how well each passage answers each sub-question of a query, one record per query and passage. Both shapes are
+  read: rating files (`id`, `docid`) and judgment files (`example_id`, `pid`), each with `rating`, a list with one
+  number per sub-question; a folder of such files is read as one. LANCER is evaluated with these files too;
+- ragelo: TREC subtopic qrels, with a placeholder for each criterion that no document addresses.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from groupgt.model.run import Run
 from groupgt.model.validity import finite_number, id_text
 
 Record = dict[str, Any]
-# Makes groups of a record that stands somewhere; what is wrong with it goes into the faults of the questions.
+# Makes groups from a record and its location; errors are added to the faults of the questions.
 Groups = Callable[[Questions, Record, str], list[Any]]
 
 
@@ -44,11 +44,11 @@ class Benchmark:
 
     Args:
         keys: The keys by which the first record of a file is recognized.
-        groups: Makes groups of a record.
-        text: The keys of its text, put together where there are several.
+        groups: Makes groups from a record.
+        text: The keys of its text; several texts are joined.
         qid: The key of its id; empty if queries are numbered from 1.
-        columns: The keys that are kept, if they are there.
-        excluded: The key of the ids that are left out of its results.
+        columns: The keys that are kept, if present.
+        excluded: The key of the ids that are excluded from its results.
     """
 
     keys: tuple[str, ...]
@@ -63,7 +63,7 @@ class Benchmark:
         return "truth" if holds(source, *self.keys) else None
 
     def read(self, source: Source, policy: Policy) -> GroundTruth:
-        """The ground truth of a file; raises `DataError` with every fault."""
+        """The ground truth of a file; raises `DataError` with all errors."""
         questions = Questions()
         for number, (where, record) in enumerate(records(source, questions.faults), 1):
             groups = self.groups(questions, record, where)
@@ -75,22 +75,22 @@ class Benchmark:
         return questions.truth(policy)
 
 
-# What stands in BRIGHT's `excluded_ids` where nothing is excluded.
+# The entry of BRIGHT's `excluded_ids` if nothing is excluded.
 NONE = "N/A"
 
 
 def _excluded(questions: Questions, record: Record, key: str, where: str) -> list[str]:
-    """The ids that a query leaves out of its results."""
+    """The ids that are excluded from the results of a query."""
     if record.get(key) is None:
         return []
     return [name for name in questions.ids_at(record, key, where) if name != NONE]
 
 
 def _nuggets(questions: Questions, record: Record, where: str) -> list[Any]:
-    """Each nugget of FreshStack's is a group; one that no document supports is empty, for the policy `empty_groups`."""
+    """Each FreshStack nugget is a group; it is empty if no document supports it, for the policy `empty_groups`."""
     groups = []
     for nugget in questions.list_at(record, "nuggets", where, dict):
-        # As FreshStack reads them: a document in both lists is not relevant.
+        # As in FreshStack: a document in both lists is not relevant.
         judged = dict.fromkeys(questions.ids_at(nugget, "relevant_corpus_ids", where), 1)
         judged |= dict.fromkeys(questions.ids_at(nugget, "non_relevant_corpus_ids", where), 0)
         alternatives = [{"id": name, "grade": grade} for name, grade in judged.items()]
@@ -109,7 +109,7 @@ def _gold(key: str) -> Groups:
 BRIGHT = Benchmark(("query", "id", "gold_ids"), _gold("gold_ids"), excluded="excluded_ids")
 BRIGHT_LONG = replace(BRIGHT, groups=_gold("gold_ids_long"))
 
-# An aspect of BRIGHT-Pro is called after its query.
+# Aspects of BRIGHT-Pro are named after their query.
 ASPECT = re.compile(r"-(?:a|aspect-)\d+$")
 ENDINGS = (".json", ".jsonl", ".parquet")
 
@@ -122,7 +122,7 @@ def look_bright_pro(source: Source) -> str | None:
 def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
     """Each aspect is a group of its supporting documents, with its weight.
 
-    The queries stand in `../examples` beside the folder of aspects, where there is such a file.
+    Queries are read from `../examples` next to the folder of aspects, if that file exists.
     """
     questions = Questions()
     aspects: dict[str, list[Record]] = {}
@@ -151,18 +151,18 @@ def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _examples(aspects: Path) -> Path | None:
-    """The file of queries that goes with a file of aspects."""
+    """The query file that belongs to a file of aspects."""
     folder = aspects.parent.parent / "examples"
     named = [folder / f"{aspects.name.split('.')[0].split('-0')[0]}{ending}" for ending in ENDINGS]
     return next((path for path in (folder / aspects.name, *named) if path.is_file()), None)
 
 
-# What MultiHop-RAG's evidence is called in the data set, and in what its scripts save.
+# The keys of MultiHop-RAG's evidence in the data set and in saved results.
 EVIDENCE = ("evidence_list", "gold_list")
 
 
 def _evidence(questions: Questions, record: Record, where: str, key: str) -> list[str]:
-    """What a key says of each piece of evidence."""
+    """The value of a key for each piece of evidence."""
     name = next((name for name in EVIDENCE if name in record), EVIDENCE[0])
     texts = [questions.text_at(evidence, key, where) for evidence in questions.list_at(record, name, where, dict)]
     return list(dict.fromkeys(text for text in texts if text is not None))
@@ -174,7 +174,7 @@ def _facts(questions: Questions, record: Record, where: str) -> list[Any]:
 
 
 def _articles(questions: Questions, record: Record, where: str) -> list[Any]:
-    """Each article that evidence comes from is a group, by its URL."""
+    """Each article that evidence comes from is a group, identified by its URL."""
     return [[url] for url in _evidence(questions, record, where, "url")]
 
 
@@ -183,12 +183,12 @@ MULTIHOP_DOCUMENTS = replace(MULTIHOP, groups=_articles)
 
 
 def look_multihop(source: Source) -> str | None:
-    """`truth` for MultiHop-RAG's data set, `either` for saved results, which hold the evidence as well."""
+    """`truth` for MultiHop-RAG's data set, `either` for saved results, which also contain the evidence."""
     return "either" if holds(source, "query", "retrieval_list") else MULTIHOP.look(source)
 
 
 def read_multihop_run(source: Source) -> Run:
-    """The texts of `retrieval_list`, best first, called by their ranks."""
+    """The texts of `retrieval_list`, best first, with their ranks as ids."""
     questions = Questions()
     gathered = Gathered()
     for number, (where, record) in enumerate(records(source, questions.faults), 1):
@@ -200,7 +200,7 @@ def read_multihop_run(source: Source) -> Run:
 
 
 def _answers(questions: Questions, record: Record, where: str) -> list[Any]:
-    """Each answer of QAMPARI's is a group, covered by a text that contains it or one of its aliases."""
+    """Each QAMPARI answer is a group, covered by a text that contains it or one of its aliases."""
     groups = []
     for answer in questions.list_at(record, "answer_list", where, dict):
         text = questions.text_at(answer, "answer_text", where)
@@ -210,7 +210,7 @@ def _answers(questions: Questions, record: Record, where: str) -> list[Any]:
 
 
 def _pages(questions: Questions, record: Record, where: str) -> list[Any]:
-    """Each answer of QAMPARI's is a group, covered by a page that one of its proofs was found in, by the page's URL."""
+    """Each QAMPARI answer is a group, covered by any page of its proofs, identified by URL."""
     groups = []
     for answer in questions.list_at(record, "answer_list", where, dict):
         proofs = questions.list_at(answer, "proof", where, dict)
@@ -230,12 +230,12 @@ QAMPARI_DOCUMENTS = replace(QAMPARI, groups=_pages)
 
 
 def look_ambigqa(source: Source) -> str | None:
-    """`truth` for a file of AmbigQA's."""
+    """`truth` for an AmbigQA file."""
     return "truth" if holds(source, "id", "question", "annotations") else None
 
 
 def read_ambigqa(source: Source, policy: Policy) -> GroundTruth:
-    """Each answer of the first annotation is a group; the column `annotations` says how many there are."""
+    """Each answer of the first annotation is a group; the column `annotations` is their number."""
     questions = Questions()
     several = 0
     for where, record in records(source, questions.faults):
@@ -263,7 +263,7 @@ def read_ambigqa(source: Source, policy: Policy) -> GroundTruth:
 
 
 GRADES = {"support": 2, "partial_support": 1, "not_support": 0}
-# What nuggetizer writes where its model gave no usable answer: the passage stays unjudged.
+# What nuggetizer writes if its model gave no usable answer: the passage remains unjudged.
 FAILED = "failed"
 
 
@@ -280,7 +280,7 @@ NUGGETIZER = Benchmark(("qid", "nuggets"), _created, qid="qid")
 
 
 def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
-    """Each nugget is a group, `vital` or `okay`; `support` is the grade 2, `partial_support` 1, `not_support` 0."""
+    """Each nugget is a group, `vital` or `okay`; `support` is grade 2, `partial_support` 1, `not_support` 0."""
     keys = keys_of(source).keys()
     if "docid" in keys:
         return _assigned(source, policy)
@@ -291,7 +291,7 @@ def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _assigned(source: Source, policy: Policy) -> GroundTruth:
-    """One question and passage a record."""
+    """One query and passage per record."""
     questions = Questions()
     judged: dict[str, dict[str, dict[str, int]]] = {}
     first: dict[str, tuple[str, Any]] = {}
@@ -330,24 +330,24 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
     return questions.truth(policy)
 
 
-# What names the query and the passage in CRUX's files, and what files of a folder end in.
+# The keys of query and passage in CRUX files, and the endings of the files of a folder.
 CRUX_KEYS = (("id", "docid"), ("example_id", "pid"))
 CRUX_ENDINGS = (".jsonl", ".jsonl.gz")
 
 
 def look_crux(source: Source) -> str | None:
-    """`truth` for a file of CRUX's ratings."""
+    """`truth` for a file of CRUX ratings."""
     return "truth" if any(holds(source, *keys, "rating") for keys in CRUX_KEYS) else None
 
 
 def is_crux_folder(path: Path) -> bool:
-    """Whether a folder holds CRUX's ratings in its files."""
+    """Whether the files of a folder contain CRUX ratings."""
     files = files_in(path, CRUX_ENDINGS)
     return bool(files) and look_crux(Source(files[0])) == "truth"
 
 
 def read_crux(source: Source, policy: Policy) -> GroundTruth:
-    """Each sub-question is a group, in which every passage has its rating as its grade."""
+    """Each sub-question is a group, in which the grade of a passage is its rating."""
     questions = Questions()
     first: dict[str, str] = {}
     rated: dict[str, dict[str, list[Any]]] = {}
@@ -384,7 +384,7 @@ RAGELO_PLACEHOLDER = "__ragelo_unaddressed__"
 
 
 def read_ragelo(source: Source, policy: Policy) -> GroundTruth:
-    """Each criterion is a group; one that has a placeholder alone is empty, for the policy `empty_groups`."""
+    """Each criterion is a group; it is empty if it has only a placeholder, for the policy `empty_groups`."""
     queries: dict[str, dict[str, list[Any]]] = {}
     for qid, criterion, document, grade in trec.judgments(source, "topic subtopic doc rel"):
         group = queries.setdefault(qid, {}).setdefault(criterion, [])

@@ -1,4 +1,4 @@
-"""The errors in the values of a row or a record, in words: readers ask here, and say where it stands."""
+"""Error messages for invalid values of a row or a record; readers add the location."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from groupgt.formats.fields import call_of
 from groupgt.formats.rows import Judgment, number_text
 from groupgt.model.validity import id_fault, id_text, is_grade
 
-# So many characters of a number are shown.
+# The number of characters of a number that are shown.
 LONGEST_CELL = 200
-# Of results that say nothing of search calls.
+# For results without search calls.
 NO_CALL = object()
 
 
 def ids_fault(qid: str, document: str) -> str | None:
-    """The errors in the ids of a row; None if they are ids.
+    """The errors in the ids of a row; None if they are valid.
 
     >>> ids_fault("q1", "d1"), ids_fault("q1", " ")
     (None, "the document id ' ' is blank")
@@ -30,14 +30,14 @@ def ids_fault(qid: str, document: str) -> str | None:
 
 
 def score_fault(cell: object, order: str = "score") -> str:
-    """The errors in a cell that is no score, or no rank."""
+    """The errors in a cell that is not a score or not a rank."""
     return f"expected a finite number as the {order}, found {display(cell, LONGEST_CELL)}"
 
 
 def result_fault(
     qid: str, document: str, score: float | None, cell: object, order: str = "score", call: object = NO_CALL
 ) -> str | None:
-    """The errors in a result; `cell` is where the score was read from, `call` what is said of its search call."""
+    """The errors in a result; `cell` is the cell of its score, `call` the value of its search call."""
     if id_fault(qid) or id_fault(document):
         return ids_fault(qid, document)
     if score is None:
@@ -48,7 +48,7 @@ def result_fault(
 
 
 def ids_at(record: Mapping[str, Any], keys: Sequence[str], where: str, faults: Faults) -> tuple[str, str] | None:
-    """The ids of a query and a document in a record; a fault if one is neither text nor an integer."""
+    """The ids of a query and a document in a record; reports an error if one is neither text nor an integer."""
     qid, document = (id_text(record.get(key)) for key in keys)
     if qid is None or document is None:
         shown = " and ".join(display(record.get(key)) for key in keys)
@@ -58,7 +58,7 @@ def ids_at(record: Mapping[str, Any], keys: Sequence[str], where: str, faults: F
 
 
 def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
-    """The ids of a list of results, best first; what is no id is an error."""
+    """The ids of a list of results, best first; invalid ids are reported as errors."""
     ids: list[str] = []
     for rank, cell in enumerate(cells, 1):
         name = id_text(cell)
@@ -71,7 +71,7 @@ def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
 
 
 class Firsts:
-    """Where each thing stands first, and what it is there; `where` says what a message says of a place."""
+    """The place and value of the first occurrence of each name; `where` formats a place for messages."""
 
     def __init__(self, where: Callable[[Any], str] = str) -> None:
         self.where = where
@@ -81,29 +81,29 @@ class Firsts:
         return len(self._entries)
 
     def earlier(self, name: Hashable, place: Any, value: Any = None) -> tuple[str, Any] | None:
-        """The place where something was before, and its value there; None for what comes first."""
+        """The place and value of the first occurrence; None if this is the first."""
         entry = (place, value)
         first = self._entries.setdefault(name, entry)
         return None if first is entry else (self.where(first[0]), first[1])
 
     def again(self, name: Hashable, place: Any) -> str:
-        """`(first at …); remove one`, for what was there before; empty for what comes first."""
+        """`(first at …); remove one` for a repeated name; empty for the first occurrence."""
         earlier = self.earlier(name, place)
         return "" if earlier is None else f"(first at {earlier[0]}); remove one"
 
     def value(self, name: Hashable) -> Any:
-        """What something is; None if it was not there."""
+        """The value of a name; None if it did not occur."""
         return self._entries.get(name, (None, None))[1]
 
 
 class Judgments:
-    """The judgments of one source, checked row by row, and what is wrong with them.
+    """The judgments of one source, checked row by row, and their errors.
 
     Args:
-        where: What a message says of a row's place.
-        called: What the source calls grades.
+        where: Formats the place of a row for messages.
+        called: The name of grades in the source.
         grouped: Whether a document may be judged in several groups of a query.
-        hint: What follows where a judgment stands twice; None if it may, with the same grade.
+        hint: The hint for a repeated judgment; None if repeats with the same grade are allowed.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Judgments:
         self._firsts = Firsts(where)
 
     def add(self, place: Any, qid: str, group: str, document: str, grade: float | None, cell: object) -> None:
-        """Adds one judgment; `cell` is where its grade was read from."""
+        """Adds one judgment; `cell` is the cell of its grade."""
         if fault := self._fault(place, qid, group, document, grade, cell):
             self.faults.add(f"{self.where(place)}: query {display(qid)}", fault)
         elif grade is not None:
@@ -142,6 +142,6 @@ class Judgments:
         return f"{what}, and {number_text(earlier[1])} at {earlier[0]}; remove one"
 
     def rows(self) -> list[Judgment]:
-        """All of them; raises `DataError` with every fault."""
+        """All judgments; raises `DataError` with all errors."""
         self.faults.stop()
         return self._rows

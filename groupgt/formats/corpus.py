@@ -1,4 +1,4 @@
-"""Corpora and chunk tables: the texts that document ids stand for, and the places of chunks in documents."""
+"""Corpora and chunk tables: the texts of document ids, and the spans of chunks in documents."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from groupgt.model.validity import id_fault, id_text, is_integer
 from groupgt.model.values import FARTHEST, LENGTH_UNITS, Chunks, Lengths, Span, span_of
 from groupgt.runtime import pl
 
-# The columns of ids and texts; the last of each are those of MultiHop-RAG and BRIGHT.
+# The columns of ids and texts; the last ones are from MultiHop-RAG and BRIGHT.
 IDS = ("chunk_id", "doc_id", "_id", "id", "url")
 TEXTS = ("contents", "text", "content", "body")
 
 
 def corpus_file(path: Path) -> Path:
-    """The file of a corpus: that of a BEIR or MTEB folder, where a path is one."""
+    """The file of a corpus; for a BEIR or MTEB folder, its corpus file."""
     return (table_in(path, "corpus", QUERIES) or path / "corpus.jsonl") if path.is_dir() else path
 
 
@@ -38,10 +38,10 @@ def _source_of(path: str | os.PathLike[str]) -> Source:
 
 
 def read_corpus(path: str | os.PathLike[str]) -> dict[str, str]:
-    """`{doc_id: text}` of a JSONL, parquet or CSV file with `doc_id` (or `_id`) and `contents` (or `text`).
+    """`{doc_id: text}` from a JSONL, parquet or CSV file with `doc_id` (or `_id`) and `contents` (or `text`).
 
-    A `title` comes before the text, on a line of its own, unless the text begins with it already. A folder of BEIR or
-    MTEB gives its corpus.
+    A `title` is put before the text, on its own line, unless the text already begins with it. For a BEIR or MTEB
+    folder, its corpus is read.
     """
     return _read(path)
 
@@ -52,15 +52,15 @@ def read_lengths(
     *,
     allow_code: bool = False,
 ) -> Lengths:
-    """How long the documents of a corpus are: by its columns `tokens` and `chars`, else by its texts.
+    """The lengths of the documents of a corpus: from its columns `tokens` and `chars`, otherwise from its texts.
 
     Raises `DataError` or `ConfigError`.
 
     Args:
         path: The file of the corpus.
         tokenizer: A name (`whitespace`, `tiktoken:cl100k_base`, `tokenizers:FILE_OR_NAME`; `python:module:function`
-            with `allow_code`), or a function from texts to counts; it goes before a column of tokens.
-        allow_code: Whether a tokenizer of yours may run.
+            with `allow_code`), or a function from texts to counts; it overrides a column of tokens.
+        allow_code: Whether a custom tokenizer may run.
     """
     count = tokenizer_named(tokenizer, allow_code=allow_code) if isinstance(tokenizer, str) else tokenizer
     known: dict[str, dict[str, Any]] = {}
@@ -77,7 +77,7 @@ def read_lengths(
 
 
 def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | None = None) -> dict[str, str]:
-    """The texts; what columns say of lengths goes into `lengths`, and then a document need not have a text."""
+    """The texts; if `lengths` is set, length columns are stored in it, and documents need no text."""
     source = _source_of(path)
     faults = Faults()
     texts: dict[str, str] = {}
@@ -112,7 +112,7 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | Non
 
 
 def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row of a JSONL, parquet or CSV file with the place where it stands."""
+    """Each row of a JSONL, parquet or CSV file with its location."""
     if source.is_parquet:
         for number, row in enumerate(parquet.rows_of(source), 1):
             yield f"{source.path}: row {number}", row
@@ -123,16 +123,16 @@ def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, 
         yield from csv.table(source, (), faults)
 
 
-# What AutoRAG calls the first and the last character of a passage, both of them in it.
+# AutoRAG's column of the first and the last character of a passage, both inclusive.
 AUTORAG = "start_end_idx"
 DOCUMENTS = ("doc", "document", "path", "parent")
 
 
 def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chunks | None:
-    """The places of chunks, of a JSONL, parquet or CSV file: `chunk_id, doc_id, start, end` in each row.
+    """The spans of chunks from a JSONL, parquet or CSV file: `chunk_id, doc_id, start, end` in each row.
 
-    A corpus may hold them too: `doc_id` (the chunk), `doc` (or `document`, `path`, `parent`), `start`, `end`; so may
-    AutoRAG's (`path`, `start_end_idx`). Raises `DataError`; None if it is `optional` and there are no such columns.
+    A corpus may contain them too: `doc_id` (the chunk), `doc` (or `document`, `path`, `parent`), `start`, `end`; so
+    may that of AutoRAG (`path`, `start_end_idx`). Raises `DataError`; None if `optional` and no such columns exist.
     """
     source = _source_of(path)
     if source.is_parquet and (found := _columns(source)) is not None:
@@ -177,12 +177,12 @@ def _has_places(row: dict[str, Any]) -> bool:
 
 
 def _document(names: Sequence[str], key: str) -> str | None:
-    """The column that names the document, `key` being that of the chunk."""
+    """The column of the document id; `key` is the column of the chunk id."""
     return next((name for name in (*DOCUMENTS, "doc_id") if name in names and name != key), None)
 
 
 def _span(row: dict[str, Any], key: str) -> Span | str | None:
-    """The place of a chunk; what is wrong with it; None if AutoRAG did not find it."""
+    """The span of a chunk, or an error message; None if AutoRAG did not find it."""
     document = _document(list(row), key)
     if AUTORAG in row and "start" not in row:
         bounds = row[AUTORAG]
@@ -200,13 +200,13 @@ def _span(row: dict[str, Any], key: str) -> Span | str | None:
 
 
 def _number(cell: Any) -> Any:
-    """A whole number of a CSV file, which is text there."""
+    """A whole number from a CSV file, where it is text."""
     text = cell.strip() if isinstance(cell, str) else ""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else cell
 
 
 def _columns(source: Source) -> Chunks | None:
-    """A parquet file as columns, where every row is what it should be; else None, and row by row it is told why."""
+    """A parquet file as columns if every row is valid; otherwise None, and reading row by row reports why."""
     frame = parquet.read_table(source)
     key = next((name for name in IDS if name in frame.columns), "")
     document = _document(frame.columns, key)
@@ -227,7 +227,7 @@ def _columns(source: Source) -> Chunks | None:
 
 
 def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
-    """{id: what `column` holds beside it} of a JSONL, parquet or CSV file; raises `DataError`."""
+    """{id: its value in `column`} from a JSONL, parquet or CSV file; raises `DataError`."""
     source = _source_of(path)
     faults = Faults()
     found: dict[str, str] = {}

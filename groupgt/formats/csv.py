@@ -1,4 +1,4 @@
-"""CSV and TSV: one judgment or one result per row, under a header line; and the rows of any other table."""
+"""CSV and TSV: one judgment or one result per row, after a header line; and the rows of any other table."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
 from groupgt.runtime import pl
 
-# The widest cell, and how many rows are read at a time.
+# The maximum width of a cell, and the number of rows read at a time.
 WIDEST, BLOCK = 1 << 30, 1 << 12
-# What may stand around a number, and around the name of a column.
+# Blanks that may surround a number or a column name.
 BLANKS = " \t\x0b\x0c"
 BARE_RETURN = "found a carriage return (U+000D) that ends no line; put the cell into quotes, or remove it"
-# polars takes its time with more columns than these.
+# polars is slow with more columns than this.
 WIDEST_TABLE = 1000
 
 
 def delimiter_of(line: bytes) -> str:
-    """A tab if there is one; a semicolon, as some spreadsheets write it, if there is no comma; else a comma."""
+    """A tab if the line has one; a semicolon, which some spreadsheets write, if it has no comma; else a comma."""
     return "\t" if b"\t" in line else ";" if b";" in line and b"," not in line else ","
 
 
 def header_of(source: Source) -> list[str]:
-    """The cells of the first line; none if it is no CSV, or no text."""
+    """The cells of the first line; empty if it is not CSV or not text."""
     try:
         line = source.first_line.decode()
         with _WideCells():
@@ -65,7 +65,7 @@ def header_of(source: Source) -> list[str]:
 
 @dataclass(frozen=True)
 class _Text:
-    """A table as its readers need it: `lines` starts again whenever it is called, and keeps the ends of lines."""
+    """A table for its readers: each call of `lines` starts from the beginning; line ends are kept."""
 
     title: str
     delimiter: str
@@ -83,7 +83,7 @@ class _Text:
 
 
 def table(source: Source, needed: Iterable[str], faults: Faults) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each row as `file:line` and its cells by column; short and long rows are collected as faults."""
+    """Each row as `file:line` and its cells by column; short and long rows are collected as errors."""
     rows = _rows(_Text.of(source, held=True), needed, faults)
     _, header = next(rows)
     for number, cells in rows:
@@ -91,7 +91,7 @@ def table(source: Source, needed: Iterable[str], faults: Faults) -> Iterator[tup
 
 
 def _rows(text: _Text, needed: Iterable[str], faults: Faults) -> Iterator[tuple[int, list[str]]]:
-    """The header, and then each row, with the number of the line in which it begins; what is none is an error."""
+    """The header, then each row, with the number of the line in which it begins; invalid rows are errors."""
     rows = ((number, cells) for number, cells in _parsed(text, faults) if "".join(cells).strip(BLANKS))
     number, cells = next(rows, (1, []))
     header = [cell.strip(BLANKS) for cell in cells]
@@ -124,7 +124,7 @@ def _check_header(header: list[str], needed: Iterable[str], where: str, faults: 
 
 
 def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
-    """Each row with the number of the line in which it begins; one that is no CSV is an error, and the last."""
+    """Each row with the number of the line in which it begins; reading stops at a row that is not valid CSV."""
     doubled: set[int] = set()
     reader = csv.reader(_noted(text.lines(), doubled), delimiter=text.delimiter, strict=True)
     whole = True
@@ -148,7 +148,7 @@ def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
 
 
 def _noted(lines: Iterable[str], doubled: set[int]) -> Iterator[str]:
-    """The lines, and which of them end with several carriage returns: `csv` takes these for one end."""
+    """The lines; notes those that end with several carriage returns, which `csv` reads as one line end."""
     for number, line in enumerate(lines, 1):
         if line.endswith(("\r\r\n", "\r\r")):
             doubled.add(number)
@@ -156,7 +156,7 @@ def _noted(lines: Iterable[str], doubled: set[int]) -> Iterator[str]:
 
 
 class _WideCells:
-    """Lets cells be as wide as they are; the limit is the process's, and is put back."""
+    """Raises the limit of the cell width, which is process-wide, and restores it."""
 
     def __enter__(self) -> None:
         self.before = csv.field_size_limit(WIDEST)
@@ -166,7 +166,7 @@ class _WideCells:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """`qid, group, doc_id[, grade]` per row, or `qid, doc_id, grade`: then each document is a group of one."""
+    """`qid, group, doc_id[, grade]` per row, or `qid, doc_id, grade`, where each document is a group of one."""
     header = header_of(source)
     is_flat = "group" not in header and {"qid", "doc_id", "grade"} <= set(header)
     judgments = Judgments(grouped=not is_flat, hint=None)
@@ -188,11 +188,11 @@ def read_run(source: Source) -> Run:
 
 
 def _read_rows(source: Source) -> Run:
-    """A run of lists, read row by row; raises `DataError` that names every row at fault."""
+    """A run of lists, read row by row; raises `DataError` that lists every invalid row."""
     faults = Faults()
     gathered = Gathered()
     for qid, document, score, cells in _results(_Text.of(source), faults):
-        # An empty cell is none, as in a column.
+        # An empty cell counts as missing, as in columns.
         fields = fields_of({"doc_id": document, **{name: cell or None for name, cell in cells.items()}})
         gathered.add(qid, document, score, units_of(cells, str.strip), fields)
     faults.stop()
@@ -200,14 +200,14 @@ def _read_rows(source: Source) -> Run:
 
 
 def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dict[str, str]]]:
-    """Query, document, score (or minus the rank) and the other cells of each row; rows at fault are collected."""
+    """Query, document, score (or minus the rank) and the other cells of each row; invalid rows are collected."""
     rows = _rows(text, (), faults)
     number, header = next(rows)
     order = _order(header)
     needed = ("qid", "doc_id", order if order in header else "score")
     _check_header(header, needed, f"{text.title}:{number}", faults)
     if faults or not header:
-        deque(rows, maxlen=0)  # warns where the file is empty
+        deque(rows, maxlen=0)  # warns if the file is empty
         return
     sign = 1.0 if order == "score" else -1.0
     qid_at, document_at, score_at = (header.index(name) for name in ("qid", "doc_id", order))
@@ -229,7 +229,7 @@ def _order(header: Sequence[str]) -> str:
 
 
 def _streamed(source: Source) -> Run:
-    """The same as lazy columns, where bytes stand as they should; else what reads with more care."""
+    """The same as lazy columns if the layout of the bytes is regular; otherwise a slower, careful reader."""
     header = header_of(source)
     order = _order(header)
     known = {"qid", "doc_id", order} <= set(header) and len(set(header)) == len(header) <= WIDEST_TABLE
@@ -249,14 +249,14 @@ def _streamed(source: Source) -> Run:
 
 
 def _with_care(source: Source) -> Run:
-    """The same of a file that looks odd, or holds a fault: row by row, and as columns if it is huge."""
+    """The same for a file that looks irregular or contains an error: row by row, as columns if it is huge."""
     if not source.is_huge:
         return _read_rows(source)
     return replace(_checked(_Text.of(source), header_of(source)), name=run_name(source))
 
 
 def run_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Run:
-    """The same at a URL, whose `lines` say if it is wrong."""
+    """The same at a URL; its `lines` are read to locate errors."""
     separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
     header = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
     missing = [name for name in ("qid", "doc_id", _order(header)) if name not in header]
@@ -266,16 +266,16 @@ def run_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Run:
     recheck = partial(_checked, text, header)
     schema: dict[str, type[pl.DataType]] = dict.fromkeys(header, pl.String) | {_order(header): pl.Float64}
     scanned = pl.scan_csv(url, separator=separator, schema=schema, ignore_errors=True)
-    # All columns are read: polars counts the cells of a row in those alone.
+    # All columns are read, as polars counts the cells of a row only in these.
     holds = pl.any_horizontal(pl.all().is_not_null())
     return Run(Columns(_columns(scanned.filter(holds), header), recheck, explained(recheck)), source=url)
 
 
 def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
-    """The columns of results, of cells that are text except for the score or rank."""
+    """The columns of results, from cells that are text except for the score or rank."""
     order = _order(header)
     number = pl.col(order)
-    # As many cells as the header: polars fills short rows with nulls.
+    # Whether a row has as many cells as the header: polars fills short rows with nulls.
     complete = pl.col(header[-1]).is_not_null()
     return scanned.select(
         pl.col("qid"),
@@ -289,7 +289,7 @@ def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
 
 
 def _checked(text: _Text, header: Sequence[str]) -> Run:
-    """The same of rows that are read one by one; raises `DataError` that names every row at fault."""
+    """The same from rows that are read one by one; raises `DataError` that lists every invalid row."""
     fields = carried(tuple(header))
     schema: dict[str, type[pl.DataType]] = {"qid": pl.String, "doc": pl.String, "score": pl.Float64}
     schema |= {field.name: pl.Int64 if field.is_whole else pl.String for field, _ in fields}
@@ -305,7 +305,7 @@ def _checked(text: _Text, header: Sequence[str]) -> Run:
 
 
 def _whole(cells: pl.Expr) -> pl.Expr:
-    """Lengths, as `length_of` reads them; null for anything else."""
+    """Lengths, with the rules of `length_of`; null for anything else."""
     plain = cells.str.strip_chars()
     return (
         pl.when(plain.str.contains(r"^[0-9]{1,16}$"))
@@ -315,7 +315,7 @@ def _whole(cells: pl.Expr) -> pl.Expr:
 
 
 def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delimiter: str = ",") -> None:
-    """`qid, group, doc_id, grade` per row, without `group` where documents stand alone; groups say that they are."""
+    """`qid, group, doc_id, grade` per row, without `group` for flat ground truth; groups get a shape column."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         more = [SHAPE] if shape == "groups" else []
@@ -332,7 +332,7 @@ def write_run(
     scored: bool,
     calls: Mapping[str, Sequence[int]] | None = None,
 ) -> None:
-    """`qid, doc_id, rank, score, call` per row; scores and calls only where there were some."""
+    """`qid, doc_id, rank, score, call` per row; scores and calls only if present."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         call = [CALL_COLUMN] if calls else []

@@ -1,4 +1,4 @@
-"""Every format by name, and which of them a file is: by what it holds, not by what it is called."""
+"""Every format by name, and format detection by content, not by file name."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ Path_ = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Format:
-    """One format: its name, how a file of it is recognized, and what reads it (None: it cannot hold that).
+    """One format: its name, how it is recognized, and its readers (None: it cannot contain that).
 
-    `look` says of a file in it what it holds: `truth`, `run`, or `either` if that cannot be told (`usually` decides
-    then); None of any other file. Without it the format is read only if it is named. `folder` says whether a folder
-    is laid out as its own, `shape` what its ground truth is, where its reader does not say it.
+    `look` returns what a file in this format contains: `truth`, `run`, or `either` if that is ambiguous (`usually` then
+    decides); None for any other file. Without it the format must be named. `folder` checks whether a folder has the
+    layout of this format, `shape` is the shape of its ground truth if its reader does not set it.
     """
 
     name: str
@@ -60,9 +60,9 @@ def _in_parquet(source: Source) -> str | None:
         return None
     names = set(parquet.names_of(source))
     if not {"retrieval_gt", "group"} & names:
-        # Of columns that are not known, the reader says what is missing.
+        # For unknown columns, the reader reports what is missing.
         return "run" if names & {"score", "rank", *NESTED} else "either"
-    # AutoRAG writes the best results of a node beside the ground truth.
+    # AutoRAG writes the best results of a node next to the ground truth.
     return "either" if names & set(NESTED) else "truth"
 
 
@@ -73,7 +73,7 @@ def _in_json_lines(source: Source) -> str | None:
     try:
         keys = set(json.loads(first)) if not jsonl.is_array(source) else set(jsonl.first_object(source))
     except (ValueError, RecursionError):
-        # Whichever reader gets it names the line; a long first line may only have been cut.
+        # The reader reports the line; a long first line may only have been truncated.
         keys = {key for key in ("retrieval_gt", "retrieved_ids", "doc_id") if f'"{key}"'.encode() in source.head()}
     if "retrieval_gt" in keys:
         return "truth"
@@ -83,21 +83,21 @@ def _in_json_lines(source: Source) -> str | None:
 def _in_csv(source: Source) -> str | None:
     names = csv.header_of(source)
     known = {"qid", "doc_id"}.union(*(OTHER_NAMES[name] for name in ("qid", "doc_id")))
-    # A header names columns: those that are needed, or what others call them.
+    # A header lists the required columns, or their names in other tools.
     if not {"qid", "doc_id"} & set(names) and len(known & {name.lower() for name in names}) < 2:
         return None
     return "truth" if "group" in names else "run" if {"score", "rank"} & set(names) else "either"
 
 
 def _in_trec(source: Source) -> str | None:
-    # Most lines decide: one that is shorter or longer is a fault to be named, not another format.
+    # The majority of lines decides: a shorter or longer line is an error to report, not another format.
     usual = Counter(min(len(line.split()), 6) for line in _first_lines(source)).most_common(1)[0][0]
     return "run" if usual >= 6 else "either" if usual == 5 else "truth" if usual in (3, 4) else None
 
 
-# Every format there is; the first that knows a file has it.
+# All formats; the first that recognizes a file is used.
 FORMATS = (
-    # Of benchmarks; each knows its files by keys that no other format has.
+    # Benchmarks; each is recognized by keys that no other format has.
     Format("freshstack", benchmarks.FRESHSTACK.look, benchmarks.FRESHSTACK.read, shape="subtopics"),
     Format("nuggetizer", benchmarks.NUGGETIZER.look, benchmarks.read_nuggetizer, shape="subtopics"),
     Format(
@@ -119,7 +119,7 @@ FORMATS = (
     Format("ragelo", None, benchmarks.read_ragelo, shape="subtopics"),
     Format("ambigqa", benchmarks.look_ambigqa, benchmarks.read_ambigqa, shape="subtopics"),
     Format("beir", beir.look, beir.read_ground_truth, folder=beir.is_folder),
-    # Of everyone.
+    # General formats.
     Format("autorag", None, parquet.read_ground_truth, parquet.read_run),
     Format("parquet", _in_parquet, parquet.read_ground_truth, parquet.read_run),
     Format("json", mappings.kind_of, mappings.read_ground_truth, mappings.read_run),
@@ -129,7 +129,7 @@ FORMATS = (
     Format("trec-subtopics", None, trec.read_subtopics),
     Format("trec-no-iter", None, trec.read_without_iter),
 )
-# What another folder is held against.
+# The format assumed for any other folder.
 _BEIR = next(known for known in FORMATS if known.name == "beir")
 TRUTHS = {known.name: known.truth for known in FORMATS if known.truth is not None}
 RUNS = {known.name: known.run for known in FORMATS if known.run is not None}
@@ -147,7 +147,7 @@ def read_ground_truth(
     Raises `DataError` with file, line, what was expected and what was found.
 
     Args:
-        path: A path, a URL or a frame; files may be compressed by gzip or zstd.
+        path: A path, a URL or a frame; files may be compressed with gzip or zstd.
         format: autorag (parquet), jsonl, json (of ranx), trec (qrels), trec-subtopics, trec-no-iter, beir, csv, or that
             of a benchmark, such as freshstack (default: detected).
         policy: How invalid or ambiguous data are handled: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.
@@ -176,13 +176,13 @@ def read_run(
     streamed: bool = False,
     ceiling: int = 0,
 ) -> Run:
-    """Reads the results of one system. Large files are not read yet: the evaluation streams them.
+    """Reads the results of one system. Large files are not read at once; the evaluation streams them.
 
     Args:
         path: A path, a URL (`s3://`, `gs://`, `hf://`, …) or a frame; with `parts` a folder, a glob or a list of files.
         format: trec, jsonl, json (of ranx), csv, parquet (long or nested) or autorag (node output) (default: detected).
-        parts: Whether many files are one run, whose queries may span files.
-        qids: The queries that results without query ids follow, as those of a node of AutoRAG do.
+        parts: Whether several files form one run, whose queries may span files.
+        qids: The order of queries for results without query ids, such as AutoRAG node output.
         streamed: Whether small files are streamed too.
         ceiling: Memory limit in bytes; 0 for none.
     """
@@ -215,7 +215,7 @@ def _read_one(source: Source, format: str | None, qids: list[str] | None) -> Run
 
 
 def located(path: Path_ | Sequence[Path_], format: str | None = None) -> tuple[list[str], str, str]:
-    """The files of one run that another program reads: their paths, their format, and what they are called together."""
+    """The files of one run, for another program to read: their paths, their format, and a common name."""
     given: list[Path_] = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     paths: list[str] = []
     for each in given:
@@ -242,9 +242,9 @@ def _truth_at(url: str, format: str | None, policy: Policy) -> GroundTruth:
 
 
 def run_paths(path: Path_) -> list[Path]:
-    """The files a path names: itself, the runs of a folder, or those a glob finds; each is one system.
+    """The files of a path: itself, the runs of a folder, or the matches of a glob; each is one system.
 
-    What is no run (a picture, a table of something else) is passed over, with a warning.
+    Files that are not runs (an image, an unrelated table) are skipped with a warning.
     """
     text = os.fspath(path)
     place = Path(text)
@@ -270,7 +270,7 @@ def run_paths(path: Path_) -> list[Path]:
 
 
 def _copies(files: Sequence[Path]) -> list[str]:
-    """Of the folder of an AutoRAG node the copies of its best results."""
+    """The copies of the best results in the folder of an AutoRAG node."""
     names = {file.name for file in files}
     if "summary.csv" not in names:
         return []
@@ -278,7 +278,7 @@ def _copies(files: Sequence[Path]) -> list[str]:
 
 
 def _is_run(path: Path) -> bool:
-    """Whether a file in a folder of runs is meant as one, by its content; by its ending if that is damaged."""
+    """Whether a file in a folder of runs is a run, by its content, or by its ending if damaged."""
     if ending_of(path.name) in RUNS_ALONE:
         return True
     source = Source.at(path)
@@ -288,14 +288,14 @@ def _is_run(path: Path) -> bool:
         return ending_of(path.name) in KNOWN
     if known is None:
         return kind == EMPTY and ending_of(path.name) in KNOWN
-    # Prose has as many words in a line as results have columns.
+    # A line of prose can have as many words as results have columns.
     return kind != "truth" and (known.name != "trec" or any(map(trec.is_result, _first_lines(source))))
 
 
 def all_there(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) -> list[Path_]:
-    """What all runs are in; raises `DataError` with every path that leads nowhere.
+    """The files and URLs of all runs; raises `DataError` with every path that does not exist.
 
-    Each file is a run, and each URL; `in_parts` says that each path is one run, whatever it names.
+    Each file and each URL is a run; with `in_parts`, each path is one run, whatever it names.
     """
     faults = Faults()
     found: list[Path_] = []
@@ -321,7 +321,7 @@ def all_there(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) ->
 
 
 def kind_of(path: Path_) -> str:
-    """`truth` or `run`: what a file holds."""
+    """`truth` or `run`: what a file contains."""
     known, kind = _recognized(Source.at(path))
     if known is None:
         return "run"
@@ -343,13 +343,13 @@ def _refuse_folder(source: Source, format: str) -> None:
 
 
 def _detect(source: Source, wanted: str) -> str:
-    """The name of the format that a file has; raises `DataError` if it does not hold what is wanted."""
+    """The name of the format that a file has; raises `DataError` if its content is of the wrong kind."""
     known, kind = _recognized(source)
     truth = wanted == "ground truth"
     if (known is None or known.name == "trec") and _is_table(source):
         return "csv"
     if known is None and (not truth or kind == EMPTY):
-        # Text of no known shape: the reader of TREC files says what is wrong with each line.
+        # Text of unknown shape: the reader of TREC files reports the errors of each line.
         return "trec"
     if known is not None and kind in ("either", "truth" if truth else "run"):
         return "autorag" if truth and known.name == "parquet" else known.name
@@ -365,13 +365,13 @@ def _detect(source: Source, wanted: str) -> str:
 
 
 def _is_table(source: Source) -> bool:
-    """Whether text is a table of unknown columns: as many cells in each line, and no number in the first."""
+    """Whether text is a table with unknown columns: the same number of cells per line, no number in the first."""
     lines = _first_lines(source)
     delimiter = csv.delimiter_of(lines[0]).encode() if lines else b","
     names = csv.header_of(source)
     if len(names) < 2 or len({line.count(delimiter) for line in lines[:-1] or lines}) > 1:
         return False
-    # A line of TREC's has several words, of which some are numbers; its ids and its tag may hold commas.
+    # A TREC line has several words, some of them numbers; its ids and its tag may contain commas.
     words = lines[0].decode("utf-8", "replace").split()
     return not any(map(is_number, (*names, *words))) or (delimiter != b"\t" and all(map(_is_one_word, lines)))
 
@@ -381,19 +381,19 @@ def _is_one_word(line: bytes) -> bool:
 
 
 def _title(known: Format, kind: str) -> str:
-    """What a file is called that does not hold what is wanted."""
+    """The description of a file whose content is of the wrong kind."""
     special = {("trec", "truth"): "qrels", ("beir", "truth"): "beir"}
     name = special.get((known.name, kind), f"{known.name} {kind}")
     return f"{'ground truth' if kind == 'truth' else 'a run'} ({name})"
 
 
-# Endings that nothing but results has.
+# Endings that only results have.
 RUNS_ALONE = (".trec", ".run", ".res")
 EMPTY, COMMENTS = "empty", "only comments"
 
 
 def _recognized(source: Source) -> tuple[Format | None, str]:
-    """The format of a file and what it holds; None, and its first line, where no format knows it."""
+    """The format of a file and what it contains; None and its first line if no format matches."""
     if source.is_folder:
         of_folders = [known for known in FORMATS if known.folder is not None]
         return next((known for known in of_folders if known.folder and known.folder(source.path)), _BEIR), "truth"
@@ -407,7 +407,7 @@ def _recognized(source: Source) -> tuple[Format | None, str]:
 
 
 def _first_lines(source: Source) -> list[bytes]:
-    """The first lines that say anything."""
+    """The first lines that are neither blank nor comments."""
     return [line for line in source.head().split(b"\n") if line.strip() and not line.startswith(b"#")][:50]
 
 

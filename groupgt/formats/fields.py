@@ -1,4 +1,4 @@
-"""What a result has besides its id and score, in every format: one table of fields, and what their cells may be."""
+"""The fields of a result besides its id and score, for all formats, and the values they may have."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import numpy as np
 from groupgt.model.validity import finite_number
 from groupgt.model.values import CALLS, LENGTH_UNITS, LONGEST
 
-# What a query's results are called in a list of their own, and the scores in a list beside them.
+# The columns of lists of results per query, and the column of their scores.
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 SCORES = "retrieve_scores"
 
 
 @dataclass(frozen=True)
 class Field:
-    """Something that a result carries.
+    """A field of a result.
 
     Args:
-        name: What it is called inside.
-        kind: What a cell of it holds.
-        columns: What it is called in a row of its own result; the first that is there counts.
-        nested: What a list of it is called, beside the ids of a query; empty if there is no such list.
+        name: The internal name.
+        kind: The type of its cells.
+        columns: Its column names if each result has its own row; the first one present is used.
+        nested: Its column name as a list per query; empty if there is no such list.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Field:
         return self.is_whole and bool(self.nested)
 
     def number(self, cell: Any) -> int | None:
-        """The whole number that a cell holds; None for anything else."""
+        """The whole number in a cell; None for anything else."""
         return call_of(cell) if self.kind == "call" else length_of(cell)
 
 
@@ -57,7 +57,7 @@ FIELDS = (
     Field("end", "length", ("end",)),
     Field("text", "text", ("contents", "text"), "retrieved_contents"),
     Field("parent", "id", ("parent",), "retrieved_parents"),
-    # A result's document, where its id does not name it.
+    # The document of a result, if its id does not name it.
     Field("document", "id", ("doc",)),
     Field("span", "span", (), "retrieved_spans"),
 )
@@ -67,7 +67,7 @@ LISTS = frozenset(field.nested for field in FIELDS if field.nested)
 
 @lru_cache(maxsize=64)
 def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
-    """The fields that columns of results hold, each with its column; rows of a file have few sequences of keys.
+    """The fields of columns of results, each with its column; cached, as the rows of a file share few key sequences.
 
     >>> [(field.name, column) for field, column in carried(("qid", "doc_id", "score", "text", "call"))]
     [('calls', 'call'), ('text', 'text')]
@@ -77,19 +77,19 @@ def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
 
 
 def units_of(row: Mapping[str, Any], plain: Callable[[Any], Any] = lambda cell: cell) -> dict[str, int | None]:
-    """The lengths of a result that is a row, and its call; `plain` makes of a cell what is read."""
+    """The lengths and the call of a result in its own row; `plain` converts each cell first."""
     fields = carried(tuple(row))
     return {field.name: field.number(plain(row[column])) for field, column in fields if field.is_unit}
 
 
 def lists_of(names: Collection[str]) -> tuple[list[Field], list[Field]]:
-    """The fields whose lists are next to the ids of a query: units, and all others."""
+    """The fields with lists next to the ids of a query: units, and all others."""
     fields = [field for field in FIELDS if field.nested in names]
     return [field for field in fields if field.is_unit], [field for field in fields if not field.is_unit]
 
 
 def score_of(row: Mapping[str, Any]) -> float | None:
-    """The score of a result, or minus its rank where there is only a rank; None if it is no finite number."""
+    """The score of a result, or minus its rank if it has only a rank; None if it is not a finite number."""
     cell, sign = (row["score"], 1.0) if row.get("score") is not None else (row.get("rank"), -1.0)
     number = finite_number(cell)
     return None if number is None else sign * number
@@ -104,7 +104,7 @@ def length_of(cell: Any) -> int | None:
     if isinstance(cell, str):
         cell = int(cell) if cell.isascii() and cell.isdigit() and len(cell) <= 16 else None
     elif isinstance(cell, float) and cell.is_integer():
-        cell = int(cell)  # a column with gaps holds numbers with a point
+        cell = int(cell)  # a column with missing cells contains floats
     return cell if isinstance(cell, int) and not isinstance(cell, bool) and 0 <= cell <= LONGEST else None
 
 
@@ -119,7 +119,7 @@ def call_of(cell: Any) -> int | None:
 
 
 def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> str | None:
-    """Why these cannot be the calls of `size` results; None if they can. Calls of results `in_order` never fall."""
+    """The error in the calls of `size` results; None if valid. Calls of results `in_order` never decrease."""
     known = len(calls) - list(calls).count(None)
     if not known == len(calls) == size:
         return f"expected a call (a whole number from 1) for each of {size:,} results, found {known:,}"
@@ -133,7 +133,7 @@ def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> st
 
 
 def fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a result has besides its id and score: its `text`, its `parent`, and the `span` of its document.
+    """The fields of a result besides its id and score: its `text`, its `parent`, and the `span` of its document.
 
     >>> fields_of({"doc_id": "a", "start": "3", "end": "9", "contents": "…"})
     {'text': '…', 'span': {'doc': 'a', 'start': 3, 'end': 9}}
@@ -149,6 +149,6 @@ def fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _whole(cell: Any) -> Any:
-    """A whole number, where the cell of a CSV file is one."""
+    """A whole number if the cell of a CSV file contains one."""
     length = length_of(cell.strip()) if isinstance(cell, str) else None
     return cell if length is None else length

@@ -1,7 +1,7 @@
-"""Frames of pandas, column by column: as columns of polars, with ids under the same rules as everywhere.
+"""Frames of pandas, converted column by column to polars, with the usual rules for ids.
 
-pandas has many ways to say that a cell is missing, and keeps any object in a column; its own way to Arrow needs
-pyarrow.
+pandas has many representations of a missing cell, and a column may contain any object; its own conversion to Arrow
+needs pyarrow.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from groupgt.runtime import pl
 
 
 def is_pandas(value: Any) -> bool:
-    """Whether a value is a frame of pandas; it is not imported for asking."""
+    """Whether a value is a frame of pandas; does not import pandas."""
     return type(value).__module__.split(".")[0] == "pandas" and hasattr(value, "columns")
 
 
 def to_polars(value: Any, wanted: Collection[str], ids: Collection[str], title: str) -> pl.DataFrame:
-    """The wanted columns of a frame, those that hold ids as text; raises `DataError` for cells that are no ids."""
+    """The wanted columns of a frame, with ids as text; raises `DataError` for invalid ids."""
     faults = Faults()
     columns: dict[str, pl.Series] = {}
     for at, name in enumerate(map(str, value.columns)):
@@ -53,7 +53,7 @@ def to_polars(value: Any, wanted: Collection[str], ids: Collection[str], title: 
 
 
 def _series(column: Any, name: str, holds_ids: bool, title: str, faults: Faults) -> pl.Series:
-    """A column of polars."""
+    """A column as a polars series."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
         return pl.Series(name, column.to_numpy())
     cells = cells_of(column)
@@ -66,12 +66,12 @@ def _series(column: Any, name: str, holds_ids: bool, title: str, faults: Faults)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         if any(isinstance(cell, (list, dict)) for cell in cells):
             return pl.Series(name, cells, strict=False)
-        # What polars has no kind for, such as numbers beside words, is text to whom it concerns.
+        # Values without a polars type, such as mixed numbers and words, are read as text.
         return pl.Series(name, [None if cell is None else str(cell) for cell in cells], dtype=pl.String)
 
 
 def _ids(cell: Any, where: str, name: str, faults: Faults) -> Any:
-    """An id as text, or a list of them; whatever else is at fault."""
+    """An id as text, or a list of ids; anything else is an error."""
     if isinstance(cell, list):
         return [_ids(inner, where, name, faults) for inner in cell]
     text = id_text(cell)
@@ -84,7 +84,7 @@ def _ids(cell: Any, where: str, name: str, faults: Faults) -> Any:
 
 
 def cells_of(column: Any) -> list[Any]:
-    """The cells of a column: None if one is missing, lists where an array is nested."""
+    """The cells of a column: None for missing cells, lists for nested arrays."""
     import pandas as pd
 
     missing = (None, pd.NA, pd.NaT)
@@ -100,14 +100,14 @@ def cells_of(column: Any) -> list[Any]:
 
 
 ID_COLUMNS = {"qid", "group", "doc_id", *NESTED}.union(*(field.columns for field in FIELDS if field.kind == "id"))
-# What is read of results and of ground truth; of ground truth all other columns are kept as they are.
+# The columns read from results and from ground truth; all other columns of ground truth are kept unchanged.
 RUN_COLUMNS = ID_COLUMNS | {"score", "rank", SCORES} | COLUMNS | LISTS
 TRUTH_COLUMNS = {"qid", "query", "group", "doc_id", "grade", SHAPE}
 TRUTH_SHAPES = (("qid", "retrieval_gt"), ("qid", "group", "doc_id"), ("qid", "doc_id", "grade"))
 
 
 def is_frame(value: Any) -> bool:
-    """Whether a value is a frame of polars, pandas, Arrow or Spark; none of them is imported for asking."""
+    """Whether a value is a frame of polars, pandas, Arrow or Spark; does not import any of them."""
     return type(value).__module__.split(".")[0] in ("polars", "pandas", "pyarrow", "pyspark")
 
 
@@ -117,7 +117,7 @@ def is_remote(value: Any) -> bool:
 
 
 def _lazy(value: Any, title: str) -> pl.LazyFrame:
-    """A frame of polars, Arrow or Spark as a lazy one; of Arrow the columns that polars may not know are left out."""
+    """A frame of polars, Arrow or Spark as a lazy frame; Arrow columns that polars may not support are omitted."""
     if isinstance(value, pl.LazyFrame):
         return value
     if isinstance(value, pl.DataFrame):
@@ -130,7 +130,7 @@ def _lazy(value: Any, title: str) -> pl.LazyFrame:
 
 
 def _refuse_twins(names: list[str], title: str) -> None:
-    """Raises `DataError` if two columns have one name."""
+    """Raises `DataError` if two columns have the same name."""
     faults = Faults()
     for name, count in Counter(names).items():
         if count > 1:
@@ -138,12 +138,12 @@ def _refuse_twins(names: list[str], title: str) -> None:
     faults.stop()
 
 
-# What other libraries call a column of their frames.
+# Column names in the frames of other libraries.
 ALIASES = {"qid": ("query_id", "q_id"), "doc_id": ("docno", "docid"), "grade": ("relevance", "label", "rel")}
 
 
 def _in_our_words(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
-    """The same frame with the columns `qid`, `doc_id` and `grade` called so, where another name stands for them."""
+    """The same frame with other names of the columns `qid`, `doc_id` and `grade` renamed to these."""
     if is_pandas(value):
         names = list(map(str, value.columns))
     elif isinstance(value, pl.LazyFrame):
@@ -166,12 +166,12 @@ def _in_our_words(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
 
 
 def fewest_missing(names: Collection[str], shapes: Iterable[Sequence[str]]) -> list[str]:
-    """The columns that are missing of the shape of which the most are there; none if one shape is complete."""
+    """The missing columns of the best-matching shape; empty if a shape is complete."""
     return min(([name for name in shape if name not in names] for shape in shapes), key=len)
 
 
 def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundTruth:
-    """Ground truth of a frame: `qid, retrieval_gt[, query]` a query, or `qid, group, doc_id[, grade]` a judgment."""
+    """Ground truth from a frame: `qid, retrieval_gt[, query]` or `qid, group, doc_id[, grade]`."""
     value = value if is_remote(value) else _in_our_words(value)
     held = is_pandas(value)
     if held:
@@ -210,7 +210,7 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
 
 
 def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
-    """Rows of `qid, group, doc_id[, grade]`, or of `qid, doc_id, grade`, every one checked."""
+    """Rows of `qid, group, doc_id[, grade]`, or of `qid, doc_id, grade`, all checked."""
     has_groups = "group" in frame.columns
     judgments = Judgments(lambda number: f"{title}: row {number}", grouped=has_groups, hint=None)
     if "grade" in frame.columns and not frame.schema["grade"].is_numeric():
@@ -236,7 +236,7 @@ def _texts(frame: pl.DataFrame, name: str, title: str) -> pl.Series:
 
 
 def _id_column(kind: pl.DataType, name: str, title: str) -> pl.Expr:
-    """The expression that makes ids text; raises `DataError` for floats, bools and the rest."""
+    """The expression that converts ids to text; raises `DataError` for floats, booleans and other types."""
     if kind in (pl.String, pl.Null) or isinstance(kind, (pl.Categorical, pl.Enum)) or kind.is_integer():
         return pl.col(name).cast(pl.String)
     raise DataError(f"{title}: expected strings or integers in the column {name!r}, found {kind}")
@@ -248,9 +248,9 @@ def run_of(
     qids: list[str] | None = None,
     guard: Guard = lambda read: read(),
 ) -> Run:
-    """A run of a frame; nested ones become lists, long ones stay columns, those of Spark stay there.
+    """A run from a frame; nested frames become lists, long ones stay columns, those of Spark stay on the cluster.
 
-    Rows without `qid` are those of `qids`, in order.
+    Rows without `qid` belong to `qids`, in order.
     """
     if is_remote(value):
         return Run(Remote(value), source=title)
@@ -288,7 +288,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
         raise DataError(f"{title}: query {display(twice)} has two rows")
 
     def column(name: str) -> list[list[Any]]:
-        """What is next to the ids of each query; who uses it says if it is no list of what it should be."""
+        """The lists next to the ids of each query; their users report invalid lists."""
         cells = guard(lambda: frame.select(name).collect())[name].to_list()
         return [cell if isinstance(cell, list) else [] for cell in cells]
 
@@ -305,7 +305,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
 
 
 def _refuse_what_is_no_id(rows: pl.DataFrame, column: str, title: str) -> None:
-    """Raises `DataError` for texts of a column that are no ids, and for nulls, also where lists nest them."""
+    """Raises `DataError` for invalid ids and nulls in a column, also within nested lists."""
     cells = rows.select(column).with_row_index("row")
     nested = isinstance(cells.schema[column], pl.List)
     if nested:
@@ -324,7 +324,7 @@ def _refuse_what_is_no_id(rows: pl.DataFrame, column: str, title: str) -> None:
 
 
 def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
-    """Scores beside nested results order nothing, but they are numbers, one for each."""
+    """Checks the scores of nested results: they do not affect the order, but must be one number per result."""
     if SCORES not in rows.columns:
         return
     kind = rows.schema[SCORES]
@@ -345,7 +345,7 @@ def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
 
 
 def _is_readable(column: str, kind: pl.DataType) -> bool:
-    """Whether a column holds what its field should: lengths are numbers, texts are texts."""
+    """Whether a column has the type of its field: numbers for lengths, text for texts."""
     field = next((field for field in FIELDS if column in field.columns), None)
     if field is None or not (field.is_unit or field.kind == "text"):
         return True

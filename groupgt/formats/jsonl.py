@@ -26,13 +26,13 @@ RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score o
 
 
 def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each object with the number of its line; of a JSON array, each element. What is none is collected as a fault."""
+    """Each object, or element of a JSON array, with its line number; anything else is collected as an error."""
     source.warn_if_empty("lines")
     decoder = json.JSONDecoder(object_pairs_hook=distinct_keys, parse_constant=no_constant)
     for number, text in _elements(source, faults) if is_array(source) else _lines(source):
         where = f"{source.path}:{number}"
         try:
-            # Most lines are an object and nothing else; `decode` looks for blanks around it.
+            # Most lines contain only an object; `decode` also handles surrounding blanks.
             value, end = decoder.raw_decode(text) if text[0] == "{" else (None, 0)
             value = value if end == len(text) else decoder.decode(text)
         except (ValueError, RecursionError) as error:
@@ -53,7 +53,7 @@ def is_array(source: Source) -> bool:
 
 
 def first_object(source: Source) -> dict[str, Any]:
-    """The first element of a JSON array; raises `ValueError` if it is none."""
+    """The first element of a JSON array; raises `ValueError` if it is not an object."""
     text = source.head().decode("utf-8", "replace")
     value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
     return dict(value)
@@ -101,12 +101,12 @@ _ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
 
 
 def _keys_of(row: dict[str, Any], known: Sequence[str]) -> str:
-    """The keys of a line, and which of them may be meant as one that is missing."""
+    """The keys of a line, with a hint at keys that may be misnamed."""
     return (", ".join(row) or "no keys") + rename_hint(row, known)
 
 
 def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON; raises `ValueError` for a key that it has twice."""
+    """A JSON object; raises `ValueError` for a duplicate key."""
     cells = dict(pairs)
     if len(cells) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -116,17 +116,17 @@ def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def no_constant(text: str) -> float:
-    """Raises `ValueError`: NaN and Infinity, which Python reads, are not JSON."""
+    """Raises `ValueError`: NaN and Infinity, which Python accepts, are not valid JSON."""
     raise ValueError(f"{text} is not a JSON number")
 
 
 def json_fault(error: ValueError | RecursionError) -> str:
-    """Why a text is no JSON."""
+    """The reason why a text is not valid JSON."""
     return "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
 
 
 def object_of(source: Source, expected: str = "a JSON object") -> dict[str, Any]:
-    """The one object that a file holds; raises `DataError` if it holds none."""
+    """The only object in a file; raises `DataError` if the file does not contain one object."""
     source.check_text()
     try:
         value = json.loads(source.data, object_pairs_hook=distinct_keys, parse_constant=no_constant)
@@ -140,7 +140,7 @@ def object_of(source: Source, expected: str = "a JSON object") -> dict[str, Any]
 
 
 def has_surrogate(value: Any) -> bool:
-    """Whether a text in a value holds half of a surrogate pair."""
+    """Whether a text in a value contains half of a surrogate pair."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -160,7 +160,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
         else:
             what = f"expected the keys qid and retrieval_gt, found {_keys_of(row, ('qid', 'retrieval_gt'))}"
             faults.add(f"{source.path}:{number}", what)
-    # Rows have few sequences of keys, and each key stands where it first comes.
+    # Rows share few key sequences; keys are in order of first appearance.
     keys = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
     columns = {key: [row.get(key) for row in rows] for key in keys}
     texts = [None if text is None else str(text) for text in columns.get("query", ())]
@@ -177,14 +177,14 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     except DataError as error:
         faults.merge(error)
     faults.stop()
-    # Older files say so of flat ground truth.
+    # Older files mark flat ground truth this way.
     is_flat = "declared" in keys and not all(row.get("declared", True) for row in rows)
     shape = shape_of(columns.get(SHAPE, ()), "flat" if is_flat else "groups", source.path)
     return replace(truth, keys=keys, shape=shape)
 
 
 def read_run(source: Source) -> Run:
-    """`{"qid", "retrieved_ids"[, "retrieve_scores"]}` a query, or `{"qid", "doc_id", "score" | "rank"}` a result."""
+    """`{"qid", "retrieved_ids"[, "retrieve_scores"]}` per query or `{"qid", "doc_id", "score" | "rank"}` per result."""
     faults = Faults()
     gathered = Gathered()
     nested = False
@@ -232,7 +232,7 @@ def read_run(source: Source) -> Run:
 def _result(
     qid: str, row: dict[str, Any], order: str, where: str, faults: Faults
 ) -> tuple[str, float, dict[str, int | None], dict[str, Any]] | None:
-    """Document, score, lengths and fields of a result that has a line of its own; None after a fault."""
+    """Document, score, lengths and fields of a result on its own line; None after an error."""
     document, score = id_text(row.get("doc_id")), score_of(row)
     if document is None:
         faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
@@ -246,12 +246,12 @@ def _result(
 
 
 def _listed(cell: Any) -> list[Any]:
-    """What is next to the ids of a query; who uses it says if it is no list of what it should be."""
+    """The list next to the ids of a query; its users report an invalid list."""
     return cell if isinstance(cell, list) else []
 
 
 def _ids_of(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[str]:
-    """The results of a query, best first; invalid ids and scores are faults."""
+    """The results of a query, best first; invalid ids and scores are collected as errors."""
     cells = row[key]
     if cells is None:
         return []
@@ -295,7 +295,7 @@ def write_run(
     scored: bool,
     calls: Mapping[str, Sequence[int]] | None = None,
 ) -> None:
-    """One query per line; scores and calls only where there were some."""
+    """One query per line; scores and calls only if present."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for qid, ids, scores in rankings:
             row: dict[str, Any] = {"qid": qid, "retrieved_ids": ids}

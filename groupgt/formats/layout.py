@@ -1,7 +1,7 @@
-"""One look at the bytes of a table, before polars reads them: whether columns stand where separators say.
+"""A check of the bytes of a table before polars reads them: whether separators give regular columns.
 
-polars is fast and trusting: it drops carriage returns and surplus cells, and takes quotes where they fall. What looks
-odd here goes to the readers in Python, which say what is wrong and in which line.
+polars is fast but lenient: it drops carriage returns and surplus cells, and accepts quotes anywhere. Irregular tables
+go to the readers in Python, which report errors with line numbers.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from groupgt.model.validity import holds_odd_letters
 
 Bytes = NDArray[np.uint8]
 Bools = NDArray[np.bool_]
-# How many bytes are looked at together; and how many without a line end are a doubt that a cell is too long for an id.
+# The bytes checked at a time; and the bytes without a line end from which a cell may be too long for an id.
 CHUNK, LINE = 1 << 20, 1 << 15
 LINE_END, RETURN, BLANK, QUOTE = 10, 13, 32, 34
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What bytes of a table tell.
+    """The layout of some bytes of a table.
 
-    `regular` says that polars reads them as meant, `plain_ids` that no cell can hold what an id may not, or be blank.
-    `separators` stand between the cells of `lines` lines, of which an `open_line` has no end yet.
+    `regular`: polars reads them correctly; `plain_ids`: no cell is blank or has characters not allowed in ids.
+    `separators` is the number of separators in `lines` lines; an `open_line` has no end yet.
     """
 
     regular: bool = True
@@ -40,7 +40,7 @@ class Layout:
     open_line: bool = False
 
     def then(self, later: Layout) -> Layout:
-        """What these bytes and those that follow tell."""
+        """The layout of these bytes and those that follow."""
         return Layout(
             self.regular and later.regular,
             self.plain_ids and later.plain_ids,
@@ -50,14 +50,14 @@ class Layout:
         )
 
     def has_columns(self, count: int) -> bool:
-        """Whether lines have `count` cells on average: then none has more, if none has fewer."""
+        """Whether lines have `count` cells on average: if none has fewer, then none has more."""
         return self.regular and self.separators == (self.lines + self.open_line) * (count - 1)
 
 
 def layout_of(source: Source, separator: str, *, words: bool = False) -> Layout:
-    """Of the cells of a table, which may be quoted: separators and line ends within quotes are part of them.
+    """The layout of a table whose cells may be quoted: quoted separators and line ends are part of a cell.
 
-    Where they are `words`, as in a TREC run, a quote is a letter, and no cell is empty or holds a blank.
+    If cells are `words`, as in a TREC run, a quote is an ordinary character, and no cell is empty or contains a blank.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -83,7 +83,7 @@ def _layout_in_turn(look: Callable[[Bytes, int], Layout], chunks: Iterator[Bytes
 
 
 def _look_at(chunk: Bytes, within: int, *, separator: int, words: bool) -> Layout:
-    """The first byte of a chunk is the last of the one before it; `within` says whether quotes are open after it."""
+    """The layout of a chunk that begins with the last byte of the previous one; `within`: a quote is open after it."""
     lines, cells = chunk == LINE_END, chunk == separator
     quotes = chunk[1:] == QUOTE
     whole = not bool((chunk == 0).any())
@@ -92,7 +92,7 @@ def _look_at(chunk: Bytes, within: int, *, separator: int, words: bool) -> Layou
         borders = lines | cells
         known = borders | (chunk == RETURN)
         controls = (chunk < BLANK) & ~known
-        # A cell that is empty, or begins with a blank.
+        # Cells that are empty or begin with a blank.
         blank = borders[:-1] & (known[1:] | (chunk[1:] == BLANK))
         plain = not bool(controls.any()) and not bool(blank.any()) and _has_no_long_line(lines)
         if words:
@@ -103,7 +103,7 @@ def _look_at(chunk: Bytes, within: int, *, separator: int, words: bool) -> Layou
     after, before = after[1:], after[:-1]
     left, quoted = chunk[:-1], chunk[:-1] == QUOTE
     borders = lines | cells
-    # What opens stands at a cell's begin, or is the second of two; what closes at its end, or is the first.
+    # An opening quote starts a cell or is the second of two; a closing quote ends a cell or is the first of two.
     regular = (
         whole
         and not bool((quotes & ~before & ~(borders[:-1] | quoted)).any())
@@ -115,7 +115,7 @@ def _look_at(chunk: Bytes, within: int, *, separator: int, words: bool) -> Layou
 
 
 def _counts(lines: Bools, cells: Bools, *, open_line: bool | None = None) -> tuple[int, int, bool]:
-    """How many lines end, how many separators stand in them, and whether one has no end yet."""
+    """The numbers of line ends and of separators, and whether the last line has no end yet."""
     last = not lines[-1] if open_line is None else open_line
     return int(np.count_nonzero(lines[1:])), int(np.count_nonzero(cells[1:])), bool(last)
 
@@ -136,7 +136,7 @@ def _count_quotes(chunk: Bytes) -> int:
 
 
 def _mapped(source: Source) -> Bytes | None:
-    """The content in place; None if it is to be decompressed piece by piece."""
+    """The content in memory or memory-mapped; None if it must be decompressed piece by piece."""
     if isinstance(source.for_polars, bytes):
         return np.frombuffer(source.for_polars, dtype=np.uint8)
     if source.is_compressed:
@@ -148,7 +148,7 @@ def _mapped(source: Source) -> Bytes | None:
 
 
 def _cut(content: Bytes) -> Iterator[Bytes]:
-    """Content in chunks, each with the byte that stands before it; before the first a line ends."""
+    """Content in chunks, each preceded by the byte before it; the first by a line end."""
     if len(content):
         yield np.concatenate((np.array([LINE_END], dtype=np.uint8), content[:CHUNK]))
     for start in range(CHUNK, len(content), CHUNK):
@@ -156,7 +156,7 @@ def _cut(content: Bytes) -> Iterator[Bytes]:
 
 
 def _streamed(source: Source) -> Iterator[Bytes]:
-    """The same of content that comes piece by piece."""
+    """The same for content that is read piece by piece."""
     last = b"\n"
     for piece in source.pieces(CHUNK):
         if piece:

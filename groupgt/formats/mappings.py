@@ -16,13 +16,13 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import are_texts, finite_number, id_fault
 
-# A query whose value is a mapping of numbers, or a list; objects of JSON Lines have keys of their own.
+# A query whose value is a mapping of numbers, or a list; JSON Lines objects have their own keys.
 _BEGIN = re.compile(rb'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*(\{\s*("(?:[^"\\]|\\.)*"\s*:\s*(-?[0-9.]+)|\})|\[)')
 _STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?')
 _FIELDS = {b"qid", b"retrieval_gt", b"retrieved_ids", b"doc_id", b"_id", b"id", b"query"}
 
 
-# The scale of ratings, in which −1 is what a model left out, and what is said of them.
+# The scale of ratings, in which −1 marks those that a model omitted, and the error message for them.
 SCALE = range(-1, 6)
 RATINGS = (
     "expected groups of ids, found rows of ratings, as LANCER saves them: one row per result, one number per "
@@ -32,7 +32,7 @@ RATINGS = (
 
 
 def kind_of(source: Source) -> str | None:
-    """`truth` or `run`, for a file that is one JSON object keyed by query; `either` where numbers are whole."""
+    """`truth` or `run`, for a file that is one JSON object keyed by query; `either` if numbers are whole."""
     found = _BEGIN.match(source.head())
     if found is None or found[1] in _FIELDS:
         return None
@@ -42,7 +42,7 @@ def kind_of(source: Source) -> str | None:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Grades by document, as qrels: each document is a group of one; or groups, as in Python."""
+    """Grades by document, as in qrels, where each document is a group of one; or groups, as in Python."""
     rows = _by_query(source)
     if _are_ratings(rows.values()):
         raise DataError(f"{source.path}: {RATINGS}")
@@ -90,7 +90,7 @@ def read_run(source: Source) -> Run:
 
 
 def first_text(source: Source) -> str:
-    """The first of the lists' strings, where most of the first ones are texts and no ids; else none."""
+    """The first string in the lists if most of the first ones are texts and not ids; otherwise empty."""
     found = _BEGIN.match(source.head())
     start = found.end() if found is not None else 0
     cells = [cell for cell, is_key in _STRING.findall(source.head()[start:]) if not is_key]
@@ -99,7 +99,7 @@ def first_text(source: Source) -> str:
 
 
 def _are_ratings(values: Iterable[Any]) -> bool:
-    """Whether these are matrices of ratings: whole rows of small numbers, most of which repeat, as no ids do."""
+    """Whether these are rating matrices: complete rows of small numbers, most of which repeat numbers, unlike ids."""
     rows = []
     for matrix in values:
         if not isinstance(matrix, list) or len(matrix) < 2 or not all(isinstance(row, list) for row in matrix):
@@ -113,6 +113,6 @@ def _are_ratings(values: Iterable[Any]) -> bool:
 
 
 def _by_query(source: Source) -> dict[str, Any]:
-    """The object of the file; raises `DataError` if it is none."""
+    """The object of the file; raises `DataError` if it does not contain one."""
     source.warn_if_empty("queries")
     return object_of(source, "one JSON object keyed by query")

@@ -1,4 +1,4 @@
-"""Modules of the user's own: a function or an object by `module:name`, found beside the file that names it too."""
+"""User modules: a function or an object by `module:name`, also found next to the file that names it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 from groupgt.errors import ConfigError, near_names
 from groupgt.runtime import one_line, users_code
 
-# The bytes of the modules of targets, as they were when they were imported.
+# The bytes of target modules at the time of their import.
 READ: dict[str, bytes | None] = {}
 
 
 def imported(target: str, folder: Path) -> Any:
-    """What `module:name` names; raises `ConfigError` if there is no such thing."""
+    """The object named by `module:name`; raises `ConfigError` if it does not exist."""
     module_name, _, name = target.partition(":")
     sys.path[:] = [str(folder), *(each for each in sys.path if each != str(folder))]
     _forget(module_name, folder)
@@ -40,7 +40,7 @@ def imported(target: str, folder: Path) -> Any:
 
 
 def check_target(target: str, folder: Path) -> None:
-    """Raises `ConfigError` if a module, or a name in it, is surely not there; nothing of it is run."""
+    """Raises `ConfigError` if a module or a name in it certainly does not exist; the module is not executed."""
     module_name, _, name = target.partition(":")
     parts = module_name.split(".")
     path, origin = [str(folder), *sys.path], None
@@ -55,7 +55,7 @@ def check_target(target: str, folder: Path) -> None:
         source = Path(origin).read_bytes()
         tree = ast.parse(source)
     except (OSError, SyntaxError, ValueError):
-        return  # whoever runs it is told
+        return  # importing it reports the error
     names = set(_bound(tree.body))
     wanted = name.partition(".")[0]
     if wanted not in names and not names & {"*", "__getattr__"} and b"globals" not in source:
@@ -64,7 +64,7 @@ def check_target(target: str, folder: Path) -> None:
 
 
 def spec_of(name: str, path: list[str] | None) -> ModuleSpec | None:
-    """Where a module is, by the finder of paths and those that installs bring; nothing of it is run."""
+    """The spec of a module, from the path finder and installed finders; the module is not executed."""
     finders: list[Any] = [PathFinder, *sys.meta_path]
     for finder in finders:
         try:
@@ -77,7 +77,7 @@ def spec_of(name: str, path: list[str] | None) -> ModuleSpec | None:
 
 
 def _bound(body: list[ast.stmt]) -> Iterator[str]:
-    """The names that the statements of a module bind; `*` if they cannot be told."""
+    """The names that the statements of a module bind; `*` if they are unknown."""
     for statement in body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield statement.name
@@ -97,9 +97,9 @@ def _source(module_name: str) -> bytes | None:
 
 
 def _forget(module_name: str, folder: Path) -> None:
-    """Forgets a module that was imported from another folder, or whose file has changed since.
+    """Unloads a module that was imported from another folder, or whose file has changed since.
 
-    In a notebook one process reads many experiment files; answers are kept under the bytes that the file has now.
+    In a notebook, one process reads many experiment files; answers are cached by the current bytes of the module.
     """
     top = module_name.partition(".")[0]
     if top not in sys.modules or top in sys.stdlib_module_names:
@@ -114,6 +114,6 @@ def _forget(module_name: str, folder: Path) -> None:
 
 
 def source_of(target: str) -> Path | None:
-    """The file of an imported target's module, if it has one."""
+    """The file of the module of an imported target, if it has one."""
     path = getattr(sys.modules.get(target.partition(":")[0]), "__file__", None)
     return Path(path) if path else None

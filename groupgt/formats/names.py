@@ -1,4 +1,4 @@
-"""What runs are called: their file's name without the endings that say how it is written, told apart by folders."""
+"""Names of runs: file names without format endings, made distinct with parts of their folders."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import PurePath, PurePosixPath
 from groupgt.formats.source import Source
 
 COMPRESSED = (".gz", ".zst")
-# The endings of results, and the format that each stands for; JSON Lines and ranx's JSON are told apart by content.
+# The endings of results and their formats; JSON Lines and ranx JSON are distinguished by content.
 ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".trec": "trec", ".run": "trec"}
 ENDINGS |= {".txt": "trec", ".res": "trec"}
 KNOWN = (*COMPRESSED, *ENDINGS, ".jsonl", ".json")
 
 
 def ending_of(path: str) -> str:
-    """The ending of a path before that of its compression, in small letters.
+    """The ending of a path before that of its compression, in lower case.
 
     >>> ending_of("runs/bm25.trec.gz"), ending_of("runs/bm25")
     ('.trec', '')
@@ -29,7 +29,7 @@ def ending_of(path: str) -> str:
 
 
 def kind_by_ending(path: str) -> str | None:
-    """The format that a path's ending stands for.
+    """The format of a path by its ending.
 
     >>> kind_by_ending("s3://bucket/bm25.trec.gz"), kind_by_ending("s3://bucket/bm25")
     ('trec', None)
@@ -38,7 +38,7 @@ def kind_by_ending(path: str) -> str | None:
 
 
 def without_endings(name: str) -> str:
-    """A file's name without its known endings, and nothing else.
+    """A file name without its known endings.
 
     >>> [without_endings(name) for name in ("input.bm25.gz", "bm25-k1=0.9-b=0.4", "bm25.v2.trec.gz", ".trec")]
     ['input.bm25', 'bm25-k1=0.9-b=0.4', 'bm25.v2', '.trec']
@@ -51,7 +51,7 @@ def without_endings(name: str) -> str:
 
 
 def run_name(source: Source) -> str:
-    """What the run of a file is called.
+    """The name of the run of a file.
 
     >>> from pathlib import Path
     >>> run_name(Source(Path("runs/bm25.v2.trec.gz")))
@@ -61,7 +61,7 @@ def run_name(source: Source) -> str:
 
 
 def name_of(path: str) -> str:
-    """What a run of many files is called: the last part of a path that is no pattern.
+    """The name of a run of several files: the last part of the path that is not a pattern.
 
     >>> name_of("runs/bm25/part-*.parquet"), name_of("s3://bucket/dense.parquet")
     ('bm25', 'dense')
@@ -71,10 +71,10 @@ def name_of(path: str) -> str:
 
 
 def told_apart(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """What the runs of these files are called: where names are equal, with the parts of their folders that differ.
+    """The names of the runs of these files; equal names get the parts of their folders that differ.
 
-    Beginnings and endings that all share, up to a dot, are left out. Files of one folder that differ in their endings
-    alone keep these.
+    Shared beginnings and endings, up to a dot, are removed. Files in one folder that differ only in their endings keep
+    them.
 
     >>> told_apart(["a/run/bm25.trec", "b/run/bm25.trec", "b/run/dense.trec"])
     ['a/bm25', 'b/bm25', 'dense']
@@ -96,11 +96,11 @@ def told_apart(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
 
 
 def _without_shared(names: Sequence[str]) -> list[str]:
-    """The names without the parts between dots that all begin or end with, where something is left of each."""
+    """The names without shared leading and trailing parts between dots, as long as no name becomes empty."""
     parts = [name.split(".") for name in names]
     if len(set(names)) < 2:
         return list(names)
-    # The point of a number is none between parts.
+    # A decimal point does not separate parts.
     while min(map(len, parts)) > 1 and len({each[0] for each in parts}) == 1 and not parts[0][0][-1:].isdigit():
         parts = [each[1:] for each in parts]
     while min(map(len, parts)) > 1 and len({each[-1] for each in parts}) == 1 and not parts[0][-1][:1].isdigit():
@@ -109,7 +109,7 @@ def _without_shared(names: Sequence[str]) -> list[str]:
 
 
 def _differing(folders: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Of each folder the parts that not all have in common."""
+    """The parts of each folder that are not common to all."""
     if len({len(parts) for parts in folders}) == 1:
         differs = [len(set(column)) > 1 for column in zip(*folders)]
         return [tuple(part for part, differing in zip(parts, differs) if differing) for parts in folders]

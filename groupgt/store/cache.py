@@ -1,4 +1,4 @@
-"""A cache of entries under the hash of what determines them: JSON lines, compressed, with a checksum."""
+"""A cache of entries, keyed by a hash of their inputs: compressed JSON lines with a checksum."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from groupgt.store.files import PART, reached, sweep, written_whole
 from groupgt.store.journal import ENDING as JOURNAL
 from groupgt.store.journal import Journal, left_behind
 
-# What a damaged file may end in: a bit of its head can ask for more memory than there is.
+# Errors that a damaged file may cause: a flipped bit in its header can request more memory than is available.
 UNREADABLE = (OSError, ValueError, MemoryError, RecursionError)
 ENDING = ".jsonl.zst"
 NOTE = "# Made by groupgt: runs that need not be retrieved again. It may be removed at any time.\n*\n"
 
 
 def key_of(determining: Mapping[str, Any]) -> str:
-    """The SHA-256 of what determines an entry, in one spelling.
+    """The SHA-256 of the inputs that determine an entry, in canonical form.
 
     >>> key_of({"a": 1, "b": 2}) == key_of({"b": 2, "a": 1})
     True
@@ -34,7 +34,7 @@ def key_of(determining: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of the cache as a list shows it: its key, size in bytes, and what was said about it."""
+    """One entry of the cache, as listed: its key, size in bytes, and description."""
 
     key: str
     size: int
@@ -42,20 +42,20 @@ class Entry:
 
 
 class Cache:
-    """Entries in a folder, each a file; processes that write the same one at once do each other no harm."""
+    """Entries in a folder, one file each; processes can safely write the same entry at the same time."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def path(self, key: str) -> Path:
-        """Where an entry lies."""
+        """The path of an entry."""
         return self.folder / key[:2] / f"{key}{ENDING}"
 
     def __contains__(self, key: str) -> bool:
         return self.path(key).is_file()
 
     def read(self, key: str) -> tuple[dict[str, Any], list[Any]] | None:
-        """What was said about an entry, and its rows; None if there is none, or one that is damaged."""
+        """The description and the rows of an entry; None if it is missing or damaged."""
         try:
             about, *rows = [json.loads(line) for line in _text(self.path(key)).splitlines()]
         except UNREADABLE:
@@ -64,7 +64,7 @@ class Cache:
         return (about, rows) if is_complete else None
 
     def write(self, key: str, about: Mapping[str, Any], rows: list[Any]) -> None:
-        """Writes an entry, whole or not at all; raises `DataError` if that cannot be done."""
+        """Writes an entry atomically; raises `DataError` if it cannot be written."""
         import zstandard
 
         path = self.path(key)
@@ -75,14 +75,14 @@ class Cache:
             self._settle()
             written_whole(path, lambda temporary: _put(temporary, data), follow=False)
         except DataError:
-            # Windows renames over nothing that another process has open; then the same entry is there already.
+            # Windows cannot replace a file that another process has open; in that case the same entry already exists.
             if os.name != "nt" or self.read(key) is None:
                 raise
         except OSError as error:
             raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
 
     def journal(self, key: str, writer: str = "") -> Journal:
-        """What a process writes of an entry that is not whole yet, after what one that is gone has left of it."""
+        """The journal of an incomplete entry, continuing that of a process that has ended, if any."""
         try:
             self._settle()
         except OSError as error:
@@ -90,17 +90,17 @@ class Cache:
         return Journal.taken_over(self.path(key).parent, key, writer)
 
     def left_behind(self, key: str) -> list[Any]:
-        """What a process that is gone has left of an entry that is not whole, line by line."""
+        """The lines of an incomplete entry left behind by a process that has ended."""
         paths = left_behind(self.path(key).parent, key)
         return list(Journal(paths[-1]).lines()) if paths else []
 
     def remove_journals(self, key: str, writer: str = "") -> None:
-        """Removes what processes that are gone, and this one (or the `writer`), have written of an entry."""
+        """Removes the journals of an entry written by processes that have ended, or by this one (or the `writer`)."""
         for path in left_behind(self.path(key).parent, key, writer):
             path.unlink(missing_ok=True)
 
     def _settle(self) -> None:
-        """Has version control pass over a new folder; one that holds something else is not ours to hide."""
+        """Makes version control ignore a new folder, but not a folder that contains other files."""
         sweep(self.folder)
         ignored = self.folder / ".gitignore"
         names = (
@@ -111,11 +111,11 @@ class Cache:
             reached("settled the cache")
 
     def entries(self) -> Iterator[Entry]:
-        """Every entry, in the order of their keys; one that is damaged says nothing of itself."""
+        """Every entry, sorted by key; a damaged entry has an empty description."""
         for path in sorted(self.folder.glob("??/*")):
             key, _, ending = path.name.partition(".")
             if not re.fullmatch("[0-9a-f]{64}", key) or path.parent.name != key[:2]:
-                continue  # something of the user's own
+                continue  # a file of the user
             try:
                 size = path.stat().st_size
                 if f".{ending}" == ENDING:
@@ -125,19 +125,19 @@ class Cache:
                 else:
                     continue
             except FileNotFoundError:
-                continue  # another process removed it since it was listed
+                continue  # another process removed it after it was listed
             except (*UNREADABLE, DataError, AttributeError, LookupError, TypeError):
                 about = None
             yield Entry(key, size, about if isinstance(about, dict) else {})
 
     def remove(self, key: str) -> None:
-        """Removes an entry, whole or not, if it is there."""
+        """Removes an entry, complete or not, if it exists."""
         self.path(key).unlink(missing_ok=True)
         self.remove_journals(key)
 
 
 def _of_journal(lines: list[Any]) -> dict[str, Any]:
-    """What a journal says of itself: what its first line is about, how many rows it has, and when the last came."""
+    """The description of a journal: that of its first line, the number of rows, and the time of the last line."""
     rows = sum(len(line.get("rows", ())) for line in lines)
     return {**lines[0]["about"], "rows": rows, "made": lines[-1].get("at", "")} if lines else {}
 
@@ -147,7 +147,7 @@ def _put(path: Path, data: bytes) -> None:
 
 
 def _text(path: Path) -> str:
-    """The decompressed text; raises `ValueError` if its checksum says that it is damaged."""
+    """The decompressed text; raises `ValueError` if it does not match its checksum."""
     import zstandard
 
     try:

@@ -1,7 +1,7 @@
-"""Files and folders that are there whole or not at all, whatever ends the process, the disk or the power.
+"""Atomic writes of files and folders, safe against crashes, full disks and power failures.
 
-What is written goes to a part beside its place, is synced, and renamed. Everything that writes uses it: commands, the
-cache, `stamped` result folders.
+Content is written to a temporary path next to the target, synced, and renamed. All writers use this module: commands,
+the cache, `stamped` result folders.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pathlib import Path
 from groupgt.errors import DataError
 
 PART = ".part-"
-# What a process on another host, or an unknown one, left behind is removed after a day.
+# Leftovers of a process on another host, or of an unknown process, are removed after a day.
 OLD_SECONDS = 86_400
 
 
 def written_whole(path: Path, write: Callable[[Path], None], *, follow: bool = True) -> None:
-    """Calls `write` with a temporary path beside `path` and renames it when it is done; nothing half is left behind.
+    """Calls `write` with a temporary path next to `path`, then renames it; leaves no partial file behind.
 
-    A symbolic link is followed, not replaced; without `follow`, as for what is ours alone, it is replaced.
+    A symbolic link is followed, not replaced; without `follow`, as for internal files, it is replaced.
     """
     path = path.resolve() if follow else path.parent.resolve() / path.name
     temporary: Path | None = None
@@ -41,7 +41,7 @@ def written_whole(path: Path, write: Callable[[Path], None], *, follow: bool = T
         write(temporary)
         reached(f"wrote a part of {path.suffix or path.name}")
         sync(temporary)
-        # mkstemp makes files that only their owner reads; a result is an ordinary file.
+        # mkstemp creates files that only the owner can read; a result gets ordinary permissions.
         temporary.chmod(0o666 & ~umask())
         reached(f"about to rename {path.suffix or path.name}")
         temporary.replace(path)
@@ -59,12 +59,12 @@ def written_whole(path: Path, write: Callable[[Path], None], *, follow: bool = T
 
 
 def write_text(path: Path, text: str, *, follow: bool = True) -> None:
-    """Writes UTF-8 text, whole or not at all."""
+    """Writes UTF-8 text atomically."""
     written_whole(path, lambda temporary: _put(temporary, text), follow=follow)
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Writes bytes, whole or not at all."""
+    """Writes bytes atomically."""
     written_whole(path, lambda temporary: _put_bytes(temporary, data))
 
 
@@ -77,7 +77,7 @@ def _put(path: Path, text: str) -> None:
 
 
 def written_folder(path: Path, write: Callable[[Path], None]) -> None:
-    """Calls `write` with a temporary folder beside `path` and renames it when it is done; replaces nothing."""
+    """Calls `write` with a temporary folder next to `path`, then renames it; never replaces an existing folder."""
     path = path.resolve()
     if path.exists():
         raise DataError(f"{path}: already exists; choose another folder")
@@ -90,7 +90,7 @@ def written_folder(path: Path, write: Callable[[Path], None]) -> None:
 
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
-    """A new folder in `parent`, to be renamed when it is whole; what is still there in the end is removed."""
+    """A new folder in `parent`, to be renamed once complete; it is removed on exit if it still exists."""
     temporary: Path | None = None
     try:
         make_folder(parent)
@@ -104,30 +104,30 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-# --- On the disk: what is not synced may be lost with the power, in any order.
+# --- Syncing: data that is not synced may be lost in a power failure, in any order.
 
 
 def sync(path: Path) -> None:
-    """Has the bytes of a file on the disk."""
+    """Syncs the content of a file to disk."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
 def sync_folder(path: Path) -> None:
-    """Has the names in a folder on the disk, where the system can be told so."""
+    """Syncs the directory entries of a folder to disk, if the system supports it."""
     if os.name != "posix":
         return
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     except OSError:
-        pass  # some network file systems know no such thing
+        pass  # some network file systems do not support this
     finally:
         os.close(handle)
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder, and those above it, if they are not there."""
+    """Creates a folder and its parents if they do not exist."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     for folder in missing:
@@ -135,7 +135,7 @@ def make_folder(path: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Has a folder and all that is in it on the disk."""
+    """Syncs a folder and all its contents to disk."""
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_dir():
             sync_folder(path)
@@ -144,11 +144,11 @@ def sync_tree(folder: Path) -> None:
     sync_folder(folder)
 
 
-# --- What was left behind.
+# --- Leftovers.
 
 
 def sweep(folder: Path) -> None:
-    """Removes what processes that are no more have left half done in a folder."""
+    """Removes partial files and folders left in a folder by processes that have ended."""
     if not folder.is_dir():
         return
     for path in folder.glob(f"{PART}*"):
@@ -160,12 +160,12 @@ def sweep(folder: Path) -> None:
 
 
 def _mark() -> str:
-    """How temporary names begin: who writes is in them, so that `sweep` can tell whether it still does."""
+    """The prefix of temporary names; it contains the writer, so that `sweep` can check whether it still runs."""
     return f"{PART}{owner()}-"
 
 
 def owner(process: int | None = None) -> str:
-    """A process of this host, this one if none is named, as names of files have it."""
+    """The name of a process of this host (default: this process) in file names."""
     return f"{_host()}-{process or os.getpid()}"
 
 
@@ -176,11 +176,11 @@ def _host() -> str:
 
 
 def is_gone(writer: str, path: Path, after: float = OLD_SECONDS) -> bool:
-    """Whether the `owner` of a file is no more; if that cannot be known, whether the file is older than `after`."""
+    """Whether the `owner` of a file has ended; if unknown, whether the file is older than `after`."""
     host, _, process = writer.partition("-")
     try:
         if host == _host() and process.isdigit() and os.name == "posix":
-            os.kill(int(process), 0)  # asks whether it is there, and does nothing to it
+            os.kill(int(process), 0)  # only checks whether it exists
             if _is_another(process, path.stat().st_mtime):
                 return True
             after = max(after, OLD_SECONDS)
@@ -192,9 +192,9 @@ def is_gone(writer: str, path: Path, after: float = OLD_SECONDS) -> bool:
 
 
 def _is_another(process: str, written: float) -> bool:
-    """Whether a process has ended though its id is taken: by what is left of it, or by one that began later.
+    """Whether a process has ended although its id is in use, by a zombie or by a process that started later.
 
-    Linux alone tells; clocks may differ by a minute.
+    Only Linux reports this; clocks may differ by a minute.
     """
     try:
         state, *fields = Path(f"/proc/{process}/stat").read_text("latin-1").rpartition(")")[2].split()
@@ -205,13 +205,13 @@ def _is_another(process: str, written: float) -> bool:
 
 
 def umask() -> int:
-    """Which permissions new files lack."""
+    """The permissions that new files do not get."""
     current = os.umask(0)
     os.umask(current)
     return current
 
 
-# --- What is in them.
+# --- Contents.
 
 
 def sha256(path: Path) -> str:
@@ -232,7 +232,7 @@ def digest_of(path: Path) -> str:
     return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-# --- Points at which a test may end the process.
+# --- Points at which a test may kill the process.
 
 
 def _unwatched(name: str) -> None:
@@ -243,11 +243,11 @@ _watcher: Callable[[str], None] = _unwatched
 
 
 def watch(watcher: Callable[[str], None] | None) -> None:
-    """Has `watcher` called with the name of each point that is reached; None ends that."""
+    """Sets the function that is called with the name of each point reached; None removes it."""
     global _watcher  # noqa: PLW0603  # the one switch there is
     _watcher = watcher or _unwatched
 
 
 def reached(name: str) -> None:
-    """Says that a point is reached."""
+    """Reports that a point is reached."""
     _watcher(name)

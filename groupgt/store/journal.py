@@ -1,7 +1,7 @@
-"""Lines that survive whatever ends the process: answers and verdicts as they come, kept until a run is finished.
+"""Lines that survive a crash: answers and verdicts are written as they arrive and kept until a run is finished.
 
-A journal belongs to one process: its host and process id are part of its name. What a process that is gone has left,
-the next one takes over.
+A journal belongs to one process: its host and process id are part of its name. The next process takes over the journal
+of a process that has ended.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from groupgt.store.files import is_gone, make_folder, owner, reached, sync_folde
 
 ENDING = ".journal"
 TIME = "%Y-%m-%dT%H:%M:%SZ"
-# Seconds after which a journal of another host, of which nothing here knows whether it still runs, is taken over.
+# Seconds after which a journal of another host is taken over, as its process cannot be checked from here.
 QUIET = 60.0
-# Lines reach the system at once, and the disk after so many seconds at most.
+# Lines are flushed at once and synced to disk after at most this many seconds.
 SYNCED_EVERY = 5.0
 
 
 class Journal:
-    """JSON values in a file, each with a checksum; what is damaged or was cut off is as if it had not been written.
+    """JSON values in a file, each with a checksum; damaged or truncated lines are ignored.
 
     >>> journal = Journal(None)
     >>> journal.append({"a": 1})
@@ -42,12 +42,12 @@ class Journal:
 
     @classmethod
     def of(cls, folder: Path, name: str, writer: str = "") -> Journal:
-        """The journal under a name of this process, or of the `writer` it works for."""
+        """The journal with this name of this process, or of the `writer` it works for."""
         return cls(folder / f"{name}.{writer or owner()}{ENDING}")
 
     @classmethod
     def taken_over(cls, folder: Path, name: str, writer: str = "") -> Journal:
-        """The same, with what the last one that is gone has left under the name."""
+        """The same journal, continuing the latest one that an ended process left under this name."""
         mine = cls.of(folder, name, writer)
         left = left_behind(folder, name, writer)
         for path in left[:-1]:
@@ -58,7 +58,7 @@ class Journal:
         return mine
 
     def lines(self) -> Iterator[Any]:
-        """What was appended, by whomever."""
+        """The values appended so far, by any process."""
         try:
             data = b"" if self.path is None else self.path.read_bytes()
         except FileNotFoundError:
@@ -74,7 +74,7 @@ class Journal:
                 continue
 
     def append(self, *values: Any, sync: bool = False) -> None:
-        """Adds values; with `sync`, they are on the disk at once. Raises `DataError` if they cannot be written."""
+        """Appends values; with `sync`, syncs them to disk at once. Raises `DataError` if they cannot be written."""
         if self.path is None:
             return
         texts = [json.dumps(value, separators=(",", ":")) for value in values]
@@ -83,7 +83,7 @@ class Journal:
             make_folder(self.path.parent)
             with open(self.path, "ab", opener=_open) as file:
                 is_new = not file.tell()
-                # A line that was cut off ends here; a process beside this one adds its own lines whole.
+                # Ends a truncated line; a concurrent process appends complete lines of its own.
                 file.write(lines if is_new or not lines else b"\n" + lines)
                 file.flush()
                 if sync or time.monotonic() - self.synced > SYNCED_EVERY:
@@ -98,14 +98,14 @@ class Journal:
             reached("appended to a journal")
 
     def remove(self) -> None:
-        """Removes the file, if there is one."""
+        """Removes the file if it exists."""
         if self.path is not None:
-            with suppress(OSError):  # it cannot be written either
+            with suppress(OSError):  # it is not writable either
                 self.path.unlink(missing_ok=True)
 
 
 def left_behind(folder: Path, name: str, writer: str = "") -> list[Path]:
-    """The journals under a name that no process but this, or the `writer`, may still write, the newest last."""
+    """The journals with a name that no process except this one, or the `writer`, may still write, newest last."""
     paths = folder.glob(f"{name}.*{ENDING}") if folder.is_dir() else ()
     here = writer or owner()
     aged: list[tuple[float, Path]] = []
@@ -115,7 +115,7 @@ def left_behind(folder: Path, name: str, writer: str = "") -> list[Path]:
             if of == here or is_gone(of, path, after=QUIET):
                 aged.append((path.stat().st_mtime, path))
         except FileNotFoundError:
-            continue  # it was taken over meanwhile
+            continue  # another process has taken it over
     return [path for _, path in sorted(aged)]
 
 
@@ -124,5 +124,5 @@ def _open(path: str, flags: int) -> int:
 
 
 def now() -> str:
-    """The time as journals and the cache have it."""
+    """The current time in the format of journals and the cache."""
     return datetime.now(UTC).strftime(TIME)

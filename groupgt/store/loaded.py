@@ -1,7 +1,7 @@
-"""Which modules of others a process has loaded, by digest, and which of them have changed since.
+"""The third-party modules that a process has loaded, by digest, and which of them have changed since.
 
-Code of the user's is asked again in each run. What it said is used again if it was interrupted, and its modules are
-the same: bytes outside the standard library and site-packages, versions inside.
+User code is called again in each run. Its answers are reused only if a run was interrupted and the modules are the
+same: the same bytes outside the standard library and site-packages, the same versions inside.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from groupgt.store.journal import TIME
 
 STARTED = time.time()
 PROCESS = f"{owner()} {STARTED}"
-# What an interrupted run left is of no use after this.
+# Leftovers of an interrupted run are ignored after this time.
 OLDEST = timedelta(days=1)
 
 
 class Loaded:
-    """The modules of this process that are neither Python's nor groupgt's, as they come."""
+    """The modules of this process that belong neither to Python nor to groupgt, as they are loaded."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
 
     def new(self) -> dict[str, str]:
-        """{module: digest} of those that came since this was last asked; of what is installed its packages alone."""
+        """{module: digest} of the modules loaded since the last call; for installed modules, only their packages."""
         names = sys.modules.keys() - self._names
         self._names |= names
         digests: dict[str, str] = {}
         for name in sorted(names):
             module = sys.modules.get(name)
             spec = getattr(module, "__spec__", None)
-            # Under a second name nothing would be found again; under its own it is here, too.
+            # A module cannot be found again by an alias; it is also listed under its own name.
             if name.startswith("__") or (spec is not None and spec.name != name):
                 continue
             digest = _of_loaded(name)
@@ -51,7 +51,7 @@ class Loaded:
         return {name: digest for name, digest in digests.items() if digest}
 
 
-# Each module that was looked at, and its digest then: in this process it stays what it is, whatever its file becomes.
+# Each module checked, with its digest at that time: this process keeps it even if its file changes.
 _LOOKED_AT: dict[str, tuple[Any, str]] = {}
 
 
@@ -64,7 +64,7 @@ def _of_loaded(name: str) -> str:
 
 
 def changed(modules: Mapping[str, str], path: Iterable[str]) -> list[str]:
-    """The modules that are not as they were where the folders of `path` have them now; nothing of them is run."""
+    """The modules whose version found in the folders of `path` has changed; none of them is executed."""
     folders = list(path)
     return [name for name, digest in modules.items() if _digest(name, _origin(name, folders)) != digest]
 
@@ -82,9 +82,9 @@ def _origin(module: str, path: list[str]) -> str | None:
 
 
 def _digest(module: str, file: str | None, since: float | None = None) -> str:
-    """What a module is; empty if it is Python's or groupgt's own.
+    """The digest of a module; empty if it belongs to Python or groupgt.
 
-    One that was written after the process began may have been loaded as it was before: it equals nothing.
+    A file written after the process started may differ from the loaded module: its digest never matches.
     """
     if not isinstance(file, str):
         return ""
@@ -120,7 +120,7 @@ def _python_folders() -> tuple[str, ...]:
 
 @lru_cache(maxsize=4)
 def _site_folders(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Where distributions are installed."""
+    """The folders in which distributions are installed."""
     folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
     folders += [site.getusersitepackages()]
     folders += [folder for folder in path if os.path.basename(folder) in ("site-packages", "dist-packages")]
@@ -129,7 +129,7 @@ def _site_folders(path: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache
 def _versions(package: str) -> str:
-    """The versions of the distributions that have a part of a package; empty of what no distribution has."""
+    """The versions of the distributions that contain part of a package; empty if there are none."""
     from importlib.metadata import version
 
     names = sorted(set(_distributions().get(package, ())))
@@ -143,14 +143,14 @@ def _distributions() -> Mapping[str, list[str]]:
     return packages_distributions()
 
 
-# --- What a run that did not finish has left.
+# --- Leftovers of an unfinished run.
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Of a journal: the modules there were when all was built, those that came later, and when the last line came.
+    """The modules loaded when a run was built, those loaded later, and the time of the last line of its journal.
 
-    `process` is the one that had built it, if that is the one that ran groupgt.
+    `process` is the process that built it, if the same process ran groupgt.
     """
 
     built: dict[str, str]
@@ -160,7 +160,7 @@ class Trace:
 
     @classmethod
     def of(cls, lines: Iterable[Any]) -> Trace:
-        """What the lines of a journal say of it, those with the keys built, modules, at and process."""
+        """The trace in the lines of a journal, from those with the keys built, modules, at and process."""
         built: dict[str, str] = {}
         later: dict[str, str] = {}
         at = process = ""
@@ -174,16 +174,16 @@ class Trace:
 
     @property
     def modules(self) -> dict[str, str]:
-        """All of them."""
+        """All modules, built and later."""
         return {**self.built, **self.later}
 
     def fits(
         self, built: Mapping[str, str], changed: Callable[[Mapping[str, str]], list[str]], *, shared: bool
     ) -> bool:
-        """Whether a run goes on from it, which has `built`: it is recent, and what was loaded the same now as then.
+        """Whether a run that has `built` can resume from it: it is recent, and the loaded modules are the same.
 
-        In a process that is `shared` with others, some of what they had loaded then may not be there yet; in the very
-        process of then, others may have loaded more, which what was built does not see.
+        In a process `shared` with other code, some modules of that code may not be loaded yet; in the original
+        process, other code may have loaded more modules, which do not affect what was built.
         """
         modules = self.modules
         if self.process == PROCESS:
@@ -195,7 +195,7 @@ class Trace:
 
     @property
     def is_recent(self) -> bool:
-        """Whether it is of use at all: what is old is asked again."""
+        """Whether it is recent enough to be used; older answers are computed again."""
         try:
             age = datetime.now(UTC) - datetime.strptime(self.at, TIME).replace(tzinfo=UTC)
         except ValueError:

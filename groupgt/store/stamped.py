@@ -1,4 +1,4 @@
-"""Folders named by the time they were written: `<time>-<digest>`, the newest named in the file `latest` beside them.
+"""Folders named by the time they were written: `<time>-<digest>`, the newest named in the file `latest` next to them.
 
 `report.results` writes them, `report.folder` lists them, oldest first.
 """
@@ -19,17 +19,17 @@ LAST = "manifest.json"
 LATEST = "latest"
 TIME = "%Y%m%dT%H%M%S"
 _STAMP = re.compile("[0-9]{8}T[0-9]{6}")
-# The clocks of machines that share a folder differ by less, which nobody need be told.
+# Machines that share a folder have clocks that differ by less than this; such differences are not reported.
 CLOCKS_DIFFER = timedelta(minutes=1)
-# Limit of folders with the same second and digest.
+# Maximum number of folders with the same second and digest.
 MOST = 1000
 
 
 def write_stamped(parent: Path, digest: str, writers: Mapping[str, Callable[[Path], Path | None]]) -> Path:
-    """Has `writers` (by file name) write into a new folder `<time>-<digest>`; the manifest goes in last.
+    """Calls `writers` (by file name) to write into a new folder `<time>-<digest>`; the manifest is written last.
 
-    They write into a temporary folder beside it, which is renamed when it is whole; two at once do not mix. A writer
-    that chose another file than the one it was given returns it.
+    They write into a temporary folder next to it, which is renamed once complete, so concurrent writes do not mix. A
+    writer that chose a different file than the one it was given returns it.
     """
     with files.temporary_folder(parent) as temporary:
         files.sweep(parent)
@@ -62,7 +62,7 @@ def _renamed(temporary: Path, parent: Path, digest: str) -> Path:
 
 
 def _stamp(parent: Path) -> str:
-    """The time now; where the clock was set back, a second after the newest folder, so that their order stays."""
+    """The current time; if the clock was set back, one second after the newest folder, to keep the order."""
     now = datetime.now(UTC).replace(tzinfo=None)
     newest = max((match[0] for path in parent.iterdir() if (match := _STAMP.match(path.name))), default="")
     if newest <= now.strftime(TIME):
@@ -70,7 +70,7 @@ def _stamp(parent: Path) -> str:
     try:
         after = datetime.strptime(newest, TIME) + timedelta(seconds=1)
     except (ValueError, OverflowError):
-        return now.strftime(TIME)  # it looks like a time and is none
+        return now.strftime(TIME)  # it looks like a time but is not one
     if after - now > CLOCKS_DIFFER:
         text = f"{parent}: the newest folder is dated {newest}, but the clock says {now.strftime(TIME)}; the new one"
         text = f"{text} is named {after.strftime(TIME)}, so that their order stays"
@@ -79,10 +79,10 @@ def _stamp(parent: Path) -> str:
 
 
 def age_of(path: Path) -> tuple[str, int]:
-    """What sorts stamped folders by their time: the second in their name, then when the last file was written."""
+    """The sort key of stamped folders: the second in the name, then the time when the last file was written."""
     return path.name.split("-")[0], (path / LAST).stat().st_mtime_ns
 
 
 def has_stamp(path: Path) -> bool:
-    """Whether a folder is named by its time."""
+    """Whether the name of a folder is a time stamp."""
     return _STAMP.match(path.name) is not None

@@ -1,4 +1,4 @@
-"""What judges said of pairs of a result and an alternative: line by line in files, for it may have been paid for."""
+"""Verdicts of judges on pairs of a result and an alternative, stored line by line, as they may have cost money."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Verdicts:
-    """The scores of one judge: what is known of it from earlier runs, and what it says in this one.
+    """The scores of one judge, from earlier runs and from this one.
 
-    Without a journal they are kept in memory alone.
+    Without a journal they are kept only in memory.
 
     >>> verdicts = Verdicts()
     >>> verdicts.keep({"a": 1.0})
@@ -45,18 +45,18 @@ class Verdicts:
         self._begin = begin
 
     def known(self, keys: Iterable[str]) -> dict[str, float]:
-        """The scores there are of these keys."""
+        """The available scores of these keys."""
         scores = {key: self.scores[key] for key in keys if key in self.scores}
         self.used.update(scores.keys() & self.earlier.keys())
         return scores
 
     def prepare(self) -> None:
-        """Raises `DataError` if nothing could be kept: before anything is paid for."""
+        """Raises `DataError` if verdicts cannot be stored, before any cost arises."""
         self.begin()
         self.journal.append()
 
     def begin(self) -> None:
-        """Does, once, what must be done before anything is added: to look at verdicts changes nothing."""
+        """Prepares the folder once, before the first verdict is added; reading verdicts changes nothing."""
         if self._begin is not None:
             self._begin()
             self._begin = None
@@ -74,10 +74,10 @@ class Verdicts:
 
 @dataclass(eq=False)
 class VerdictStore:
-    """The verdicts of one run, by judge, in a folder; without one (None) they last as long as the run.
+    """The verdicts of one run, by judge, in a folder; without a folder (None) they last as long as the run.
 
-    Each run asks for its own. Those of a judge that is `vouched` for are used again, and so, with `reuse`, are those of
-    any. A run that did not finish is gone on from where the same modules are loaded; with `refresh` nothing is used.
+    Each run asks for its own verdicts. Those of a judge that is `vouched` for are reused; with `reuse`, those of any
+    judge are. An unfinished run is resumed if the same modules are loaded; with `refresh` no verdicts are reused.
     """
 
     folder: Path | None
@@ -87,7 +87,7 @@ class VerdictStore:
     _judges: dict[str, tuple[Verdicts, Journal]] = field(default_factory=dict)
 
     def verdicts(self, judge: str, *, vouched: bool) -> Verdicts:
-        """What is known of a judge, the same for all that ask in this run."""
+        """The verdicts of a judge, shared by all callers in this run."""
         if judge not in self._judges:
             self._judges[judge] = self._opened(hashlib.sha256(judge.encode()).hexdigest(), vouched=vouched)
         return self._judges[judge][0]
@@ -115,7 +115,7 @@ class VerdictStore:
 
         def begin() -> None:
             for lines in left:
-                finished.append(*lines)  # paid for: `reuse` knows them
+                finished.append(*lines)  # already paid for: available to `reuse`
             journal = Journal.taken_over(folder, name)
             if not resumed:
                 journal.remove()
@@ -125,7 +125,7 @@ class VerdictStore:
         ), finished
 
     def finish(self) -> None:
-        """The run is finished: its verdicts are used again only if they are asked for by `reuse`."""
+        """Marks the run as finished: its verdicts are then reused only with `reuse`."""
         for verdicts, finished in self._judges.values():
             if verdicts.journal.path != finished.path:
                 try:
@@ -139,12 +139,12 @@ class VerdictStore:
 
     @property
     def judged(self) -> int:
-        """How many verdicts this run has asked for."""
+        """The number of verdicts that this run requested."""
         return sum(len(verdicts.scores) - len(verdicts.earlier) for verdicts, _ in self._judges.values())
 
     @property
     def used(self) -> int:
-        """How many verdicts of earlier runs it has used."""
+        """The number of verdicts of earlier runs that it used."""
         return sum(len(verdicts.used) for verdicts, _ in self._judges.values())
 
 

@@ -135,7 +135,8 @@ def begun(file: Path, *arguments: object) -> subprocess.Popen[str]:
 def finished(file: Path) -> list[Entry]:
     """The entries that hold all answers of a system, not a part of them."""
     found = Cache(file.parent / "cache").entries()
-    return [entry for entry in found if entry.about["rows"] == entry.about["questions"]]
+    # The description is empty while a journal's first line is being written.
+    return [entry for entry in found if entry.about and entry.about["rows"] == entry.about["questions"]]
 
 
 def waiting(file: Path) -> list[int]:
