@@ -30,7 +30,7 @@ LAYERS = [
     {"engines"},
     {"evaluation"},
     {"comparison", "curation"},
-    {"testing"},
+    {"judge", "testing"},
     {"experiment"},
     {"report"},
     {"cli"},

@@ -12,7 +12,7 @@ UNGROUPED_OPTIONS = 10
 GROUPS = {
     "Input": (
         *("--truth-format", "--where", "--policy", "--run-format", "--parts", "--memory", "--names", "--system"),
-        *("--dataset", "--labeller", "--with", "--corpus", "--allow-code", "--tokenizer"),
+        *("--runs", "--dataset", "--labeller", "--with", "--corpus", "--allow-code", "--tokenizer"),
     ),
     "Metrics": ("--metric", "-m", "-k", "--by", "--convention"),
     "Statistics": (
@@ -47,6 +47,10 @@ EXAMPLES = {
         "plot means qa.jsonl bm25.trec dense.jsonl -m ndcg@10 -o means.svg",
         "plot groups qa.jsonl bm25.trec -m ndcg@10 -o groups.html",
     ),
+    "judge": (
+        "judge queries.tsv --corpus corpus.jsonl --runs bm25.trec --out truth.jsonl",
+        "judge --audit qa.jsonl --corpus corpus.jsonl --sample 3 --out audited.jsonl",
+    ),
     "check": ("check qa.jsonl bm25.trec", "check qa.jsonl --corpus corpus.jsonl"),
     "rechunk": (
         "rechunk qa.jsonl --from old.csv --to new.csv -o new.jsonl",
@@ -69,8 +73,11 @@ class Command(click.Command):
             super().format_options(ctx, formatter)
             return
         group_of = {name: group for group, names in GROUPS.items() for name in names}
+        groups = [group_of.get(option.opts[-1], "Options") for option in options]
+        # One option needs no heading of its own.
+        groups = ["Options" if groups.count(group) == 1 else group for group in groups]
         for group in ("Options", *GROUPS):
-            of_group = [option for option in options if group_of.get(option.opts[-1], "Options") == group]
+            of_group = [option for option, of in zip(options, groups) if of == group]
             shown = [record for option in of_group if (record := option.get_help_record(ctx)) is not None]
             if shown:
                 with formatter.section(group):

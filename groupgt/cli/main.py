@@ -29,6 +29,7 @@ COMMANDS = {
     "power": ("compare", "Power analysis: detectable difference, queries needed."),
     "report": ("experiments", "Merge result folders into one comparison, or show the history of an experiment."),
     "plot": ("plot", "Draw one figure as SVG, PNG, PDF, HTML or Vega-Lite."),
+    "judge": ("judge", "Judge passages on a local page; audit existing ground truth."),
     "check": ("truth", "Check ground truth and runs for errors and suspicious data."),
     "rechunk": ("truth", "Map ground truth to a different chunking."),
     "suggest": ("truth", "Propose near-duplicates of judged passages."),

@@ -177,7 +177,8 @@ def agree_command(
     """Measure the agreement of two labellers or annotators: Cohen's kappa, and the groups they differ on.
 
     With --other, two labellers decide for every result in RUN which groups it hits. With --annotator, two ground truths
-    decide which results are relevant; without RUN, which of the documents that either has judged.
+    (or journals of groupgt judge) decide which results are relevant; without RUN, which of the documents that either
+    has judged.
     """
     check_table_ending(groups)
     inputs.check(also_read=[annotator], written=[groups])

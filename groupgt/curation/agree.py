@@ -1,14 +1,15 @@
-"""Agreement of two labellers, or two annotators: Cohen's kappa, and the groups they differ on."""
+"""Agreement of two labellers, or two annotators: Cohen's kappa, Krippendorff's alpha, and the groups they differ on."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from groupgt.curation.matching import GroupPair, group_pairs
 from groupgt.engines.carriers import renamed
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, warn
@@ -23,13 +24,17 @@ from groupgt.model.run import Run
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid
 
+# The counts of items: who calls them a hit.
+COUNTS = ("both", "only_first", "only_second", "neither")
+
 
 @dataclass(frozen=True)
 class Agreement(Result):
     """Agreement counts over the same items: `both` say hit, `only_first`, `only_second`, or `neither`.
 
     An item is a result paired with a group of its query (two labellers), or a single result (two annotators). `groups`
-    lists each group with its own counts, most disagreement first; `labellers` are those compared.
+    lists each group with its own counts, most disagreement first; `labellers` are those compared. For two annotators,
+    `pairs` are their groups, matched by the passages that they share.
     """
 
     first: str
@@ -43,6 +48,7 @@ class Agreement(Result):
     labellers: tuple[str, str] = ("id", "id")
     groups: list[dict[str, Any]] = field(default_factory=list)
     worst: int = 20
+    pairs: list[GroupPair] = field(default_factory=list)
 
     @property
     def items(self) -> int:
@@ -67,6 +73,33 @@ class Agreement(Result):
         """Cohen's kappa, (p_o − p_e) ÷ (1 − p_e); NaN if both give all items the same label. Source: Cohen 1960."""
         chance = self.expected
         return (self.observed - chance) / (1 - chance) if chance < 1 else math.nan
+
+    @property
+    def alpha(self) -> float:
+        """Krippendorff's alpha for two coders and nominal data: 1 − (2n − 1)·differences ÷ (hits · others).
+
+        Hits and others are counted over both coders, n is the number of items; NaN if all labels are equal. Source:
+        Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011.
+        """
+        hits = 2 * self.both + self.only_first + self.only_second
+        others = 2 * self.items - hits
+        if not hits or not others:
+            return math.nan
+        return 1 - (2 * self.items - 1) * (self.only_first + self.only_second) / (hits * others)
+
+    @property
+    def group_kappa(self) -> float:
+        """Cohen's kappa over every judged passage and every pair of matched groups of its query; NaN without pairs.
+
+        An item is a hit for an annotator if the passage is in that annotator's group of the pair.
+        """
+        counts = [sum(getattr(pair, name) for pair in self.pairs) for name in COUNTS]
+        return replace(self, **dict(zip(COUNTS, counts)), pairs=[]).kappa if self.pairs else math.nan
+
+    @property
+    def matched(self) -> int:
+        """The number of groups of one annotator that have a counterpart of the other."""
+        return sum(pair.first is not None and pair.second is not None for pair in self.pairs)
 
     @property
     def positive(self) -> float:
@@ -101,8 +134,9 @@ def agree(
     """Compares two labellers on the results of a run, or two annotators (`other_truth`).
 
     For two labellers, every result is paired with every group of its query. For two annotators, every result of the
-    queries that both have judged is relevant to one, to both or to neither; without a run, everything that either has
-    judged is considered. Raises `DataError` or `ConfigError`.
+    queries that both have judged is relevant to one, to both or to neither. Without a run, the documents that both have
+    judged are considered, if both say what is not relevant; otherwise everything that either has judged. Raises
+    `DataError` or `ConfigError`.
 
     Args:
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
@@ -144,12 +178,23 @@ def agree(
     if run is None:
         if grouped.forms or other.forms or first_labeller.name != "id" or second_labeller.name != "id":
             raise ConfigError("agree: without a run, only judgments of ids can be compared; give one")
-        text = "without a run only documents judged by either are counted: kappa is lower than over all results"
-        warn(f"agree: {text}; give a run")
-        run = {qid: list(dict.fromkeys(name for one in judged for name in _judged_ids(one, qid))) for qid in shared}
+        run = _judged_by(*judged)
     results = as_run(run, grouped, run_format, parts=parts, engine=how)
     first = _Opinion.of(judged[0], results, first_labeller, rules, how)
-    return _of_annotators(first, _Opinion.of(judged[1], results, second_labeller, rules, how))
+    found = _of_annotators(first, _Opinion.of(judged[1], results, second_labeller, rules, how))
+    return found if grouped.forms or other.forms else replace(found, pairs=group_pairs(*judged))
+
+
+def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
+    """The documents that both have judged, if both say what is not relevant; otherwise those that either has."""
+    ids = [{qid: _judged_ids(truth, qid) for qid in first.qids} for truth in (first, second)]
+    if first.irrelevant_groups and second.irrelevant_groups:
+        return {qid: [each for each in ids[0][qid] if each in set(ids[1][qid])] for qid in first.qids}
+    warn(
+        "agree: without a run only documents judged by either are counted: kappa is lower than over all results; "
+        "give a run"
+    )
+    return {qid: list(dict.fromkeys([*ids[0][qid], *ids[1][qid]])) for qid in first.qids}
 
 
 def _judged_ids(truth: GroundTruth, qid: str) -> list[str]:

@@ -42,12 +42,9 @@ def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: fl
     """
     if not 0 < threshold <= 1:
         raise ConfigError(f"threshold: expected a number above 0, at most 1, found {threshold!r}")
-    normalized = Normalization()
-    names = list(corpus)
     texts = _texts_of_alternatives(truth, corpus)
-    alike = _alike(
-        list(dict.fromkeys(map(normalized, texts.values()))), list(map(normalized, corpus.values())), threshold
-    )
+    passages = Passages(corpus)
+    alike = passages.alike(list(texts.values()), threshold)
     judged: list[set[str]] = [set() for _ in truth.qids]
     for alternative, query in enumerate(truth.query_of.tolist()):
         judged[query].add(truth.ids[alternative])
@@ -55,8 +52,7 @@ def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: fl
     for alternative, text in texts.items():
         group = int(truth.group_of[alternative])
         query = int(truth.group_query[group])
-        for passage, similarity in alike.get(normalized(text), []):
-            name = names[passage]
+        for name, similarity in alike[text]:
             if name in judged[query] or corpus[name] in judged[query]:
                 continue
             candidates.append(
@@ -93,23 +89,39 @@ def _texts_of_alternatives(truth: GroundTruth, corpus: Mapping[str, str]) -> dic
     return texts
 
 
-def _alike(wanted: Sequence[str], passages: Sequence[str], threshold: float) -> dict[str, list[tuple[int, float]]]:
-    """For each wanted text, the passages with at least this similarity, by number, the most similar first."""
-    try:
-        from rapidfuzz import fuzz, process
-    except ImportError:
-        raise ConfigError("near-duplicates need RapidFuzz: pip install 'groupgt[text]'") from None
-    # Empty after normalization: similar to nothing.
-    wanted = [text for text in wanted if text]
-    alike: dict[str, list[tuple[int, float]]] = {}
-    step = max(BLOCK // max(len(passages), 1), 1)
-    for start in range(0, len(wanted), step):
-        block = wanted[start : start + step]
-        score = process.cdist(
-            block, passages, scorer=fuzz.ratio, score_cutoff=100 * threshold - 1e-6, dtype=np.float64, workers=-1
-        )
-        for row, passage in zip(*np.nonzero(score)):
-            alike.setdefault(block[row], []).append((int(passage), float(score[row, passage]) / 100))
-    for matches in alike.values():
-        matches.sort(key=lambda match: -match[1])
-    return alike
+class Passages:
+    """The passages of a corpus, normalized once, to find those that nearly equal a text."""
+
+    def __init__(self, corpus: Mapping[str, str]) -> None:
+        self.names = list(corpus)
+        self.normalized = list(map(Normalization(), corpus.values()))
+
+    def alike(self, texts: Sequence[str], threshold: float) -> dict[str, list[tuple[str, float]]]:
+        """For each text, the passages with at least this similarity, and their similarities, the most similar first.
+
+        Raises `ConfigError` if RapidFuzz is not installed.
+        """
+        try:
+            from rapidfuzz import fuzz, process
+        except ImportError:
+            raise ConfigError("near-duplicates need RapidFuzz: pip install 'groupgt[text]'") from None
+        of = dict(zip(texts, map(Normalization(), texts)))
+        # Empty after normalization: similar to nothing.
+        wanted = [text for text in dict.fromkeys(of.values()) if text]
+        found: dict[str, list[tuple[str, float]]] = {}
+        step = max(BLOCK // max(len(self.names), 1), 1)
+        for start in range(0, len(wanted), step):
+            block = wanted[start : start + step]
+            score = process.cdist(
+                block,
+                self.normalized,
+                scorer=fuzz.ratio,
+                score_cutoff=100 * threshold - 1e-6,
+                dtype=np.float64,
+                workers=-1,
+            )
+            for row, passage in zip(*np.nonzero(score)):
+                found.setdefault(block[row], []).append((self.names[passage], float(score[row, passage]) / 100))
+        for matches in found.values():
+            matches.sort(key=lambda match: -match[1])
+        return {text: found.get(normalized, []) for text, normalized in of.items()}

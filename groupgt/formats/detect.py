@@ -16,6 +16,7 @@ from groupgt.formats import (
     benchmarks,
     csv,
     frames,
+    journals,
     jsonl,
     mappings,
     nuggetbank,
@@ -122,6 +123,7 @@ FORMATS = (
     # General formats.
     Format("autorag", None, parquet.read_ground_truth, parquet.read_run),
     Format("parquet", _in_parquet, parquet.read_ground_truth, parquet.read_run),
+    Format("journal", journals.looks_like_journal, journals.read_journal),
     Format("json", mappings.kind_of, mappings.read_ground_truth, mappings.read_run),
     Format("jsonl", _in_json_lines, jsonl.read_ground_truth, jsonl.read_run, usually="truth"),
     Format("csv", _in_csv, csv.read_ground_truth, csv.read_run),

@@ -21,7 +21,8 @@ from groupgt.model.run import Run
 from groupgt.model.validity import id_fault, id_text
 from groupgt.model.values import CALLS
 
-TRUTH_KEYS = ("qid", "retrieval_gt", "query", SHAPE, "declared", "excluded_ids")
+NONRELEVANT = "nonrelevant"
+TRUTH_KEYS = ("qid", "retrieval_gt", "query", SHAPE, "declared", "excluded_ids", NONRELEVANT)
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
 
 
@@ -167,7 +168,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     try:
         truth = GroundTruth.from_rows(
             columns.get("qid", []),
-            columns.get("retrieval_gt", []),
+            _with_nonrelevant(source, columns, lines, faults),
             policy,
             place=lambda position: f"{source.path}:{lines[position]}",
             texts=texts if any(text is not None for text in texts) else None,
@@ -181,6 +182,18 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     is_flat = "declared" in keys and not all(row.get("declared", True) for row in rows)
     shape = shape_of(columns.get(SHAPE, ()), "flat" if is_flat else "groups", source.path)
     return replace(truth, keys=keys, shape=shape)
+
+
+def _with_nonrelevant(source: Source, columns: dict[str, list[Any]], lines: list[int], faults: Faults) -> list[Any]:
+    """The groups of each row, followed by the documents under `nonrelevant` with grade 0."""
+    groups = columns.get("retrieval_gt", [])
+    for position, ids in enumerate(columns.get(NONRELEVANT, ())):
+        if isinstance(ids, list):
+            is_nested = isinstance(groups[position], list)
+            groups[position] = [*(groups[position] if is_nested else []), *([{"id": each, "grade": 0}] for each in ids)]
+        elif ids is not None:
+            faults.add(f"{source.path}:{lines[position]}", f"expected {NONRELEVANT} to be a list, found {display(ids)}")
+    return groups
 
 
 def read_run(source: Source) -> Run:
@@ -278,7 +291,11 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
             row: dict[str, Any] = {"qid": qid}
             if truth.texts:
                 row["query"] = truth.texts[position]
-            row["retrieval_gt"] = groups
+            if NONRELEVANT in truth.keys:
+                row["retrieval_gt"] = [group for group in groups if not _only_nonrelevant(group)]
+                row[NONRELEVANT] = [each["id"] for group in groups if _only_nonrelevant(group) for each in group]
+            else:
+                row["retrieval_gt"] = groups
             if truth.excluded:
                 row["excluded_ids"] = sorted(truth.excluded[position])
             if truth.shape != "groups":
@@ -286,6 +303,13 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
             row |= {name: values[position] for name, values in truth.columns.items()}
             row = {**{key: row[key] for key in truth.keys if key in row}, **row}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _only_nonrelevant(group: Any) -> bool:
+    """Whether a group has only documents that were judged non-relevant."""
+    if not isinstance(group, list):
+        return False
+    return all(isinstance(each, dict) and each.get("grade") == 0 and "id" in each for each in group)
 
 
 def write_run(

@@ -106,7 +106,7 @@ class AgreementTeller(Teller[Agreement]):
 
     fields = (
         *("first", "second", "of", "queries", "labellers", "items", "both", "only_first", "only_second", "neither"),
-        *("kappa", "observed", "expected", "positive", "groups"),
+        *("kappa", "alpha", "observed", "expected", "positive", "group_kappa", "groups", "pairs"),
     )
 
     def blocks(self) -> list[Block]:
@@ -117,6 +117,7 @@ class AgreementTeller(Teller[Agreement]):
             lines.append(f"labeller {' and '.join(dict.fromkeys(agreement.labellers))}")
         figures: list[list[Any]] = [
             ["Cohen's kappa", agreement.kappa],
+            ["Krippendorff's alpha", agreement.alpha],
             ["observed agreement", agreement.observed],
             ["expected by chance", agreement.expected],
             ["agreement on hits", agreement.positive],
@@ -126,13 +127,28 @@ class AgreementTeller(Teller[Agreement]):
             ["only the second", agreement.only_second],
             ["neither", agreement.neither],
         ]
-        blocks: list[Block] = ["\n".join([*lines, f"{agreement.queries:,} queries"]), (["agreement", "value"], figures)]
+        if agreement.pairs:
+            of = counted(len(agreement.pairs), "group")
+            figures += [["Cohen's kappa on groups", agreement.group_kappa], [f"matched of {of}", agreement.matched]]
+        blocks: list[Block] = [
+            "\n".join([*lines, counted(agreement.queries, "query", "queries")]),
+            (["agreement", "value"], figures),
+        ]
         headers, rows = agreement.group_rows()
         if differing := [row for row in rows if row[-2] or row[-1]][: agreement.worst]:
             blocks.append((["query", *headers[1:-3], "both", "only the first", "only the second"], differing))
+        if apart := [pair for pair in agreement.pairs if pair.only_first or pair.only_second][: agreement.worst]:
+            names = ["query", "the first's group", "the second's", "both", "only the first", "only the second"]
+            rows = [
+                [pair.qid, pair.first or "none", pair.second or "none", pair.both, pair.only_first, pair.only_second]
+                for pair in apart
+            ]
+            blocks.append((names, rows))
         return blocks
 
     def csv_rows(self) -> Grid:
         """Headers and one row of statistics."""
-        figures = {name: value for name, value in self.to_dict().items() if name not in ("groups", "labellers")}
+        figures = {
+            name: value for name, value in self.to_dict().items() if name not in ("groups", "labellers", "pairs")
+        }
         return list(figures), [list(figures.values())]

@@ -47,12 +47,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         with open(name, "w", encoding="utf-8", newline="") as file:
             rows = [(f"{key}{'' if size == 1 else '2'}", "doc", at, at + size) for at, key in enumerate(texts)]
             csv.writer(file).writerows([("chunk_id", "doc_id", "start", "end"), *rows])
+    Path("queries.tsv").write_text("q1\tWhat is the capital?\n", encoding="utf-8")
     capsys.readouterr()
     return tmp_path
 
 
 @pytest.mark.usefixtures("folder")
-def test_examples_run() -> None:
+def test_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The page is served until it is interrupted.
+    monkeypatch.setattr("groupgt.cli.judge._serve", lambda *_, **__: None)
     for command, examples in EXAMPLES.items():
         for example in examples:
             if command == "power":

@@ -94,6 +94,12 @@ JSONL = {"qid": "1", "retrieval_gt": [["a"]]}
 BEIR = {"query-id": "1", "corpus-id": "a", "score": 1}
 JUDGED = {"qid": "1", "group": "g", "doc_id": "a", "grade": 1}
 
+OPENED = {
+    **{"at": "", "by": "a", "seq": 1, "qid": "1", "act": "open", "query": "?", "pool": [], "nonrelevant": []},
+    "groups": [{"docs": {"a": 1}}],
+}
+FINISHED = {"at": "", "by": "a", "seq": 2, "qid": "1", "act": "done", "rest": "unjudged"}
+SKIP = {"at": "", "by": "a", "seq": 3, "qid": "2", "act": "skip", "reason": None}
 TWICE = "{path}:2: query '1': duplicate query (first at {path}:1)"
 TWO_JUDGMENTS = "{path}:2: query '1': 'a' is judged twice (first at {path}:1); remove one"
 OF_BANKS = Row(
@@ -192,6 +198,13 @@ OUTCOMES: dict[str, Row] = {
         ({"2": {}}, UNDEFINED),
         ({"1": {"a": 0}}, "duplicate key '1'"),
         mapping,
+    ),
+    "journal": Row(
+        [OPENED, FINISHED],
+        (without(SKIP, "reason"), "{path}:3: act skip: expected text or null as reason, found nothing"),
+        (renamed(SKIP, "act", "acts"), "{path}:3: expected an act (begin, open, "),
+        (SKIP, UNDEFINED),
+        ({**SKIP, "seq": 2}, "{path}:3: a second act 2 by 'a'; journals of two people need two names"),
     ),
     "jsonl": Row(
         [JSONL],

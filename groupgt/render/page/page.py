@@ -106,8 +106,18 @@ def _opening(title: str) -> bytes:
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
         f"<title>{html.escape(_visible(title))} · groupgt</title>\n"
         '<link rel="icon" href="data:,">\n'
-        f"<style>{_colors()}{_file('page.css').decode()}</style>\n</head>\n"
+        f"<style>{stylesheet()}</style>\n</head>\n"
     ).encode("utf-8", "replace")
+
+
+def stylesheet() -> str:
+    """The styles of all pages."""
+    return _colors() + _file("page.css").decode()
+
+
+def script(name: str) -> str:
+    """One script of the page, such as `base`."""
+    return _file(f"scripts/{name}.js").decode()
 
 
 def _colors() -> str:

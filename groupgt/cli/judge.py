@@ -1,0 +1,223 @@
+"""Making ground truth by hand: `groupgt judge` and `groupgt sample`."""
+
+from __future__ import annotations
+
+import getpass
+import webbrowser
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from groupgt.cli.help import command
+from groupgt.cli.output import FILE, check_outputs, say
+from groupgt.engines.carriers import all_rankings
+from groupgt.errors import ConfigError, DataError, GroupgtError
+from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.formats.corpus import read_corpus
+from groupgt.formats.detect import kind_of, read_run, run_paths
+from groupgt.formats.journals import OPEN, Act, QueryState, read_acts, replayed, same_groups, truth_of
+from groupgt.formats.queries import read_queries
+from groupgt.formats.source import Source
+from groupgt.formats.write import write_ground_truth
+from groupgt.judge.log import ActLog, read_folder
+from groupgt.judge.pool import Index, PoolRule, Rankings, sample_of
+from groupgt.judge.session import Plan, Session
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.render.tables import counted
+from groupgt.store.files import written_whole
+
+ADJUDICATED = "adjudicated"
+
+
+@command("judge")
+@click.argument("queries", type=FILE, required=False)
+@click.option("--corpus", type=FILE, help="The passages: JSONL, parquet or CSV, or a BEIR folder.")
+@click.option("--runs", type=FILE, multiple=True, help="Runs to pool; repeatable.")
+@click.option("--out", type=FILE, required=True, help="Ground truth to write (.jsonl), from the journals.")
+@click.option("--journal", type=FILE, help="Folder of journals, one per annotator (default: OUT with .journal).")
+@click.option("--by", help="Your name in the journal (default: your login name).")
+@click.option("--pool", metavar="WAY:N", help="depth:N, rrf:N or bm25:N (default: depth:10, or bm25:20).")
+@click.option("--sample", "size", type=click.IntRange(min=1), help="A random sample of N queries, in fixed order.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample and of the order of passages.")
+@click.option(
+    "--next",
+    "following",
+    type=click.Choice(["pool", "rrf"]),
+    help="Order of the queries (default: that of the file).",
+)
+@click.option("--audit", type=FILE, help="Ground truth to look for missing alternatives and needless groups in.")
+@click.option("--prior", type=FILE, help="Prior judgments, such as a model's, to start with.")
+@click.option("--blind", is_flag=True, help="Show prior judgments only after your own.")
+@click.option("--adjudicate", type=FILE, nargs=2, metavar="A B", help="Two journals; settle where they differ.")
+@click.option("--spans", is_flag=True, help="Write marked words as spans in place of the ids of passages.")
+@click.option("--export", is_flag=True, help="Only write OUT from all journals; no page.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port; 0 for any.")
+@click.option("--no-browser", is_flag=True, help="Do not open a browser.")
+def judge_command(
+    queries: Path | None,
+    corpus: Path | None,
+    runs: tuple[Path, ...],
+    out: Path,
+    journal: Path | None,
+    by: str | None,
+    pool: str | None,
+    size: int | None,
+    seed: int,
+    following: str | None,
+    audit: Path | None,
+    prior: Path | None,
+    blind: bool,
+    adjudicate: tuple[Path, Path] | None,
+    spans: bool,
+    export: bool,
+    port: int,
+    no_browser: bool,
+) -> None:
+    """Judge passages on a local page, by keyboard, and write grouped ground truth.
+
+    QUERIES is a file of queries, or ground truth with query texts. Every act is saved in a journal at once; run the
+    same command again to go on. With --audit, the page asks about existing ground truth instead.
+    """
+    folder = journal or out.with_suffix(".journal")
+    if out.suffix != ".jsonl":
+        raise ConfigError(f"--out {out}: expected a file that ends in .jsonl")
+    check_outputs([path for path in (queries, corpus, audit, prior, *(adjudicate or ())) if path is not None], [out])
+    base = _existing(audit or queries)
+    if export:
+        _write(out, truth_of(read_folder(folder), base=base, spans=spans))
+        return
+    if corpus is None:
+        raise ConfigError("--corpus: expected the passages to judge")
+    if queries is None and audit is None:
+        raise ConfigError("QUERIES: expected a file of queries, or --audit with ground truth to audit")
+    _refuse_clashes(size, following, audit, prior, adjudicate, blind=blind)
+    if audit is not None and pool is None:
+        # The order of all questions shows what to ask; in a sample, every query is gone through.
+        pool = f"bm25:{50 if size is None else 10}"
+    rule = PoolRule.of(pool, has_runs=bool(runs))
+    texts = _texts(base, queries or audit)
+    opinions: dict[str, Mapping[str, QueryState]] = {}
+    theirs: dict[str, list[Act]] = {}
+    if adjudicate is not None:
+        theirs, opinions, texts = _opinions(adjudicate, texts)
+    index = Index(read_corpus(corpus))
+    plan = Plan(
+        kind="audit" if audit is not None else "adjudicate" if adjudicate is not None else "judge",
+        queries=texts,
+        index=index,
+        pool=rule,
+        runs=[_rankings(path) for given in runs for path in run_paths(given)],
+        truth=base,
+        prior=None if prior is None else as_ground_truth(prior, Policy()),
+        blind=blind,
+        sample=None if size is None else sample_of(list(texts), size, seed),
+        seed=seed,
+        next=following,
+        opinions=opinions,
+    )
+    log = ActLog(folder, by or (ADJUDICATED if adjudicate is not None else _login()))
+    try:
+        session = Session(plan, log)
+
+        def save() -> None:
+            _write(out, truth_of({**theirs, log.by: log.acts}, base=base, spans=spans), silent=True)
+
+        _serve(session, port, save, browser=not no_browser)
+        _write(out, truth_of({**theirs, log.by: log.acts}, base=base, spans=spans))
+    finally:
+        log.close()
+
+
+def _refuse_clashes(
+    size: int | None, following: str | None, audit: Path | None, prior: Path | None, adjudicate: Any, *, blind: bool
+) -> None:
+    if size is not None and following is not None:
+        raise ConfigError("--next: the order of a sample is fixed; remove --next or --sample")
+    if blind and prior is None:
+        raise ConfigError("--blind: needs --prior")
+    if audit is not None and (prior is not None or adjudicate is not None):
+        raise ConfigError("--audit: cannot be combined with --prior or --adjudicate")
+    if adjudicate is not None and (prior is not None or size is not None):
+        raise ConfigError("--adjudicate: cannot be combined with --prior or --sample")
+
+
+def _existing(path: Path | None) -> GroundTruth | None:
+    """The ground truth in a file, if it is one."""
+    if path is None:
+        return None
+    try:
+        is_truth = kind_of(path) == "truth"
+    except GroupgtError:
+        return None
+    return as_ground_truth(path, Policy()) if is_truth and b"retrieval_gt" in Source.at(path).head() else None
+
+
+def _texts(base: GroundTruth | None, path: Path | None) -> dict[str, str]:
+    if base is None:
+        return {} if path is None else read_queries(path)
+    if not base.texts or any(text is None for text in base.texts):
+        raise DataError(f"{path}: expected the text of every query, under the key query")
+    return {qid: text or "" for qid, text in zip(base.qids, base.texts)}
+
+
+def _rankings(path: Any) -> Rankings:
+    return {qid: ids for qid, (ids, _) in all_rankings(read_run(path), Policy())}
+
+
+def _opinions(
+    paths: tuple[Path, Path], texts: dict[str, str]
+) -> tuple[dict[str, list[Act]], dict[str, Mapping[str, QueryState]], dict[str, str]]:
+    """The acts and states of two annotators, and the queries that both finished with different groups."""
+    acts: dict[str, list[Act]] = {}
+    for path in paths:
+        for by, mine in read_acts(Source.at(path)).items():
+            if by in acts:
+                raise DataError(f"{path}: expected acts by another annotator than {by!r}")
+            acts[by] = mine
+    if len(acts) != len(paths):
+        raise DataError(f"--adjudicate: expected the journals of two annotators, found {len(acts)}")
+    states = {by: {qid: each for qid, each in replayed(of).items() if each.status != OPEN} for by, of in acts.items()}
+    first, second = states.values()
+    differing = [qid for qid in texts if qid in first and qid in second and not same_groups(first[qid], second[qid])]
+    if not differing:
+        raise ConfigError("--adjudicate: the two agree on every query that both finished; nothing to settle")
+    return acts, dict(states), {qid: texts[qid] for qid in differing}
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        raise ConfigError("--by: expected your name, as there is no login name") from None
+
+
+def _serve(session: Session, port: int, save: Callable[[], None], *, browser: bool) -> None:
+    from groupgt.judge.server import serve
+
+    def ready(address: str) -> None:
+        view = session.overview()
+        if (queue := view["queue"]) is not None:
+            say(f"{queue['answered']:,} of {counted(queue['of'], 'question')} answered; Ctrl-C ends")
+        else:
+            say(f"{view['finished']:,} of {counted(len(view['queries']), 'query', 'queries')} finished; Ctrl-C ends")
+        say(address)
+        if browser:
+            webbrowser.open(address)
+
+    with suppress(KeyboardInterrupt):  # how it ends
+        serve(session, port, ready, save)
+
+
+def _write(out: Path, truth: GroundTruth, *, silent: bool = False) -> None:
+    def write(part: Path) -> None:
+        write_ground_truth(part, truth, "jsonl")
+
+    written_whole(out, write)
+    if not silent:
+        skipped = sum(value is not None for value in truth.columns.get("skipped", []))
+        left = f", {skipped:,} skipped" if skipped else ""
+        say(f"wrote {counted(len(truth), 'query', 'queries')}{left} to {out}")

@@ -1,0 +1,110 @@
+"""The groups of two annotators, matched by the passages that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Ints
+
+
+@dataclass(frozen=True)
+class GroupPair:
+    """A group of the first annotator and the matched one of the second; None on a side without a counterpart."""
+
+    qid: str
+    first: str | None
+    second: str | None
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+
+
+def group_pairs(first: GroundTruth, second: GroundTruth) -> list[GroupPair]:
+    """The best matching of the groups of every query that both have; most disagreement first.
+
+    Counts are passages that either has judged for the query: in both groups, only in the first, only in the second, or
+    in neither. The matching has the largest number of shared passages; groups that share none are not matched.
+
+    >>> truths = [GroundTruth.of({"q": groups}) for groups in ([["a", "b"], ["c"]], [["c"], ["a"], ["d"]])]
+    >>> [(each.first, each.second, each.both) for each in group_pairs(*truths)]
+    [('group 1', 'group 2', 1), (None, 'group 3', 0), ('group 2', 'group 1', 1)]
+    """
+    pairs: list[GroupPair] = []
+    for qid in (qid for qid in first.qids if qid in second.index):
+        (one, names), (two, others) = _groups(first, qid), _groups(second, qid)
+        judged = len(_judged(first, qid) | _judged(second, qid))
+        for at, other in matching(one, two):
+            mine = one[at] if at is not None else set()
+            theirs = two[other] if other is not None else set()
+            counts = (len(mine & theirs), len(mine - theirs), len(theirs - mine), judged - len(mine | theirs))
+            labels = (None if at is None else names[at], None if other is None else others[other])
+            pairs.append(GroupPair(qid, *labels, *counts))
+    return sorted(pairs, key=lambda pair: -(pair.only_first + pair.only_second))
+
+
+def _groups(truth: GroundTruth, qid: str) -> tuple[list[set[str]], list[str]]:
+    """The relevant passages of each group of a query, and what the groups are called."""
+    query = truth.index[qid]
+    groups = [int(group) for group in truth.relevant_groups if truth.group_query[group] == query]
+    return [{truth.ids[each] for each in truth.relevant_in(group)} for group in groups], [
+        truth.group_label(group) for group in groups
+    ]
+
+
+def _judged(truth: GroundTruth, qid: str) -> set[str]:
+    return {truth.ids[each] for each in np.flatnonzero(truth.query_of == truth.index[qid]).tolist()}
+
+
+def matching(first: Sequence[set[str]], second: Sequence[set[str]]) -> list[tuple[int | None, int | None]]:
+    """Pairs of positions with the most elements in common; sets without a counterpart are paired with None.
+
+    >>> matching([{"a", "b"}, {"b"}], [{"b"}])
+    [(0, 0), (1, None)]
+    """
+    shared = np.array([[len(one & two) for two in second] for one in first], dtype=np.int64).reshape(
+        len(first), len(second)
+    )
+    chosen = _assigned(shared)
+    pairs: list[tuple[int | None, int | None]] = [
+        (at, chosen[at] if at in chosen and shared[at, chosen[at]] else None) for at in range(len(first))
+    ]
+    taken = {other for _, other in pairs}
+    return pairs + [(None, other) for other in range(len(second)) if other not in taken]
+
+
+def _assigned(value: Ints) -> dict[int, int]:
+    """The assignment of rows to columns with the largest sum, by shortest augmenting paths (Kuhn 1955)."""
+    if value.shape[0] > value.shape[1]:
+        return {row: column for column, row in _assigned(value.T).items()}
+    rows, columns = value.shape
+    cost = -value.astype(float)
+    row_price, column_price = np.zeros(rows + 1), np.zeros(columns + 1)
+    row_of = np.zeros(columns + 1, dtype=np.int64)  # from 1; 0: free
+    for row in range(1, rows + 1):
+        row_of[0], column = row, 0
+        least, back = np.full(columns + 1, np.inf), np.zeros(columns + 1, dtype=np.int64)
+        used = np.zeros(columns + 1, dtype=np.bool_)
+        while True:
+            used[column] = True
+            at = row_of[column]
+            reduced = cost[at - 1] - row_price[at] - column_price[1:]
+            better = ~used[1:] & (reduced < least[1:])
+            least[1:][better] = reduced[better]
+            back[1:][better] = column
+            following = int(np.argmin(np.where(used, np.inf, least)))
+            step = least[following]
+            row_price[row_of[used]] += step
+            column_price[used] -= step
+            least[~used] -= step
+            column = following
+            if row_of[column] == 0:
+                break
+        while column:
+            row_of[column] = row_of[back[column]]
+            column = int(back[column])
+    return {int(row_of[column]) - 1: column - 1 for column in range(1, columns + 1) if row_of[column]}

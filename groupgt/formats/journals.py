@@ -1,0 +1,390 @@
+"""Journals of annotators: one act per line, the state that replaying them gives, and the ground truth it makes.
+
+A line is a JSON object: `at` (UTC), `by` (the annotator), `seq` (from 1 for each annotator), `act`, and for most acts
+`qid`. Replaying is a pure function of the acts: every prefix of a journal is a valid state, and an act that is undone
+has no effect. Journals of several annotators may be joined into one file, in any order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from groupgt.errors import DataError, Faults, display, listed, warn
+from groupgt.formats.jsonl import distinct_keys, json_fault, no_constant
+from groupgt.formats.source import Source
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+
+Act = Mapping[str, Any]
+# The fields of each act besides `at`, `by`, `seq` and `qid`, with their types; None for optional fields.
+FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
+    "begin": {"settings": (dict,)},
+    "open": {"query": (str, type(None)), "pool": (list,), "groups": (list,), "nonrelevant": (list,)},
+    "group": {"group": (int,), "doc": (str, type(None)), "name": (str, type(None))},
+    "relevant": {"doc": (str,), "groups": (list,), "grade": (int, float), "span": (list, type(None))},
+    "not_relevant": {"doc": (str,)},
+    "clear": {"doc": (str,)},
+    "merge": {"group": (int,), "into": (int,)},
+    "split": {"group": (int,), "docs": (list,), "new": (int,)},
+    "answer": {"item": (dict,), "value": (str,)},
+    "undo": {"of": (int,)},
+    "done": {"rest": (str,)},
+    "skip": {"reason": (str, type(None))},
+    "note": {"text": (str,)},
+}
+TYPES: dict[type, str] = {
+    **{str: "text", int: "an integer", float: "a number", list: "a list", dict: "an object"},
+    type(None): "null",
+}
+DONE, SKIPPED, OPEN = "done", "skipped", "open"
+# What `done` says of passages of the pool without a judgment.
+REST = ("unjudged", "nonrelevant")
+# The settings of a journal that its ground truth repeats.
+ADJUDICATES, ASSISTED, SAMPLE = "adjudicates", "assisted", "sample"
+
+
+@dataclass
+class Judgment:
+    """One judged passage: the groups it belongs to (none: not relevant), its grade, and the words that carry it."""
+
+    groups: list[int]
+    grade: float = 1
+    span: list[int] | None = None
+
+
+@dataclass
+class QueryState:
+    """The judgments of one query by one annotator; `groups` are names by number, in order."""
+
+    query: str | None = None
+    pool: list[str] = field(default_factory=list)
+    groups: dict[int, str | None] = field(default_factory=dict)
+    passages: dict[str, Judgment] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    status: str = OPEN
+    reason: str | None = None
+    at: str = ""
+
+    def members(self, group: int) -> list[str]:
+        """The passages of a group, in the order in which they were judged."""
+        return [doc for doc, judgment in self.passages.items() if group in judgment.groups]
+
+    def grouped(self, *, spans: bool = False) -> list[Any]:
+        """The groups as `retrieval_gt`; groups without passages are left out."""
+        written: list[Any] = []
+        for group, name in self.groups.items():
+            alternatives = [self._alternative(doc, spans) for doc in self.members(group)]
+            if alternatives:
+                written.append({"alternatives": alternatives, "name": name} if name else alternatives)
+        return written
+
+    def _alternative(self, doc: str, spans: bool) -> Any:
+        judgment = self.passages[doc]
+        grade = {} if judgment.grade == 1 else {"grade": judgment.grade}
+        if spans and judgment.span is not None:
+            return {"doc": doc, "start": judgment.span[0], "end": judgment.span[1], **grade}
+        return {"id": doc, **grade} if grade else doc
+
+    @property
+    def nonrelevant(self) -> list[str]:
+        """The passages judged not relevant."""
+        return [doc for doc, judgment in self.passages.items() if not judgment.groups]
+
+    @property
+    def spans(self) -> dict[str, list[int]]:
+        """The words that carry relevant passages, as character offsets."""
+        found = {doc: judgment.span for doc, judgment in self.passages.items() if judgment.groups}
+        return {doc: span for doc, span in found.items() if span is not None}
+
+
+def item_key(item: Mapping[str, Any]) -> str:
+    """The identity of an audit question."""
+    return json.dumps({key: item[key] for key in sorted(item) if key in ("kind", "doc", "group")}, ensure_ascii=False)
+
+
+def replayed(acts: Iterable[Act]) -> dict[str, QueryState]:
+    """The state of each query that the acts of one annotator give.
+
+    >>> acts = [{"seq": 1, "qid": "q", "act": "group", "group": 1, "doc": "a", "name": None},
+    ...         {"seq": 2, "qid": "q", "act": "not_relevant", "doc": "b"},
+    ...         {"seq": 3, "qid": "q", "act": "undo", "of": 2}]
+    >>> state = replayed(acts)["q"]
+    >>> state.grouped(), state.nonrelevant
+    ([['a']], [])
+    """
+    acts = list(acts)
+    undone = {act["of"] for act in acts if act["act"] == "undo"}
+    states: dict[str, QueryState] = {}
+    for act in acts:
+        if act["act"] in ("begin", "undo") or act["seq"] in undone:
+            continue
+        state = states.setdefault(act["qid"], QueryState())
+        _apply(state, act)
+        state.at = act.get("at", "")
+    return states
+
+
+def _apply(state: QueryState, act: Act) -> None:
+    """Changes a state by one act; an act that refers to a missing group has no effect on it."""
+    kind, passages = act["act"], state.passages
+    if kind == "open":
+        state.query, state.pool = act["query"], list(act["pool"])
+        for number, group in enumerate(act["groups"], 1):
+            state.groups[number] = group.get("name")
+            for doc, grade in group["docs"].items():
+                passages.setdefault(doc, Judgment([], grade)).groups.append(number)
+        passages.update({doc: Judgment([]) for doc in act["nonrelevant"] if doc not in passages})
+        return
+    if kind == "note":
+        state.notes.append(act["text"])
+        return
+    if kind not in (DONE, "skip"):
+        state.status, state.reason = OPEN, None
+    if kind == "group":
+        state.groups[act["group"]] = act["name"] or state.groups.get(act["group"])
+        if act["doc"] is not None:
+            _join(state, act["doc"], act["group"])
+    elif kind == "relevant":
+        groups = [group for group in act["groups"] if group in state.groups]
+        if groups:
+            passages[act["doc"]] = Judgment(groups, act["grade"], act["span"])
+    elif kind == "not_relevant":
+        passages[act["doc"]] = Judgment([])
+    elif kind == "clear":
+        passages.pop(act["doc"], None)
+    elif kind == "merge":
+        if {act["group"], act["into"]} <= set(state.groups) and act["group"] != act["into"]:
+            _merge(state, act["group"], act["into"])
+    elif kind == "split":
+        moved = (
+            [doc for doc in state.members(act["group"]) if doc in act["docs"]] if act["group"] in state.groups else []
+        )
+        if moved:
+            state.groups[act["new"]] = state.groups.get(act["new"])
+        for doc in moved:
+            groups = passages[doc].groups
+            groups[groups.index(act["group"])] = act["new"]
+    elif kind == "answer":
+        _answered(state, act["item"], act["value"])
+    elif kind == "done":
+        state.status = DONE
+        if act["rest"] == "nonrelevant":
+            passages.update({doc: Judgment([]) for doc in state.pool if doc not in passages})
+    else:
+        state.status, state.reason = SKIPPED, act["reason"]
+
+
+def _join(state: QueryState, doc: str, group: int) -> None:
+    judgment = state.passages.setdefault(doc, Judgment([]))
+    if group not in judgment.groups:
+        judgment.groups.append(group)
+
+
+def _merge(state: QueryState, group: int, into: int) -> None:
+    for doc in state.members(group):
+        state.passages[doc].groups.remove(group)
+        _join(state, doc, into)
+    state.groups[into] = state.groups[into] or state.groups[group]
+    del state.groups[group]
+
+
+def _answered(state: QueryState, item: Mapping[str, Any], value: str) -> None:
+    """The effect of an answer of an audit: a new alternative, or a group that is not needed or is merged."""
+    state.answers[item_key(item)] = value
+    group = item.get("group")
+    if group not in state.groups:
+        return
+    if item["kind"] == "same":
+        if value == "yes":
+            _join(state, item["doc"], group)
+    elif value == "no":
+        for doc in state.members(group):
+            groups = state.passages[doc].groups
+            groups.remove(group)
+            if not groups:
+                del state.passages[doc]
+        del state.groups[group]
+    elif value.isdecimal() and int(value) in state.groups and int(value) != group:
+        _merge(state, group, int(value))
+
+
+def act_fault(value: Any) -> str | None:
+    """Why a value is not an act; None if it is one."""
+    if not isinstance(value, dict) or value.get("act") not in FIELDS:
+        found = value.get("act") if isinstance(value, dict) else value
+        return f"expected an act ({listed(FIELDS)}), found {display(found)}"
+    fields: dict[str, tuple[type, ...]] = {"at": (str,), "by": (str,), "seq": (int,)}
+    fields |= {"qid": (str,)} if value["act"] != "begin" else {}
+    for name, types in (fields | FIELDS[value["act"]]).items():
+        if name not in value or not isinstance(value[name], types) or isinstance(value[name], bool):
+            found = display(value[name]) if name in value else "nothing"
+            return f"act {value['act']}: expected {listed(map(TYPES.__getitem__, types))} as {name}, found {found}"
+    return _content_fault(value)
+
+
+def _content_fault(act: Act) -> str | None:
+    """Why the values of an act with the right fields are invalid."""
+    names = [*act.get("docs", ()), *act.get("pool", ()), *act.get("nonrelevant", ())]
+    if not all(isinstance(name, str) for name in names):
+        return f"act {act['act']}: expected ids of passages"
+    if act["act"] == "relevant":
+        span = act["span"]
+        if not all(type(group) is int for group in act["groups"]) or not act["groups"]:
+            return "act relevant: expected the numbers of groups"
+        if not act["grade"] > 0:
+            return f"act relevant: expected a grade above 0, found {act['grade']}"
+        if span is not None and not (
+            len(span) == 2 and all(type(end) is int for end in span) and 0 <= span[0] < span[1]
+        ):
+            return f"act relevant: expected [start, end] as span, found {display(span)}"
+    if act["act"] == "open" and not all(
+        isinstance(group, dict) and isinstance(group.get("docs"), dict) for group in act["groups"]
+    ):
+        return "act open: expected groups with docs"
+    if act["act"] == "done" and act["rest"] not in REST:
+        return f"act done: expected {listed(REST)} as rest, found {display(act['rest'])}"
+    if act["act"] == "answer" and act["item"].get("kind") not in ("same", "needed"):
+        return "act answer: expected same or needed as the kind of its item"
+    return None
+
+
+def looks_like_journal(source: Source) -> str | None:
+    """`truth` for a journal of acts."""
+    if source.is_folder or source.is_parquet or b'"act"' not in source.head()[:4096]:
+        return None
+    try:
+        first = json.loads(source.first_line)
+    except ValueError:
+        return None
+    return "truth" if isinstance(first, dict) and {"act", "by", "seq"} <= set(first) else None
+
+
+def read_acts(source: Source) -> dict[str, list[Act]]:
+    """The acts of each annotator, by `seq`; raises `DataError` with every invalid line.
+
+    A last line that was cut off, by a crash, is dropped with a warning.
+    """
+    faults = Faults()
+    acts: dict[str, dict[int, Act]] = {}
+    lines = [(number, line) for number, line in enumerate(source.lines(held=True), 1) if line.strip()]
+    for number, line in lines:
+        where = f"{source.path}:{number}"
+        try:
+            value = json.loads(line, object_pairs_hook=distinct_keys, parse_constant=no_constant)
+        except (ValueError, RecursionError) as error:
+            if number == lines[-1][0] and not line.endswith(b"\n"):
+                warn(f"{where}: the last line is cut off; dropped")
+            else:
+                faults.add(where, f"expected an act: {json_fault(error)}")
+            continue
+        if fault := act_fault(value):
+            faults.add(where, fault)
+        elif acts.setdefault(value["by"], {}).setdefault(value["seq"], value) != value:
+            faults.add(
+                where, f"a second act {value['seq']} by {display(value['by'])}; journals of two people need two names"
+            )
+    faults.stop()
+    return {by: [mine[seq] for seq in sorted(mine)] for by, mine in acts.items()}
+
+
+def settings_of(acts: Sequence[Act]) -> dict[str, Any]:
+    """The settings with which a journal was begun."""
+    return next((dict(act["settings"]) for act in acts if act["act"] == "begin"), {})
+
+
+def read_journal(source: Source, policy: Policy) -> GroundTruth:
+    """The ground truth of the finished queries of a journal."""
+    return truth_of(read_acts(source), policy)
+
+
+def truth_of(
+    acts: Mapping[str, Sequence[Act]],
+    policy: Policy | None = None,
+    *,
+    base: GroundTruth | None = None,
+    spans: bool = False,
+    unfinished: bool = False,
+) -> GroundTruth:
+    """The ground truth of several annotators; raises `DataError` where they differ and nobody adjudicated.
+
+    Args:
+        acts: The acts of each annotator.
+        policy: How invalid or ambiguous data are handled.
+        base: Ground truth with further columns; what an audit of all queries did not change is taken from it.
+        spans: Whether marked words are written as spans in place of ids.
+        unfinished: Whether queries that are neither done nor skipped are included, too.
+    """
+    faults = Faults()
+    chosen: dict[str, tuple[str, QueryState]] = {}
+    all_settings = {by: settings_of(mine) for by, mine in acts.items()}
+    is_sample = any(each.get(SAMPLE) for each in all_settings.values())
+    keep_all = not is_sample and any(each.get("kind") == "audit" for each in all_settings.values())
+    # An adjudicator has the last word.
+    for by in sorted(acts, key=lambda each: not all_settings[each].get(ADJUDICATES)):
+        for qid, state in replayed(acts[by]).items():
+            if state.status == OPEN and not (unfinished or keep_all):
+                continue
+            first, before = chosen.setdefault(qid, (by, state))
+            if not all_settings[first].get(ADJUDICATES) and not same_groups(before, state):
+                way_out = "adjudicate with groupgt judge --adjudicate, or use one journal"
+                faults.add(f"query {qid!r}", f"{first} and {by} differ; {way_out}")
+    faults.stop(DataError)
+    order = [qid for qid in (base.qids if base is not None else []) if qid in chosen or keep_all]
+    order += [qid for qid in chosen if qid not in set(order)]
+    rows = [_row(qid, chosen.get(qid), base, all_settings, spans) for qid in order]
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    columns = {key: [row.get(key) for row in rows] for key in keys}
+    texts = columns.pop("query", None)
+    truth = GroundTruth.from_rows(
+        order,
+        [[*row["retrieval_gt"], *([{"id": doc, "grade": 0}] for doc in row["nonrelevant"])] for row in rows],
+        policy or Policy(),
+        texts=texts,
+        columns={key: values for key, values in columns.items() if key not in ("qid", "retrieval_gt", "nonrelevant")},
+    )
+    return replace(truth, keys=("qid", "query", "retrieval_gt", "nonrelevant"))
+
+
+def _row(
+    qid: str,
+    found: tuple[str, QueryState] | None,
+    base: GroundTruth | None,
+    settings: Mapping[str, Mapping[str, Any]],
+    spans: bool,
+) -> dict[str, Any]:
+    """A line of ground truth: what was judged, by whom and when, and what is known of the query besides."""
+    known: dict[str, Any] = {}
+    position = base.index.get(qid) if base is not None else None
+    if base is not None and position is not None:
+        known = {"query": base.texts[position] if base.texts else None}
+        known |= {name: values[position] for name, values in base.columns.items()}
+    if found is None:
+        groups = base[qid] if base is not None else []
+        return {"qid": qid, "query": None, **known, "retrieval_gt": groups, "nonrelevant": []}
+    by, state = found
+    mine = settings[by]
+    row = {"qid": qid, "query": state.query, **known, "retrieval_gt": state.grouped(spans=spans)}
+    row |= {"nonrelevant": state.nonrelevant, "judged_by": by, "judged_at": state.at}
+    if state.spans:
+        row["spans"] = state.spans
+    if state.status == SKIPPED:
+        row |= {"skipped": state.reason or True, "retrieval_gt": [], "nonrelevant": []}
+    if mine.get(ASSISTED):
+        row[ASSISTED] = True
+    if sample := mine.get(SAMPLE):
+        row[SAMPLE] = {**sample, "place": sample["order"].index(qid) + 1 if qid in sample["order"] else None}
+        del row[SAMPLE]["order"]
+    return row
+
+
+def same_groups(first: QueryState, second: QueryState) -> bool:
+    """Whether two states require the same: equal groups of passages, in any order."""
+
+    def sets(state: QueryState) -> set[frozenset[str]]:
+        return {frozenset(state.members(group)) for group in state.groups} - {frozenset()}
+
+    return first.status == second.status and sets(first) == sets(second)

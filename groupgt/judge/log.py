@@ -1,0 +1,118 @@
+"""The journal of one annotator: append-only, synced before an act is confirmed, open in one process at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from groupgt.errors import ConfigError, DataError, warn
+from groupgt.formats.journals import Act, act_fault, read_acts
+from groupgt.formats.source import Source
+from groupgt.store.files import is_gone, make_folder, owner, reached, sync_folder
+from groupgt.store.journal import now
+
+ENDING = ".jsonl"
+_NAME = re.compile(r"[\w.@-]{1,80}")
+
+
+class ActLog:
+    """The acts of one annotator; another process cannot open the same journal at the same time."""
+
+    def __init__(self, folder: Path, by: str) -> None:
+        if not _NAME.fullmatch(by) or by.startswith("."):
+            raise ConfigError(f"--by: expected a name of letters, digits, '-', '_', '.' or '@', found {by!r}")
+        self.by = by
+        self.path = folder / f"{by}{ENDING}"
+        self._lock = folder / f".{by}.lock"
+        try:
+            make_folder(folder)
+            self._take()
+            self._mend()
+        except OSError as error:
+            raise DataError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+        self.acts: list[Act] = []
+        if self.path.exists() and self.path.stat().st_size:
+            of = read_acts(Source.at(self.path))
+            if others := [name for name in of if name != by]:
+                self.close()
+                raise DataError(f"{self.path}: expected acts by {by!r}, found acts by {others[0]!r}")
+            self.acts = list(of.get(by, []))
+
+    def _take(self) -> None:
+        """Creates the lock; takes over that of a process that has ended."""
+        for _ in range(2):
+            try:
+                handle = os.open(self._lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+            except FileExistsError:
+                writer = self._lock.read_text(encoding="utf-8")
+                if writer and not is_gone(writer, self._lock):
+                    what = f"is open in another process ({writer})"
+                    raise ConfigError(f"{self.path}: {what}; end it, or choose another name with --by") from None
+                self._lock.unlink(missing_ok=True)
+            else:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    file.write(owner())
+                return
+        raise ConfigError(f"{self._lock}: cannot be created")
+
+    def _mend(self) -> None:
+        """Cuts off a last line that a crash left incomplete: it was never confirmed."""
+        if not self.path.exists():
+            return
+        data = self.path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            warn(f"{self.path}: the last line was cut off by a crash; dropped")
+            with self.path.open("r+b") as file:
+                file.truncate(whole)
+                os.fsync(file.fileno())
+
+    def append(self, fields: Mapping[str, Any]) -> Act:
+        """Writes one act and syncs it to disk; raises `DataError` if it is invalid or cannot be written."""
+        seq = self.acts[-1]["seq"] + 1 if self.acts else 1
+        act = {"at": now(), "by": self.by, "seq": seq, **fields}
+        if fault := act_fault(act):
+            raise DataError(fault)
+        line = (json.dumps(act, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+        try:
+            is_new = not self.path.exists()
+            with self.path.open("ab") as file:
+                place = file.tell()
+                try:
+                    file.write(line)
+                    file.flush()
+                    os.fsync(file.fileno())
+                except OSError:
+                    with suppress(OSError):  # a full disk: leave no part of a line
+                        file.truncate(place)
+                    raise
+            if is_new:
+                sync_folder(self.path.parent)
+        except OSError as error:
+            raise DataError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+        reached("confirmed an act")
+        self.acts.append(act)
+        return act
+
+    def close(self) -> None:
+        """Lets other processes open the journal."""
+        self._lock.unlink(missing_ok=True)
+
+
+def read_folder(folder: Path, names: Sequence[str] = ()) -> dict[str, list[Act]]:
+    """The acts of all annotators in a folder of journals, or of some of them."""
+    found: dict[str, list[Act]] = {}
+    files = [folder / f"{name}{ENDING}" for name in names] or sorted(folder.glob(f"*{ENDING}"))
+    if not files:
+        raise DataError(f"{folder}: expected journals (*{ENDING}), found none")
+    for path in files:
+        for by, acts in read_acts(Source.at(path)).items():
+            if by in found:
+                raise DataError(f"{path}: acts by {by!r} are in another journal, too; join the files into one")
+            found[by] = acts
+    return found

@@ -1,0 +1,144 @@
+"""The passages to judge for each query: from runs, or by BM25 from the corpus, in an order that hides their ranks."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from groupgt.errors import ConfigError
+from groupgt.model.hits import Floats
+
+# {qid: ids, best first} of one system.
+Rankings = Mapping[str, Sequence[str]]
+# The constant of reciprocal rank fusion.
+FLAT = 60
+Way = Literal["depth", "rrf", "bm25"]
+
+
+@dataclass(frozen=True)
+class PoolRule:
+    """How passages are chosen, such as `depth:10`.
+
+    `depth`: the first n of every run; `rrf`: the n best of all runs by reciprocal ranks; `bm25`: the n best by BM25.
+    """
+
+    way: Way
+    size: int
+
+    @classmethod
+    def of(cls, text: str | None, *, has_runs: bool) -> PoolRule:
+        """Reads `WAY:N`; raises `ConfigError` if it is invalid or needs runs.
+
+        >>> PoolRule.of("rrf:20", has_runs=True), PoolRule.of(None, has_runs=False)
+        (PoolRule(way='rrf', size=20), PoolRule(way='bm25', size=20))
+        """
+        way, _, size = (text or ("depth:10" if has_runs else "bm25:20")).partition(":")
+        if way not in ("depth", "rrf", "bm25") or not size.isascii() or not size.isdigit() or not 0 < int(size) <= 1000:
+            raise ConfigError(f"--pool: expected depth:N, rrf:N or bm25:N, N from 1 to 1000, found {text!r}")
+        if way != "bm25" and not has_runs:
+            raise ConfigError(f"--pool {text}: needs runs; add --runs, or use bm25:{size}")
+        return cls(way, int(size))  # type: ignore[arg-type]  # it was checked
+
+    def __str__(self) -> str:
+        return f"{self.way}:{self.size}"
+
+
+class Index:
+    """The texts of a corpus, searched by BM25 over the four-letter pieces of their words.
+
+    Pieces find other forms of a word, and parts of compounds, in any language that puts blanks between words; scripts
+    without blanks are cut into pieces, too.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = texts
+        self.ids = list(texts)
+        self.number = {name: place for place, name in enumerate(self.ids)}
+        self._likeness: dict[str, Floats] = {}
+
+    @cached_property
+    def _model(self) -> Any:
+        import bm25s
+
+        model = bm25s.BM25(k1=1.2, b=0.75)
+        model.index([_pieces(text) for text in self.texts.values()] or [["-"]], show_progress=False)
+        return model
+
+    def scores(self, text: str) -> Floats:
+        """The score of every passage for a text, in the order of `ids`."""
+        known = [piece for piece in _pieces(text) if piece in self._model.vocab_dict]
+        if not known or not self.ids:
+            return np.zeros(len(self.ids))
+        return np.asarray(self._model.get_scores(known), dtype=np.float64)
+
+    def search(self, text: str, k: int) -> list[str]:
+        """The k best passages for a text; only passages that share a piece with it."""
+        scores = self.scores(text)
+        return [self.ids[place] for place in np.argsort(-scores, kind="stable")[:k].tolist() if scores[place] > 0]
+
+    def likeness(self, doc: str) -> Floats:
+        """How alike every passage is to one of them: its score for that text ÷ the score of the text itself."""
+        if doc not in self._likeness:
+            scores = self.scores(self.texts[doc])
+            own = scores[self.number[doc]]
+            self._likeness[doc] = np.minimum(scores / own, 1) if own > 0 else scores
+        return self._likeness[doc]
+
+
+def _pieces(text: str) -> list[str]:
+    """The pieces of four characters of each word, with a blank at both ends.
+
+    >>> _pieces("Ferry to")
+    [' fer', 'ferr', 'erry', 'rry ', ' to ']
+    """
+    padded = [f" {word} " for word in _WORD.findall(text.lower())]
+    return [word[at : at + PIECE] for word in padded for at in range(max(1, len(word) - PIECE + 1))]
+
+
+PIECE = 4
+_WORD = re.compile(r"\w+")
+
+
+def fused(rankings: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Reciprocal ranks, Σ 1 ÷ (60 + rank), of the results of one query in several runs, highest first."""
+    scores: dict[str, float] = {}
+    for ranking in rankings:
+        for rank, doc in enumerate(dict.fromkeys(ranking), 1):
+            scores[doc] = scores.get(doc, 0) + 1 / (FLAT + rank)
+    return dict(sorted(scores.items(), key=lambda each: -each[1]))
+
+
+def shuffled(seed: int, qid: str, docs: Sequence[str]) -> list[str]:
+    """The passages of a query in a random order that depends on the seed only."""
+    mixed = sorted(docs)
+    digest = hashlib.sha256(f"{seed}\0{qid}".encode("utf-8", "surrogatepass")).digest()
+    random.Random(digest).shuffle(mixed)  # noqa: S311  # not a secret
+    return mixed
+
+
+def pooled(rule: PoolRule, qid: str, text: str, runs: Sequence[Rankings], index: Index) -> list[str]:
+    """The passages to judge for a query that are in the corpus, best first."""
+    rankings = [run.get(qid, ()) for run in runs]
+    if rule.way == "depth":
+        docs = list(fused([ranking[: rule.size] for ranking in rankings]))
+    elif rule.way == "rrf":
+        docs = list(fused(rankings))[: rule.size]
+    else:
+        docs = index.search(text, rule.size)
+    return [doc for doc in docs if doc in index.texts]
+
+
+def sample_of(qids: Sequence[str], size: int, seed: int) -> dict[str, Any]:
+    """A random sample of queries in a fixed order; the first that are completed are a sample, too."""
+    if size > len(qids):
+        raise ConfigError(f"--sample {size}: there are only {len(qids)} queries")
+    order = list(qids)
+    random.Random(seed).shuffle(order)  # noqa: S311  # not a secret
+    return {"seed": seed, "of": len(qids), "drawn": size, "order": order[:size]}

@@ -1,0 +1,151 @@
+"""The page on 127.0.0.1: static files without a token, data and acts only with one."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from groupgt.errors import ConfigError, DataError, GroupgtError
+from groupgt.judge.session import Session
+from groupgt.render.page.page import script, stylesheet
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+TOKEN = "x-groupgt-token"  # noqa: S105  # the name of a header
+LARGEST = 1_000_000
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+
+
+def _own(name: str) -> str:
+    return (files("groupgt.judge") / "page" / name).read_text(encoding="utf-8")
+
+
+# The files of the page: none has data.
+STATIC: dict[str, tuple[str, Callable[[], str]]] = {
+    "/": ("text/html", lambda: _own("judge.html")),
+    "/page.css": ("text/css", stylesheet),
+    "/judge.css": ("text/css", lambda: _own("judge.css")),
+    "/base.js": ("text/javascript", lambda: script("base")),
+    "/judge.js": ("text/javascript", lambda: _own("judge.js")),
+}
+
+
+def application(session: Session, token: str, hosts: set[str], finished: Callable[[], None] | None = None) -> Starlette:
+    """The application; `finished` is called after a query is done or skipped."""
+    from starlette.applications import Starlette
+    from starlette.responses import JSONResponse, Response
+    from starlette.routing import Route
+
+    lock = threading.Lock()
+
+    def answer(status: int, value: Any) -> Response:
+        return JSONResponse(value, status_code=status, headers=HEADERS)
+
+    def refused(request: Request) -> Response | None:
+        if request.headers.get("host", "") not in hosts:
+            return answer(403, {"error": "wrong host"})
+        origin = request.headers.get("origin")
+        if origin is not None and origin not in {f"http://{host}" for host in hosts}:
+            return answer(403, {"error": "wrong origin"})
+        return None
+
+    def static(request: Request) -> Response:
+        if (refusal := refused(request)) is not None:
+            return refusal
+        kind, text = STATIC[request.url.path]
+        return Response(text(), media_type=kind, headers=HEADERS)
+
+    def permitted(request: Request) -> Response | None:
+        if (refusal := refused(request)) is not None:
+            return refusal
+        given = request.headers.get(TOKEN, "")
+        if not secrets.compare_digest(given.encode("utf-8", "replace"), token.encode()):
+            return answer(401, {"error": "open the address that the command printed"})
+        return None
+
+    def told(make: Callable[[], Any]) -> Response:
+        try:
+            with lock:
+                return answer(200, make())
+        except GroupgtError as error:
+            return answer(400, {"error": str(error)})
+
+    def overview(request: Request) -> Response:
+        return permitted(request) or told(session.overview)
+
+    def view(request: Request) -> Response:
+        return permitted(request) or told(lambda: session.view(request.query_params.get("qid", "")))
+
+    def search(request: Request) -> Response:
+        asked = request.query_params
+        return permitted(request) or told(lambda: session.search(asked.get("text", ""), asked.get("qid", "")))
+
+    async def act(request: Request) -> Response:
+        if (refusal := permitted(request)) is not None:
+            return refusal
+        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            return answer(415, {"error": "expected application/json"})
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > LARGEST:
+                return answer(413, {"error": f"expected at most {LARGEST:,} bytes"})
+        try:
+            asked = json.loads(body)
+        except (ValueError, RecursionError):
+            return answer(400, {"error": "expected JSON"})
+        if not isinstance(asked, dict):
+            return answer(400, {"error": "expected an object"})
+
+        def done() -> dict[str, Any]:
+            written = session.act(asked)
+            if written["act"] in ("done", "skip") and finished is not None:
+                finished()
+            return {"seq": written["seq"], "view": session.view(written["qid"]), "overview": session.overview()}
+
+        from starlette.concurrency import run_in_threadpool
+
+        return await run_in_threadpool(told, done)
+
+    routes = [Route(path, static, methods=["GET"]) for path in STATIC]
+    routes += [Route("/api/overview", overview), Route("/api/query", view), Route("/api/search", search)]
+    routes += [Route("/api/act", act, methods=["POST"])]
+    return Starlette(routes=routes)
+
+
+def serve(session: Session, port: int, ready: Callable[[str], None], finished: Callable[[], None]) -> None:
+    """Serves the page until it is interrupted; `ready` gets its address, the token in the fragment."""
+    try:
+        import uvicorn
+    except ImportError:
+        raise ConfigError("the judge page needs starlette and uvicorn: pip install 'groupgt[judge]'") from None
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+        listener.listen()
+    except OSError as error:
+        raise DataError(f"--port {port}: cannot be used: {error.strerror or error}") from None
+    port = listener.getsockname()[1]
+    token = secrets.token_urlsafe(24)
+    app = application(session, token, {f"127.0.0.1:{port}", f"localhost:{port}"}, finished)
+    # Neither requests nor the token get into a log.
+    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off")
+    ready(f"http://127.0.0.1:{port}/#{token}")
+    uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,437 @@
+"""One annotator at work: which query is next, what the page shows of it, and what an act of the page becomes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from statistics import median
+from typing import Any, Literal
+
+from groupgt.curation.near import Passages
+from groupgt.errors import ConfigError, DataError, display
+from groupgt.formats.journals import (
+    ADJUDICATES,
+    ASSISTED,
+    DONE,
+    FIELDS,
+    OPEN,
+    SAMPLE,
+    SKIPPED,
+    Act,
+    QueryState,
+    act_fault,
+    item_key,
+    replayed,
+    settings_of,
+)
+from groupgt.judge.audit import Question, questions
+from groupgt.judge.log import ActLog
+from groupgt.judge.pool import Index, PoolRule, Rankings, fused, pooled, shuffled
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.store.journal import TIME
+
+Kind = Literal["judge", "audit", "adjudicate"]
+# Similarity from which an unjudged passage is suggested for the groups of a judged one.
+NEAR = 0.9
+# Time on one query beyond which it counts as a break, in seconds.
+BREAK = 600
+FOUND = 20
+# Fields that an act of the page may leave out.
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "group": {"doc": None, "name": None},
+    "relevant": {"grade": 1, "span": None},
+    "done": {"rest": "unjudged"},
+    "skip": {"reason": None},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is judged, and how.
+
+    Args:
+        kind: `judge` makes groups; `audit` asks questions about `truth`; `adjudicate` settles where `opinions` differ.
+        queries: The text of each query, in order.
+        index: The corpus.
+        pool: How passages are chosen.
+        runs: Results of systems.
+        truth: Existing ground truth; its passages join the pool.
+        prior: Prior judgments.
+        blind: Whether prior judgments are shown only after one's own.
+        sample: A random sample in a fixed order.
+        seed: Shuffles passages and questions.
+        next: `pool`: queries with the largest pools first; `rrf`: those whose best passage has the lowest score first.
+        opinions: The states of two annotators.
+    """
+
+    kind: Kind
+    queries: Mapping[str, str]
+    index: Index
+    pool: PoolRule
+    runs: Sequence[Rankings] = ()
+    truth: GroundTruth | None = None
+    prior: GroundTruth | None = None
+    blind: bool = False
+    sample: dict[str, Any] | None = None
+    seed: int = 0
+    next: str | None = None
+    opinions: Mapping[str, Mapping[str, QueryState]] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that a journal is begun with; a journal cannot go on with others."""
+        chosen: dict[str, Any] = {"kind": self.kind, "pool": str(self.pool), "seed": self.seed}
+        if self.sample is not None:
+            chosen[SAMPLE] = self.sample
+        if self.prior is not None:
+            chosen |= {"prior": self.prior.digest, "blind": self.blind}
+            chosen |= {} if self.blind else {ASSISTED: True}
+        if self.kind == "audit" and self.truth is not None:
+            chosen["truth"] = self.truth.digest
+        if self.kind == "adjudicate":
+            chosen |= {ADJUDICATES: list(self.opinions)}
+        return chosen
+
+
+class Session:
+    """The state behind the page; every change is in the journal before it is shown."""
+
+    def __init__(self, plan: Plan, log: ActLog) -> None:
+        self.plan, self.log = plan, log
+        begun = settings_of(log.acts)
+        if not log.acts:
+            log.append({"act": "begin", "settings": plan.settings})
+        elif begun != plan.settings:
+            differing = [key for key in {**begun, **plan.settings} if begun.get(key) != plan.settings.get(key)]
+            raise ConfigError(
+                f"{log.path}: this journal was begun with other settings ({', '.join(differing)}); "
+                "use those, or another name with --by"
+            )
+        self._queue: list[Question] = []
+        self._questions: dict[str, list[Question]] = {}
+        if plan.kind == "audit" and plan.truth is not None:
+            groups = {qid: starting(plan.truth, qid)[0] for qid in plan.queries}
+            self._queue = questions(groups, plan.queries, plan.index, plan.runs, plan.pool.size)
+            for each in self._queue:
+                self._questions.setdefault(each.qid, []).append(each)
+        self.order = self._ordered()
+        self._near: Passages | None = None
+        self._alike: dict[str, list[tuple[str, float]]] = {}
+        self.near_fault = ""
+
+    def _ordered(self) -> list[str]:
+        plan = self.plan
+        if plan.sample is not None:
+            return list(plan.sample["order"])
+        if plan.kind == "adjudicate":
+            return list(plan.queries)
+        if plan.kind == "audit":
+            # The order of the most suspicious question of each query.
+            return [*self._questions, *(qid for qid in plan.queries if qid not in self._questions)]
+        if plan.next is None:
+            return list(plan.queries)
+        scores = {qid: fused([run.get(qid, ()) for run in plan.runs]) for qid in plan.queries}
+        if plan.next == "pool":
+            sizes = {
+                qid: len(pooled(plan.pool, qid, text, plan.runs, plan.index)) for qid, text in plan.queries.items()
+            }
+            return sorted(plan.queries, key=lambda qid: -sizes[qid])
+        return sorted(plan.queries, key=lambda qid: next(iter(scores[qid].values()), 0.0))
+
+    @property
+    def states(self) -> dict[str, QueryState]:
+        """The state of every query with an act."""
+        return replayed(self.log.acts)
+
+    def _acts_of(self, qid: str) -> list[Act]:
+        return [act for act in self.log.acts if act.get("qid") == qid]
+
+    def state(self, qid: str) -> QueryState:
+        """The state of one query; raises `DataError` if it is unknown."""
+        if qid not in self.plan.queries:
+            raise DataError(f"expected a query of this session, found {display(qid)}")
+        return replayed(self._acts_of(qid)).get(qid, QueryState())
+
+    # --- What the page shows.
+
+    def overview(self) -> dict[str, Any]:
+        """All queries in order, with their progress."""
+        states = self.states
+        rows = [{"qid": qid, "status": states[qid].status if qid in states else OPEN} for qid in self.order]
+        finished = sum(row["status"] != OPEN for row in rows)
+        plan = self.plan
+        return {
+            "kind": plan.kind,
+            "by": self.log.by,
+            "queries": [{**row, "text": plan.queries[row["qid"]]} for row in rows],
+            "finished": finished,
+            "minutes": self._minutes_left(len(rows) - finished),
+            "fixed": plan.sample is not None,
+            "assisted": plan.prior is not None and not plan.blind,
+            "next": next((row["qid"] for row in rows if row["status"] == OPEN), None),
+            "note": self.near_fault,
+            "queue": self._in_queue(states) if plan.kind == "audit" and plan.sample is None else None,
+        }
+
+    def _in_queue(self, states: Mapping[str, QueryState]) -> dict[str, Any]:
+        """How many questions of an audit are answered, and the first that is not, by its place in its query."""
+        answered = sum(len(state.answers) for state in states.values())
+        told = {"answered": answered, "of": len(self._queue), "qid": None, "at": None}
+        for each in self._queue:
+            state = states.get(each.qid, QueryState())
+            if item_key(each.item) not in state.answers and not _is_moot(each, state):
+                return {**told, "qid": each.qid, "at": self._left(each.qid, state).index(each)}
+        return told
+
+    def _left(self, qid: str, state: QueryState) -> list[Question]:
+        """The questions about a query, without those that other answers made moot."""
+        own = self._questions.get(qid, [])
+        return [each for each in own if item_key(each.item) in state.answers or not _is_moot(each, state)]
+
+    def _minutes_left(self, left: int) -> float | None:
+        """The median time from opening a query to finishing it, without breaks, times the queries left."""
+        opened: dict[str, datetime] = {}
+        took: list[float] = []
+        for act in self.log.acts:
+            if act["act"] == "begin" or "qid" not in act:
+                continue
+            at = datetime.strptime(act["at"], TIME)
+            start = opened.setdefault(act["qid"], at)
+            if act["act"] in (DONE, "skip") and 0 < (spent := (at - start).total_seconds()) < BREAK:
+                took.append(spent)
+        return left * median(took) / 60 if took and left else None
+
+    def view(self, qid: str) -> dict[str, Any]:
+        """One query as the page shows it; opening it for the first time is an act."""
+        state = self.state(qid)
+        self._check_order(qid)
+        if not any(act["act"] == "open" for act in self._acts_of(qid)):
+            self.log.append({"qid": qid, "act": "open", **self._opening(qid)})
+            state = self.state(qid)
+        shown: dict[str, Any] = {
+            "qid": qid,
+            "text": self.plan.queries[qid],
+            "status": state.status,
+            "reason": state.reason,
+            "notes": state.notes,
+            "can_undo": self._last(qid) is not None,
+        }
+        if self.plan.kind == "audit":
+            return {**shown, "questions": [self._asked(qid, each, state) for each in self._left(qid, state)]}
+        docs = list(dict.fromkeys([*state.pool, *state.passages]))
+        groups = [
+            {"number": number, "name": name, "docs": state.members(number)} for number, name in state.groups.items()
+        ]
+        shown |= {"groups": groups, "passages": [self._passage(doc, state) for doc in docs]}
+        shown["suggestions"] = self._suggestions(state)
+        if self.plan.prior is not None and self.plan.blind and state.status != OPEN:
+            groups_before = starting(self.plan.prior, qid)[0]
+            shown["prior"] = [[self._passage(doc, state) for doc in group] for group in groups_before]
+        if self.plan.kind == "adjudicate":
+            shown["opinions"] = {by: _opinion(states.get(qid)) for by, states in self.plan.opinions.items()}
+        return shown
+
+    def _check_order(self, qid: str) -> None:
+        """In a sample, queries are opened in its order."""
+        if self.plan.sample is None:
+            return
+        states = self.states
+        for earlier in self.order[: self.order.index(qid)]:
+            if earlier not in states or states[earlier].status == OPEN:
+                raise DataError(f"the order of a sample is fixed: query {earlier!r} comes first; finish or skip it")
+
+    def _opening(self, qid: str) -> dict[str, Any]:
+        """The passages, and the groups that a query starts with."""
+        plan, text = self.plan, self.plan.queries[qid]
+        known: list[str] = []
+        groups: list[dict[str, float]] = []
+        names: list[str | None] = []
+        nonrelevant: list[str] = []
+        for source in (plan.truth, plan.prior):
+            if source is not None and qid in source.index:
+                of_source, grades, no = starting(source, qid)
+                known += [doc for group in of_source for doc in group]
+                if (source is plan.truth and plan.kind == "audit") or (source is plan.prior and not plan.blind):
+                    groups, names, nonrelevant = grades, source_names(source, qid), no
+        docs = [] if plan.kind != "judge" else pooled(plan.pool, qid, text, plan.runs, plan.index)
+        if plan.kind == "adjudicate":
+            first = next(iter(plan.opinions.values())).get(qid, QueryState())
+            groups = [{doc: first.passages[doc].grade for doc in first.members(number)} for number in first.groups]
+            names, nonrelevant = list(first.groups.values()), first.nonrelevant
+            docs = [doc for states in plan.opinions.values() if qid in states for doc in states[qid].passages]
+        pool = shuffled(plan.seed, qid, list(dict.fromkeys(doc for doc in [*docs, *known] if doc in plan.index.texts)))
+        named = [{"docs": docs_, "name": name} for docs_, name in zip(groups, names)]
+        return {"query": text, "pool": pool, "groups": named, "nonrelevant": nonrelevant}
+
+    def _passage(self, doc: str, state: QueryState) -> dict[str, Any]:
+        judgment = state.passages.get(doc)
+        judged = (
+            None if judgment is None else {"groups": judgment.groups, "grade": judgment.grade, "span": judgment.span}
+        )
+        return {"doc": doc, "text": self.plan.index.texts.get(doc, ""), "judged": judged, "pooled": doc in state.pool}
+
+    def _asked(self, qid: str, question: Question, state: QueryState) -> dict[str, Any]:
+        """A question with its texts in an order that does not tell which passage is in the ground truth."""
+        index = self.plan.index
+        own = starting(self.plan.truth, qid)[0] if self.plan.truth is not None else []
+        others = [group for place, group in enumerate(own, 1) if place != question.group]
+        if question.doc is not None:
+            like = index.likeness(question.doc)
+            near = max(
+                own[question.group - 1], key=lambda doc: like[index.number[doc]] if doc in index.number else -1.0
+            )
+            texts = [index.texts.get(each, each) for each in (question.doc, near)]
+            code = hashlib.sha256(f"{self.plan.seed}\0{qid}\0{question.doc}".encode("utf-8", "surrogatepass")).digest()
+            texts = texts if code[0] % 2 else texts[::-1]
+            passages: list[dict[str, Any]] = [{"text": text} for text in texts]
+        else:
+            asked = own[question.group - 1][0]
+            passages = [{"text": index.texts.get(asked, asked)}]
+            numbers = [place for place in range(1, len(own) + 1) if place != question.group]
+            passages += [{"text": index.texts.get(group[0], group[0]), "group": n} for group, n in zip(others, numbers)]
+        answer = state.answers.get(item_key(question.item))
+        return {"item": question.item, "passages": passages, "answer": answer}
+
+    def _suggestions(self, state: QueryState) -> list[dict[str, Any]]:
+        """Unjudged passages that nearly equal a relevant one; they are never judged by themselves."""
+        texts = self.plan.index.texts
+        relevant = [doc for doc, judgment in state.passages.items() if judgment.groups and doc in texts]
+        found: dict[str, dict[str, Any]] = {}
+        for doc in relevant:
+            for name, similarity in self._alike_of(doc):
+                if name not in state.passages and name not in found:
+                    found[name] = {**self._passage(name, state), "like": doc, "similarity": round(similarity, 3)}
+        return list(found.values())
+
+    def _alike_of(self, doc: str) -> list[tuple[str, float]]:
+        if doc not in self._alike and not self.near_fault:
+            texts = self.plan.index.texts
+            try:
+                self._near = self._near or Passages(texts)
+                found = self._near.alike([texts[doc]], NEAR)[texts[doc]]
+                self._alike[doc] = [(name, similarity) for name, similarity in found if name != doc]
+            except ConfigError as error:
+                self.near_fault = str(error)
+        return self._alike.get(doc, [])
+
+    def search(self, text: str, qid: str) -> list[dict[str, Any]]:
+        """The passages of the corpus that fit a text best."""
+        state = self.state(qid)
+        return [self._passage(doc, state) for doc in self.plan.index.search(text[:1000], FOUND)]
+
+    # --- What an act becomes.
+
+    def _new_group(self, qid: str, state: QueryState) -> int:
+        """A number that no group of a query has had, not even one that was undone."""
+        acts = self._acts_of(qid)
+        had = [int(act[key]) for act in acts for key in ("group", "new") if isinstance(act.get(key), int)]
+        return 1 + max([0, *had, *state.groups])
+
+    def act(self, asked: Mapping[str, Any]) -> Act:
+        """Writes an act of the page to the journal; raises `DataError` if it is not valid now."""
+        kind, qid = asked.get("act"), asked.get("qid")
+        if not isinstance(qid, str) or not isinstance(kind, str) or kind in ("begin", "open"):
+            raise DataError(f"expected an act on a query, found {display(dict(asked))}")
+        state = self.state(qid)
+        self._check_order(qid)
+        if not any(act["act"] == "open" for act in self._acts_of(qid)):
+            raise DataError(f"query {qid!r} was not opened")
+        fields: dict[str, Any] = {**DEFAULTS.get(kind, {}), "qid": qid, "act": kind}
+        fields |= {key: value for key, value in asked.items() if key in FIELDS.get(kind, {})}
+        if kind == "undo":
+            fields["of"] = self._last(qid)
+            if fields["of"] is None:
+                raise DataError("nothing to undo")
+        elif kind == "split" or (kind == "group" and fields.get("group") is None):
+            fields["new" if kind == "split" else "group"] = self._new_group(qid, state)
+        elif kind == "group" and fields["group"] not in list(state.groups):
+            raise DataError(f"expected a group of query {qid!r}, found {display(fields['group'])}")
+        if fault := act_fault({"at": "", "by": "", "seq": 0, **fields}):
+            raise DataError(fault)
+        self._check(fields, state)
+        return self.log.append(fields)
+
+    def _check(self, act: Mapping[str, Any], state: QueryState) -> None:
+        """Raises `DataError` if an act names passages or groups that do not exist."""
+        texts, kind = self.plan.index.texts, act["act"]
+        docs = [*([act["doc"]] if act.get("doc") is not None else []), *(act.get("docs") or [])]
+        for doc in docs:
+            if doc not in texts and doc not in state.passages:
+                raise DataError(f"expected a passage of the corpus, found {display(doc)}")
+        of_groups = {
+            "relevant": act.get("groups"),
+            "merge": [act.get("group"), act.get("into")],
+            "split": [act.get("group")],
+        }
+        for group in of_groups.get(kind) or []:
+            if group not in state.groups:
+                raise DataError(f"expected a group of query {act['qid']!r}, found {display(group)}")
+        span = act.get("span")
+        if (
+            kind == "relevant"
+            and span is not None
+            and not (isinstance(span, list) and span[-1:] <= [len(texts[act["doc"]])])
+        ):
+            raise DataError(f"expected a span within the passage, found {display(span)}")
+        if kind == "answer":
+            asked = [each.item for each in self._questions.get(str(act["qid"]), [])]
+            if act.get("item") not in asked:
+                raise DataError("expected a question of this audit")
+
+    def _last(self, qid: str) -> int | None:
+        """The last act of a query that can be undone."""
+        acts = self._acts_of(qid)
+        undone = {act["of"] for act in acts if act["act"] == "undo"}
+        left = [act["seq"] for act in acts if act["act"] not in ("undo", "open", "note") and act["seq"] not in undone]
+        return left[-1] if left else None
+
+
+def _is_moot(question: Question, state: QueryState) -> bool:
+    """Whether other answers leave nothing to ask: the group is gone, or it is the last one."""
+    if not state.groups:
+        return False
+    return question.group not in state.groups or (question.kind == "needed" and len(state.groups) == 1)
+
+
+def _own(group: Sequence[str], others: Sequence[Sequence[str]]) -> str:
+    """A passage of a group that is in none of the others, if there is one."""
+    return next((doc for doc in group if not any(doc in other for other in others)), group[0])
+
+
+def starting(truth: GroundTruth, qid: str) -> tuple[list[list[str]], list[dict[str, float]], list[str]]:
+    """The groups of a query as ids, the same with grades, and the ids judged not relevant."""
+    groups: list[list[str]] = []
+    grades: list[dict[str, float]] = []
+    nonrelevant: list[str] = []
+    for group in truth[qid] if qid in truth.index else []:
+        alternatives = group["alternatives"] if isinstance(group, dict) else group
+        pairs = [
+            (each, 1.0) if isinstance(each, str) else (each.get("id"), float(each.get("grade", 1)))
+            for each in alternatives
+        ]
+        if any(name is None for name, _ in pairs):
+            raise ConfigError(
+                f"query {qid!r}: expected ids of passages in existing ground truth, found spans, texts or sets"
+            )
+        relevant = {str(name): grade for name, grade in pairs if grade > 0}
+        nonrelevant += [str(name) for name, grade in pairs if grade <= 0]
+        if relevant:
+            groups.append(list(relevant))
+            grades.append(relevant)
+    return groups, grades, nonrelevant
+
+
+def source_names(truth: GroundTruth, qid: str) -> list[str | None]:
+    """The names of the groups of a query that have a relevant passage."""
+    named = [group.get("name") if isinstance(group, dict) else None for group in truth.relevant(qid)]
+    return list(named)
+
+
+def _opinion(state: QueryState | None) -> dict[str, Any] | None:
+    """What one annotator said of a query: the groups of each passage by position, empty for not relevant."""
+    if state is None or state.status == SKIPPED:
+        return None
+    place = {number: at for at, number in enumerate(state.groups, 1)}
+    return {doc: sorted(place[group] for group in judgment.groups) for doc, judgment in state.passages.items()}

@@ -1,0 +1,192 @@
+"""Journals: replaying is a pure function, every prefix is a valid state, and what is undone had no effect."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import groupgt
+from groupgt.cli.main import main
+from groupgt.formats.journals import Judgment, QueryState, replayed, same_groups, truth_of
+
+DOCS = st.sampled_from("abcde")
+GROUPS = st.integers(1, 4)
+ACTS = st.one_of(
+    st.fixed_dictionaries(
+        {"act": st.just("group"), "group": GROUPS, "doc": st.none() | DOCS, "name": st.none() | st.just("n")}
+    ),
+    st.fixed_dictionaries(
+        {
+            "act": st.just("relevant"),
+            "doc": DOCS,
+            "groups": st.lists(GROUPS, min_size=1, unique=True),
+            "grade": st.integers(1, 3),
+            "span": st.none() | st.just([0, 3]),
+        }
+    ),
+    st.fixed_dictionaries({"act": st.sampled_from(["not_relevant", "clear"]), "doc": DOCS}),
+    st.fixed_dictionaries({"act": st.just("merge"), "group": GROUPS, "into": GROUPS}),
+    st.fixed_dictionaries({"act": st.just("split"), "group": GROUPS, "docs": st.lists(DOCS), "new": st.integers(5, 9)}),
+    st.fixed_dictionaries(
+        {
+            "act": st.just("answer"),
+            "item": st.fixed_dictionaries({"kind": st.sampled_from(["same", "needed"]), "group": GROUPS, "doc": DOCS}),
+            "value": st.sampled_from(["yes", "no", "unsure", "1", "2"]),
+        }
+    ),
+    st.fixed_dictionaries({"act": st.just("done"), "rest": st.sampled_from(["unjudged", "nonrelevant"])}),
+    st.fixed_dictionaries({"act": st.just("skip"), "reason": st.none()}),
+    st.fixed_dictionaries({"act": st.just("note"), "text": st.just("hm")}),
+)
+OPEN = {
+    "act": "open",
+    "query": "?",
+    "pool": list("abc"),
+    "groups": [{"docs": {"a": 1}, "name": None}],
+    "nonrelevant": ["b"],
+}
+
+
+def numbered(acts: list[dict[str, Any]], by: str = "anna") -> list[dict[str, Any]]:
+    """Acts on one query, as a journal has them."""
+    first = {"act": "begin", "settings": {}}
+    at = "2026-01-01T00:00:00Z"
+    return [{"at": at, "by": by, "seq": seq, "qid": "q", **act} for seq, act in enumerate([first, *acts], 1)]
+
+
+def written(path: Path, acts: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(act) + "\n" for act in acts), encoding="utf-8")
+    return path
+
+
+@given(st.lists(ACTS, max_size=14), st.booleans())
+def test_every_prefix_is_a_valid_state(acts: list[dict[str, Any]], opened: bool) -> None:
+    acts = numbered([*([OPEN] if opened else []), *acts])
+    for end in range(len(acts) + 1):
+        state = replayed(acts[:end]).get("q", QueryState())
+        for judgment in state.passages.values():
+            assert set(judgment.groups) <= set(state.groups)
+            assert len(set(judgment.groups)) == len(judgment.groups)
+        groups = state.grouped()
+        truth = groupgt.GroundTruth.of({"q": [*groups, *([{"id": doc, "grade": 0}] for doc in state.nonrelevant)]})
+        assert len(truth.relevant("q")) == len(groups)
+
+
+@given(st.lists(ACTS, max_size=10), st.data())
+def test_undoing_an_act_equals_its_absence(acts: list[dict[str, Any]], data: st.DataObject) -> None:
+    acts = numbered([OPEN, *acts])
+    last = acts[-1]
+    if last["act"] == "open":
+        return
+    undone = [*acts, {**last, "seq": last["seq"] + 1, "act": "undo", "of": last["seq"]}]
+    later = data.draw(st.lists(ACTS, max_size=3))
+    later = [{**last, "seq": last["seq"] + 2 + at, **{"of": None}, **act} for at, act in enumerate(later)]
+    assert replayed([*undone, *later]) == replayed([*acts[:-1], *later])
+
+
+def test_a_truth_by_hand(tmp_path: Path) -> None:
+    acts = [
+        OPEN | {"groups": [], "nonrelevant": []},
+        {"act": "group", "group": 1, "doc": "a", "name": "fare"},
+        {"act": "relevant", "doc": "b", "groups": [1], "grade": 2, "span": [3, 9]},
+        {"act": "group", "group": 2, "doc": "b", "name": None},
+        {"act": "group", "group": 3, "doc": "d", "name": None},
+        {"act": "merge", "group": 3, "into": 2},
+        {"act": "done", "rest": "nonrelevant"},
+    ]
+    path = written(tmp_path / "anna.jsonl", numbered(acts))
+    truth = groupgt.read_ground_truth(path)
+    # a alone and b with grade 2 are group 1; b, and d that was merged, are group 2; c of the pool is not relevant.
+    b = {"id": "b", "grade": 2}
+    assert truth["q"] == [{"alternatives": ["a", b], "name": "fare"}, [b, "d"], [{"id": "c", "grade": 0}]]
+    assert truth.columns["judged_by"] == ["anna"]
+    assert truth.columns["spans"] == [{"b": [3, 9]}]
+    out = tmp_path / "truth.jsonl"
+    main(["convert", str(path), str(out), "--to", "jsonl"])
+    row = json.loads(out.read_text(encoding="utf-8"))
+    assert (row["retrieval_gt"], row["nonrelevant"]) == (truth["q"][:2], ["c"])
+    again = groupgt.read_ground_truth(out)
+    assert again.digest == truth.digest
+    found = groupgt.evaluate(again, {"q": ["c", "b"]}, ["recall@2", "judged@2"])
+    assert (found["recall@2"], found["judged@2"]) == (1, 1)
+    spans = truth_of({"anna": numbered(acts)}, spans=True)
+    assert spans["q"][1][0] == {"doc": "b", "start": 3, "end": 9, "grade": 2}
+
+
+def test_only_finished_queries_are_ground_truth() -> None:
+    acts = numbered([OPEN, {"act": "not_relevant", "doc": "c"}])
+    assert len(truth_of({"anna": acts})) == 0
+    assert truth_of({"anna": acts}, unfinished=True)["q"][0] == ["a"]
+    skipped = truth_of({"anna": numbered([OPEN, {"act": "skip", "reason": "unclear"}])})
+    assert (skipped["q"], skipped.columns["skipped"]) == ([], ["unclear"])
+
+
+def test_several_annotators(tmp_path: Path) -> None:
+    done = {"act": "done", "rest": "unjudged"}
+    first, second = numbered([OPEN, done]), numbered([OPEN, {"act": "not_relevant", "doc": "a"}, done], by="ben")
+    path = written(tmp_path / "both.jsonl", [*second, *first])
+    with pytest.raises(groupgt.DataError, match="query 'q': ben and anna differ; adjudicate with groupgt judge --adju"):
+        groupgt.read_ground_truth(path)
+    third = numbered([OPEN, done], by="carla")
+    third[0]["settings"] = {"adjudicates": ["anna", "ben"]}
+    for acts in ([*first, *second, *third], [*third, *second, *first]):
+        truth = groupgt.read_ground_truth(written(tmp_path / "three.jsonl", acts))
+        assert (truth["q"][0], truth.columns["judged_by"]) == (["a"], ["carla"])
+    same = numbered([OPEN, done], by="ben")
+    assert groupgt.read_ground_truth(written(tmp_path / "same.jsonl", [*first, *same])).columns["judged_by"] == ["anna"]
+
+
+def test_groups_are_compared_as_sets() -> None:
+    one = QueryState(groups={1: None, 2: "x"}, passages={"a": Judgment([1]), "b": Judgment([2])})
+    two = QueryState(
+        groups={5: None, 3: None, 4: None}, passages={"b": Judgment([5]), "a": Judgment([3]), "c": Judgment([])}
+    )
+    assert same_groups(one, two)
+    two.passages["b"].groups = [3]
+    assert not same_groups(one, two)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ({"act": "dance"}, "expected an act (begin, open, group"),
+        ({"act": "merge", "group": 1}, "act merge: expected an integer as into, found nothing"),
+        ({"act": "merge", "group": True, "into": 1}, "act merge: expected an integer as group, found True"),
+        ({"act": "relevant", "doc": "a", "groups": [], "grade": 1, "span": None}, "expected the numbers of groups"),
+        ({"act": "relevant", "doc": "a", "groups": [1], "grade": 0, "span": None}, "expected a grade above 0, found 0"),
+        ({"act": "relevant", "doc": "a", "groups": [1], "grade": 1, "span": [3, 3]}, "expected [start, end] as span"),
+        ({"act": "done", "rest": "all"}, "expected unjudged or nonrelevant as rest, found 'all'"),
+        ({"act": "open", "query": "", "pool": [1], "groups": [], "nonrelevant": []}, "expected ids of passages"),
+    ],
+)
+def test_invalid_lines_are_told(tmp_path: Path, line: dict[str, Any], expected: str) -> None:
+    path = written(tmp_path / "anna.jsonl", numbered([OPEN, line]))
+    with pytest.raises(groupgt.DataError) as error:
+        groupgt.read_ground_truth(path)
+    assert f"{path}:3: " in str(error.value)
+    assert expected in str(error.value)
+
+
+def test_a_line_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
+    path = written(tmp_path / "anna.jsonl", numbered([OPEN, {"act": "done", "rest": "unjudged"}]))
+    with path.open("ab") as file:
+        file.write(b'{"at": "2026-')
+    with pytest.warns(groupgt.GroupgtWarning, match=r"anna.jsonl:4: the last line is cut off; dropped"):
+        assert groupgt.read_ground_truth(path)["q"][0] == ["a"]
+
+
+def test_nonrelevant_ids_are_grade_0(tmp_path: Path) -> None:
+    path = tmp_path / "truth.jsonl"
+    path.write_text(
+        '{"qid": "q", "retrieval_gt": [["a"]], "nonrelevant": ["b"]}\n{"qid": "r", "retrieval_gt": [["a"]]}\n'
+    )
+    truth = groupgt.read_ground_truth(path)
+    assert (truth["q"], truth["r"]) == ([["a"], [{"id": "b", "grade": 0}]], [["a"]])
+    path.write_text('{"qid": "q", "retrieval_gt": [["a"]], "nonrelevant": "b"}\n')
+    with pytest.raises(groupgt.DataError, match=r"truth.jsonl:1: expected nonrelevant to be a list, found 'b'"):
+        groupgt.read_ground_truth(path)

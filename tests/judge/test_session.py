@@ -1,0 +1,266 @@
+"""Sessions: what the page shows, what acts become, and how a journal goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import groupgt
+from groupgt.formats.journals import read_acts, replayed, truth_of
+from groupgt.formats.source import Source
+from groupgt.judge.log import ActLog, read_folder
+from groupgt.judge.pool import Index, PoolRule, pooled, sample_of, shuffled
+from groupgt.judge.session import Session
+from tests.judge.acts import QUERIES, TEXTS, plan_of, session_of
+
+TRUTH = groupgt.GroundTruth.of({"q1": [["youth", "fares"], ["night"]], "q2": [["pets"]], "q3": [["cars"]]})
+
+
+def test_pools() -> None:
+    index = Index(TEXTS)
+    runs = [{"q": ["a", "pets", "cars"]}, {"q": ["cars", "night", "pets"]}]
+    assert pooled(PoolRule("depth", 2), "q", "", runs, index) == ["cars", "pets", "night"]
+    # 1 ÷ 61 + 1 ÷ 63 for cars, 1 ÷ 62 + 1 ÷ 63 for pets, 1 ÷ 62 for night; a is not in the corpus.
+    assert pooled(PoolRule("rrf", 3), "q", "", runs, index) == ["cars", "pets"]
+    assert pooled(PoolRule("bm25", 1), "q", "pets", [], index) == ["pets"]
+    assert pooled(PoolRule("bm25", 9), "q", "§", [], index) == []
+    order = shuffled(0, "q", list(TEXTS))
+    assert sorted(order) == sorted(TEXTS)
+    assert order == shuffled(0, "q", list(TEXTS)[::-1]) != shuffled(1, "q", list(TEXTS))
+    for text in ("bm25", "depth:0", "bm25:1001", "dense:3", "rrf:x"):
+        with pytest.raises(groupgt.ConfigError, match="--pool: expected depth:N, rrf:N or bm25:N"):
+            PoolRule.of(text, has_runs=True)
+    with pytest.raises(groupgt.ConfigError, match="needs runs; add --runs, or use bm25:3"):
+        PoolRule.of("rrf:3", has_runs=False)
+
+
+def test_a_query_is_judged(tmp_path: Path) -> None:
+    session = session_of(tmp_path)
+    view = session.view("q1")
+    assert {each["doc"] for each in view["passages"]} >= {"youth", "night", "fares"}
+    assert view["groups"] == []
+    for act in (
+        {"act": "group", "doc": "youth"},
+        {"act": "group", "doc": "night"},
+        {"act": "not_relevant", "doc": "fares"},
+        {"act": "undo"},
+        {"act": "relevant", "doc": "fares", "groups": [1], "grade": 2},
+        {"act": "group", "group": 1, "name": "the fare"},
+        {"act": "group", "doc": "pets"},
+        {"act": "merge", "group": 3, "into": 1},
+        {"act": "split", "group": 1, "docs": ["pets"]},
+        {"act": "not_relevant", "doc": "pets"},
+    ):
+        session.act({"qid": "q1", **act})
+    view = session.view("q1")
+    # A new group never gets the number of an earlier one, so that what was undone or merged stays apart.
+    assert [(each["number"], each["name"], each["docs"]) for each in view["groups"]] == [
+        (1, "the fare", ["youth", "fares"]),
+        (2, None, ["night"]),
+        (4, None, []),
+    ]
+    # The copy of a judged passage is suggested, and not judged.
+    assert [(each["doc"], each["like"], each["judged"]) for each in view["suggestions"]] == [
+        ("youth-copy", "youth", None)
+    ]
+    session.act({"qid": "q1", "act": "done"})
+    overview = session.overview()
+    assert (overview["finished"], overview["next"]) == (1, "q2")
+    truth = truth_of({"anna": session.log.acts})
+    fares = {"id": "fares", "grade": 2}
+    assert truth.relevant("q1") == [{"alternatives": ["youth", fares], "name": "the fare"}, ["night"]]
+    session.log.close()
+    again = session_of(tmp_path)
+    assert again.overview()["next"] == "q2"
+    assert again.view("q1") == session.view("q1")
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    session = session_of(tmp_path)
+    with pytest.raises(groupgt.DataError, match="query 'q1' was not opened"):
+        session.act({"qid": "q1", "act": "done"})
+    session.view("q1")
+    for act, expected in (
+        ({"qid": "q9", "act": "done"}, "expected a query of this session, found 'q9'"),
+        ({"qid": "q1", "act": "begin", "settings": {}}, "expected an act on a query"),
+        ({"qid": "q1", "act": "open"}, "expected an act on a query"),
+        ({"qid": "q1", "act": "undo"}, "nothing to undo"),
+        ({"qid": "q1", "act": "dance"}, "expected an act"),
+        (
+            {"qid": "q1", "act": "not_relevant", "doc": "elsewhere"},
+            "expected a passage of the corpus, found 'elsewhere'",
+        ),
+        ({"qid": "q1", "act": "relevant", "doc": "pets", "groups": [1]}, "expected a group of query 'q1', found 1"),
+        ({"qid": "q1", "act": "group", "group": 7, "name": "x"}, "expected a group of query 'q1', found 7"),
+        ({"qid": "q1", "act": "merge", "group": 1, "into": 2}, "expected a group of query 'q1', found 1"),
+        ({"qid": "q1", "act": "answer", "item": {"kind": "same"}, "value": "yes"}, "expected a question of this audit"),
+        ({"qid": "q1", "act": "done", "rest": "x"}, "expected unjudged or nonrelevant"),
+    ):
+        with pytest.raises(groupgt.DataError) as error:
+            session.act(act)
+        assert expected in str(error.value), act
+    session.act({"qid": "q1", "act": "group", "doc": "pets"})
+    with pytest.raises(groupgt.DataError, match="expected a span within the passage"):
+        session.act({"qid": "q1", "act": "relevant", "doc": "pets", "groups": [1], "span": [0, 10_000]})
+    assert [act["act"] for act in session.log.acts] == ["begin", "open", "group"]
+
+
+def test_a_journal_belongs_to_one_process_and_one_plan(tmp_path: Path) -> None:
+    session = session_of(tmp_path)
+    with pytest.raises(groupgt.ConfigError, match=r"anna.jsonl: is open in another process .*another name with --by"):
+        session_of(tmp_path)
+    session.log.close()
+    with pytest.raises(groupgt.ConfigError, match=r"begun with other settings \(seed\)"):
+        session_of(tmp_path, seed=1)
+    (tmp_path / "journal" / ".anna.lock").unlink()
+    # The lock of a process that has ended is taken over.
+    (tmp_path / "journal" / ".anna.lock").write_text("", encoding="utf-8")
+    assert session_of(tmp_path).log.acts[0]["act"] == "begin"
+    for name in ("", "../x", ".hidden", "a b"):
+        with pytest.raises(groupgt.ConfigError, match="--by: expected a name of letters"):
+            ActLog(tmp_path, name)
+
+
+def test_a_line_that_was_cut_off_was_never_confirmed(tmp_path: Path) -> None:
+    session = session_of(tmp_path)
+    session.view("q1")
+    session.log.close()
+    path = tmp_path / "journal" / "anna.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"at"')
+    with pytest.warns(groupgt.GroupgtWarning, match="the last line was cut off by a crash; dropped"):
+        again = session_of(tmp_path)
+    assert path.read_bytes() == whole
+    again.act({"qid": "q1", "act": "skip"})
+    assert replayed(read_acts(Source.at(path))["anna"])["q1"].status == "skipped"
+
+
+def test_a_sample_has_a_fixed_order(tmp_path: Path) -> None:
+    sample = sample_of(list(QUERIES), 2, seed=3)
+    assert sample == {"seed": 3, "of": 3, "drawn": 2, "order": sample["order"]}
+    with pytest.raises(groupgt.ConfigError, match="--sample 4: there are only 3 queries"):
+        sample_of(list(QUERIES), 4, seed=3)
+    session = session_of(tmp_path, sample=sample)
+    first, second = sample["order"]
+    with pytest.raises(groupgt.DataError, match=f"the order of a sample is fixed: query {first!r} comes first"):
+        session.view(second)
+    session.view(first)
+    session.act({"qid": first, "act": "skip", "reason": "cannot tell"})
+    session.view(second)
+    assert len(truth_of({"anna": session.log.acts})) == 1
+    session.act({"qid": second, "act": "done", "rest": "nonrelevant"})
+    truth = truth_of({"anna": session.log.acts})
+    # The skipped query stays in the sample.
+    assert truth.qids == [first, second]
+    assert truth.columns["skipped"] == ["cannot tell", None]
+    assert truth.columns["sample"] == [{"seed": 3, "of": 3, "drawn": 2, "place": place} for place in (1, 2)]
+
+
+def test_prior_judgments(tmp_path: Path) -> None:
+    assisted = session_of(tmp_path, prior=TRUTH)
+    assert [each["docs"] for each in assisted.view("q1")["groups"]] == [["youth", "fares"], ["night"]]
+    assisted.act({"qid": "q1", "act": "done"})
+    assert truth_of({"anna": assisted.log.acts}).columns["assisted"] == [True]
+    blind = session_of(tmp_path, "ben", prior=TRUTH, blind=True)
+    view = blind.view("q1")
+    assert view["groups"] == []
+    assert "prior" not in view
+    assert {"youth", "fares", "night"} <= {each["doc"] for each in view["passages"]}
+    blind.act({"qid": "q1", "act": "group", "doc": "youth"})
+    assert "prior" not in blind.view("q1")
+    blind.act({"qid": "q1", "act": "done"})
+    assert [[each["doc"] for each in group] for group in blind.view("q1")["prior"]] == [["youth", "fares"], ["night"]]
+    assert "assisted" not in truth_of({"ben": blind.log.acts}).columns
+
+
+def test_an_audit_asks_blind_and_corrects(tmp_path: Path) -> None:
+    # Two faults: youth and fares are alternatives, and the copy of youth is missing.
+    faulty = groupgt.GroundTruth.of({"q1": [["youth"], ["fares"], ["night"]], "q2": [["pets"]], "q3": [["cars"]]})
+    session = session_of(tmp_path, kind="audit", truth=faulty)
+    view = session.view("q1")
+    assert "groups" not in view
+    assert all(set(passage) <= {"text", "group"} for each in view["questions"] for passage in each["passages"])
+    kinds = [each["item"]["kind"] for each in view["questions"]]
+    assert kinds[:3] == ["needed"] * 3
+    assert "needed" not in kinds[3:]
+    missing = {"kind": "same", "group": 1, "doc": "youth-copy"}
+    assert missing in [each["item"] for each in view["questions"]]
+    session.act({"qid": "q1", "act": "answer", "item": missing, "value": "yes"})
+    session.act({"qid": "q1", "act": "answer", "item": {"kind": "needed", "group": 2}, "value": "1"})
+    session.act({"qid": "q1", "act": "answer", "item": {"kind": "needed", "group": 3}, "value": "no"})
+    session.act({"qid": "q1", "act": "undo"})
+    session.act({"qid": "q1", "act": "done"})
+    truth = truth_of({"anna": session.log.acts}, base=faulty)
+    assert [set(group) for group in truth["q1"]] == [{"youth", "youth-copy", "fares"}, {"night"}]
+    # One of two groups that are said to do the same is kept: the question about the other is not asked any more.
+    items = [each["item"] for each in session.view("q1")["questions"]]
+    assert {"kind": "needed", "group": 3} in items
+    session.act({"qid": "q1", "act": "answer", "item": {"kind": "needed", "group": 3}, "value": "no"})
+    assert {"kind": "needed", "group": 1} not in [each["item"] for each in session.view("q1")["questions"]]
+    session.act({"qid": "q1", "act": "undo"})
+    # Queries that were not audited are as they were.
+    assert (truth["q2"], truth.columns["judged_by"]) == ([["pets"]], ["anna", None, None])
+
+
+def test_differences_are_settled(tmp_path: Path) -> None:
+    for by, doc in (("anna", "youth"), ("ben", "night")):
+        session = session_of(tmp_path, by)
+        for qid in QUERIES:
+            session.view(qid)
+            session.act({"qid": qid, "act": "group", "doc": doc if qid == "q1" else "pets"})
+            session.act({"qid": qid, "act": "done"})
+        session.log.close()
+    acts = read_folder(tmp_path / "journal")
+    with pytest.raises(groupgt.DataError, match="query 'q1': anna and ben differ"):
+        truth_of(acts)
+    opinions = {by: replayed(mine) for by, mine in acts.items()}
+    session = session_of(tmp_path, "carla", kind="adjudicate", queries={"q1": QUERIES["q1"]}, opinions=opinions)
+    view = session.view("q1")
+    assert view["opinions"] == {"anna": {"youth": [1]}, "ben": {"night": [1]}}
+    assert view["groups"][0]["docs"] == ["youth"]
+    session.act({"qid": "q1", "act": "group", "doc": "night"})
+    session.act({"qid": "q1", "act": "done"})
+    truth = truth_of({**acts, "carla": session.log.acts})
+    assert (truth["q1"], truth["q2"]) == ([["youth"], ["night"]], [["pets"]])
+
+
+def test_the_order_of_queries(tmp_path: Path) -> None:
+    runs = [
+        {"q1": ["night"], "q2": ["pets", "cars"], "q3": ["cars"]},
+        {"q1": ["fares"], "q2": ["pets"], "q3": ["cars"]},
+    ]
+    given = {"pool": PoolRule("depth", 2), "runs": runs}
+    orders = {way: session_of(tmp_path, f"by-{way}", next=way, **given).order for way in (None, "pool", "rrf")}
+    # Pools of 2, 2 and 1 passages; best scores of 1 ÷ 61, 2 ÷ 61 and 2 ÷ 61.
+    assert orders == {None: ["q1", "q2", "q3"], "pool": ["q1", "q2", "q3"], "rrf": ["q1", "q2", "q3"]}
+    runs = [
+        {"q1": ["night"], "q2": ["pets", "cars"], "q3": ["cars"]},
+        {"q1": ["night"], "q2": ["night"], "q3": ["cars"]},
+    ]
+    assert session_of(tmp_path, "more", next="pool", pool=PoolRule("depth", 2), runs=runs).order[0] == "q2"
+    assert session_of(tmp_path, "agreeing", next="rrf", pool=PoolRule("depth", 2), runs=runs).order[0] == "q2"
+
+
+def test_without_rapidfuzz_nothing_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "rapidfuzz", None)
+    session = Session(plan_of(), ActLog(tmp_path, "anna"))
+    session.view("q1")
+    session.act({"qid": "q1", "act": "group", "doc": "youth"})
+    assert session.view("q1")["suggestions"] == []
+    assert "groupgt[text]" in session.overview()["note"]
+
+
+def test_the_queue_of_an_audit_goes_through_all_queries(tmp_path: Path) -> None:
+    session = session_of(tmp_path, kind="audit", truth=TRUTH, pool=PoolRule("bm25", 2))
+    asked = []
+    while (queue := session.overview()["queue"])["qid"] is not None:
+        question = session.view(queue["qid"])["questions"][queue["at"]]
+        assert question["answer"] is None
+        asked.append((queue["qid"], question["item"]["kind"]))
+        session.act({"qid": queue["qid"], "act": "answer", "item": question["item"], "value": "unsure"})
+    assert (queue["answered"], queue["of"]) == (len(asked), len(asked))
+    assert [kind for _, kind in asked] == ["needed"] * 2 + ["same"] * 8
+    assert {qid for qid, _ in asked} == set(QUERIES)
+    # Nothing was changed by answers that decide nothing, though no query is finished.
+    assert [truth_of({"anna": session.log.acts}, base=TRUTH)[qid] for qid in QUERIES] == [TRUTH[qid] for qid in QUERIES]
