@@ -40,7 +40,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Contrast:
-    """One system against another by one metric, over the `pairs` queries that count for both.
+    """One system vs. another by one metric, over the `pairs` queries that count for both.
 
     `delta` is the mean of the differences (system − other). `unpaired` counts queries that count for only one of the
     two, `wins` those where the system is better (lower, if lower is better). `p_value` is corrected over its family,
@@ -93,7 +93,7 @@ class OfContrast(Generic[T]):
 
 @dataclass(frozen=True)
 class Row:
-    """One system by one metric: its mean with an interval over `queries`, and how it stands `against` the baseline.
+    """One system by one metric: its mean with a CI over `queries`, and its contrast `against` the baseline.
 
     The fields of `against` (a `Contrast`, None for the baseline itself) can be read from the row: `row.delta`,
     `row.p_value`, `row.wins` …, None for the baseline.
@@ -310,7 +310,7 @@ def _effect_size(differences: Floats) -> float:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two systems by one metric: `first` against `second`.
+    """Two systems by one metric: `first` vs. `second`.
 
     `against.p_value` is corrected over the pairs by this metric; `tukey` is that of Tukey's HSD over all systems.
     """

@@ -173,7 +173,7 @@ Known = Annotated[float, "known"]
 
 @dataclass(frozen=True)
 class Headroom:
-    """What a perfect choice among systems, or all of their results together, would reach.
+    """Scores of an oracle that chooses the best system per query, and of the union of all results.
 
     `best` is the system with the best mean of `metric`, `per_query` the mean of the best value of each query, over the
     `queries` that count for all. `union_recall` and `union_complete` are recall.coverage and complete of the union of

@@ -18,7 +18,7 @@ from groupgt.options import check_options
 
 @dataclass(frozen=True)
 class Settings:
-    """How systems are compared; raises `ConfigError` with everything that is out of range."""
+    """Settings of a comparison; raises `ConfigError` with all values that are out of range."""
 
     test: Annotated[TestName, Doc("The paired test; t and wilcoxon need SciPy.")] = "randomization"
     correction: Annotated[CorrectionName, Doc("Correction of p-values over the systems compared in one metric.")] = (

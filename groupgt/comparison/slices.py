@@ -27,7 +27,7 @@ MOST_SLICES = 200
 
 @dataclass(frozen=True)
 class Slice:
-    """The rows of one slice: the queries whose column `by` has this value, `queries` of which are defined.
+    """The rows of one slice: the queries with this value in column `by`, `queries` of which are defined.
 
     p-values are corrected over systems and values of the column, separately for each metric.
     """

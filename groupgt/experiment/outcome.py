@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcome(Result):
-    """What an experiment found: `evaluations[dataset][system]`, best first, and the folder the results went to.
+    """The outcome of an experiment: `evaluations[dataset][system]`, best first, and the folder with the results.
 
     `comparison[dataset]` holds every system against the baseline, `systems[dataset]` the same by the primary metric of
     the file and with all that is known besides, `gates` each gate's result,

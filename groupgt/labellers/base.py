@@ -1,6 +1,6 @@
-"""What a labeller is: what decides which result hits which alternative.
+"""The interface of labellers, which decide which result hits which alternative.
 
-An engine hands it ground truth and results, and gets a table of matches; the helpers below make and read such tables.
+An engine passes ground truth and results, and gets a table of matches; the helpers below make and read such tables.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from groupgt.options import FILE, Rule, options_of
 class Labeller:
     """A labeller has two halves: `match` is a join that any engine can do, `settle` reduces its rows in rank order.
 
-    A subclass says what differs. `column` names what results may carry and be named by instead of their ids: `parent`
-    or `span`. `reads_results` says whether `match` looks at results; they are read for it beforehand, else it gets
-    None. `str(labeller)` is what stands below tables: `description` words the options of `described`, any other one
-    that is not at its default follows by its name. Files do not, nor what `decides_nothing`.
+    A subclass overrides what differs. `column` is the field that identifies results instead of their ids: `parent` or
+    `span`. If `reads_results`, results are read beforehand and passed to `match`; otherwise it gets None.
+    `str(labeller)` is printed below tables: `description` covers the options in `described`; all other options that
+    differ from their defaults follow by name, except for files and those in `decides_nothing`.
     """
 
     name = ""
@@ -40,41 +40,41 @@ class Labeller:
     reads_results = True
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """The ground truth as this labeller reads it; raises `DataError` for alternatives it can do nothing with."""
+        """The ground truth as this labeller reads it; raises `DataError` for alternatives it cannot use."""
         return truth
 
     def names(self, ids: Sequence[str]) -> Sequence[str]:
-        """What results are called from here on, from their ids."""
+        """The new names of results, from their ids."""
         return ids
 
     @property
     def renames(self) -> bool:
-        """Whether `names` or `column` change what results are called."""
+        """Whether `names` or `column` rename results."""
         return bool(self.column)
 
     def unknown_ids(self, ids: Sequence[str]) -> list[str]:
-        """Which results, by their own ids, it can say nothing about."""
+        """The results, by their original ids, that it cannot match."""
         return []
 
     @property
     def unknown_is_fault(self) -> bool:
-        """Whether an unknown id is surely a fault; else only a ranking of nothing but unknown ones is doubtful."""
+        """Whether an unknown id is an error; otherwise only a ranking of nothing but unknown ids is suspicious."""
         return True
 
     def texts(self) -> Mapping[str, str]:
-        """The texts it knows, by id."""
+        """The texts that it has, by id."""
         return {}
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
-        """Alternatives that no result can hit, of a ground truth as it reads it, and what to change."""
+        """The alternatives that no result can hit, in ground truth returned by `truth`, and a fix."""
         return np.zeros(0, dtype=np.int64), ""
 
     def read(self, truth: GroundTruth) -> GroundTruth:
-        """What `truth` makes of a ground truth, made once: for many runs it is the same."""
+        """The result of `truth`, cached, since it is the same for many runs."""
         return truth.judgments.once(("read", self), lambda: self.truth(truth))
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
-        """The table of results and what they hit."""
+        """The table of results and the targets that they hit."""
         raise NotImplementedError
 
     def settle(
@@ -85,7 +85,7 @@ class Labeller:
         return query[row], rank[row], alternative, first_hits(alternative, len(truth.ids))
 
     def description(self) -> str:
-        """How it matches, in words."""
+        """A description of how it matches."""
         return ""
 
     def __str__(self) -> str:
@@ -103,7 +103,7 @@ class Labeller:
 class Results:
     """The distinct results of the queries that have ground truth, sorted by query, then rank.
 
-    `names` are what they are called for the labeller, `carried_texts` what they carry.
+    `names` are their names for the labeller, `carried_texts` the texts that come with them.
     """
 
     queries: Ints
@@ -115,11 +115,11 @@ class Results:
         return self.queries, self.names
 
     def texts(self) -> list[str | None]:
-        """The text that each of these results carries; None if it carries none."""
+        """The text that comes with each of these results; None if there is none."""
         return self.carried_texts
 
 
-# A file of texts, places, vectors or names, or what such a file holds; none where it is empty.
+# A file of texts, spans, vectors or names, or its contents; empty means none.
 Table = Annotated[
     Any,
     Rule(
@@ -132,44 +132,44 @@ Table = Annotated[
 
 
 class Tables(Protocol):
-    """What a labeller is built from besides its options: files and functions, read by who knows how to."""
+    """The files and functions that a labeller needs in addition to its options; the implementation reads them."""
 
     def texts(self, given: Any, option: str) -> Mapping[str, str]:
-        """{id: text} of a corpus: a path, a mapping, or (where nothing is given) the corpus at hand."""
+        """{id: text} of a corpus: a path, a mapping, or (if nothing is given) the current corpus."""
         ...
 
     def chunks(self, given: Any, option: str) -> Chunks | None:
-        """The places of chunks, of a chunk table or of the corpus at hand; None if there is neither."""
+        """The spans of chunks, from a chunk table or the current corpus; None if there is neither."""
         ...
 
     def parents(self, given: Any, column: str) -> Mapping[str, str]:
-        """{id: its parent} of a file or a mapping."""
+        """{id: parent} from a file or a mapping."""
         ...
 
     def vectors(self, given: Any, option: str) -> Mapping[str, Any]:
-        """{id: its vector} of a file or a mapping."""
+        """{id: vector} from a file or a mapping."""
         ...
 
     def encoder(self, model: str) -> Callable[[list[str]], Any]:
-        """What makes vectors of texts."""
+        """The function that encodes texts as vectors."""
         ...
 
     def function(self, target: Any) -> Callable[..., Any]:
-        """A function of the user's; refused where code is not allowed."""
+        """A function of the user; refused if code is not allowed."""
         ...
 
     def verdicts(self, judge: str, *, vouched: bool) -> Any:
-        """What a judge has said, kept for those that ask it again; from run to run if it is `vouched` for."""
+        """The cached verdicts of a judge; kept from run to run if it is `vouched` for."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """What results hit, as a table sorted by query: the result `keys[i]` of query `queries[i]` has `targets[i]`.
+    """The targets that results hit, a table sorted by query: result `keys[i]` of query `queries[i]` hits `targets[i]`.
 
-    A key that stands twice in a query counts where it stands first. What a target is, only the labeller's `settle`
-    knows: for most it is a row of the lists that `starts` cuts `alternatives` into, with the part of the alternative
-    that it covers, from `low` to `high`, where alternatives are places.
+    Only the first occurrence of a key in a query counts. Only the labeller's `settle` interprets targets. For most
+    labellers a target is a row of the lists into which `starts` splits `alternatives`; if alternatives are spans, `low`
+    and `high` are the ends of the part that it covers.
     """
 
     truth: GroundTruth
@@ -183,27 +183,27 @@ class Matches:
 
     @cached_property
     def bounds(self) -> list[int]:
-        """Where the keys of each query begin, and where the last end."""
+        """The offsets at which the keys of each query begin, and the end of the last."""
         bounds: list[int] = np.searchsorted(self.queries, np.arange(len(self.truth) + 1)).tolist()
         return bounds
 
     @cached_property
     def sets(self) -> list[frozenset[str]]:
-        """What the results of each query are probed with: its keys, and the blanks that are no ids."""
+        """The names that the results of each query are looked up in: its keys, and the blanks that are not ids."""
         if self.keys is self.truth.ids:
             return self.truth.id_sets
         return [BLANK_IDS.union(self.keys[low:high]) for low, high in pairwise(self.bounds)]
 
     @cached_property
     def compiled(self) -> bytes | None:
-        """The keys as an index for the compiled module; None without it, or if one is not plain."""
+        """The keys as an index for the compiled module; None without the module, or if a key is not plain."""
         if self.keys is self.truth.ids:
             return self.truth.compiled
         return native.index_of(self.truth.qids, self.keys, self.bounds)
 
 
 def all_ids(truth: GroundTruth, labeller: str) -> GroundTruth:
-    """The ground truth itself; raises `DataError` that names the alternatives that are no ids."""
+    """The ground truth itself; raises `DataError` that lists the alternatives that are not ids."""
     others: dict[str, list[int]] = {}
     for alternative, form in enumerate(truth.forms or ()):
         if form is not None:
@@ -219,13 +219,13 @@ def all_ids(truth: GroundTruth, labeller: str) -> GroundTruth:
     return truth
 
 
-# What messages call an alternative of a kind, and the labeller that reads it.
+# The name of each kind of alternative in messages, and the labeller that reads it.
 ONE = {"span": "a span", "text": "a text"}
 READER = {"span": "spans", "text": "text"}
 
 
 def query_of(truth: GroundTruth, alternative: int) -> str:
-    """How a message names the query of an alternative."""
+    """The query of an alternative, as messages name it."""
     return f"query {truth.qids[int(truth.query_of[alternative])]!r}"
 
 
@@ -257,12 +257,12 @@ def matches_of(
 
 
 def starts_of(owner: Ints, size: int) -> Ints:
-    """The size + 1 offsets at which the rows of each owner begin, rows being sorted by owner."""
+    """The size + 1 offsets at which the rows of each owner begin; rows are sorted by owner."""
     return np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=size)))).astype(np.int64)
 
 
 def spread(target: Ints, starts: Ints, alternatives: Ints) -> tuple[Ints, Ints]:
-    """For each target all its alternatives: (the number of its row, the alternative)."""
+    """All alternatives of each target: (the number of its row, the alternative)."""
     counts = (starts[1:] - starts[:-1])[target]
     row = np.repeat(np.arange(len(target)), counts)
     within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -270,12 +270,12 @@ def spread(target: Ints, starts: Ints, alternatives: Ints) -> tuple[Ints, Ints]:
 
 
 def pairs_of(truth: GroundTruth, query: Ints) -> tuple[Ints, Ints]:
-    """Every result, whose queries these are, beside every alternative of its query: (result, alternative)."""
+    """Every result, given its `query`, with every alternative of that query: (result, alternative)."""
     return spread(query, starts_of(truth.query_of, len(truth)), np.arange(len(truth.ids)))
 
 
 def first_hits(alternative: Ints, size: int) -> Bools:
-    """Whether a row is a repeat: an earlier one has its alternative."""
+    """Whether each row is a repeat, because an earlier row has its alternative."""
     # Assigning backwards leaves the first row of each alternative.
     position = np.arange(len(alternative))
     first = np.zeros(size, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The code labeller: a function of the user's judges, an LLM behind it or not."""
+"""The code labeller: a user's function decides, with or without an LLM."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from groupgt.runtime import raised, users_code
 
 @dataclass(frozen=True)
 class Pair:
-    """One question to a judge: does this result say what the alternative says?
+    """One pair to decide: does the result have the same content as the alternative?
 
-    `query` is the text of the question `qid`; `alternative` and `result` are ids (or what names a place or a text), and
-    `alternative_text` and `result_text` what they say. Texts are None if none is known.
+    `query` is the text of the query `qid`; `alternative` and `result` are ids (or the names of spans or texts), and
+    `alternative_text` and `result_text` their texts. A text is None if it is not available.
     """
 
     qid: str
@@ -74,7 +74,7 @@ class Options:
     reference: Annotated[Table, Doc("Texts of alternatives that are ids.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
-        """Somebody must judge."""
+        """A function is required."""
         if not _is_target(self.target):
             yield Clash("target", f"expected module:function, found {self.target!r}")
 
@@ -104,7 +104,7 @@ class Code(Reader):
         self.seconds = 0.0
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
-        """Asks in batches for every result beside the alternatives of its query, each pair of contents once."""
+        """Calls the function in batches on every result and alternative of a query, once per pair of contents."""
         query, keys = results.pairs()
         result, alternative = pairs_of(truth, query)
         pairs = self._pairs(truth, query, keys, results.texts(), result, alternative)
@@ -120,7 +120,7 @@ class Code(Reader):
         for start in range(0, len(waiting), self.options.batch_size):
             batch = waiting[start : start + self.options.batch_size]
             judged = dict(zip(batch, self._judged([unjudged[digest] for digest in batch])))
-            # Kept batch by batch: what was paid for survives what comes after.
+            # Save each batch, so that paid verdicts survive later failures.
             self.kept.keep(judged)
             verdicts.update(judged)
         score = np.fromiter((verdicts[digest] for digest in digests), np.float64, len(digests))
@@ -136,7 +136,7 @@ class Code(Reader):
         result: Ints,
         alternative: Ints,
     ) -> list[Pair]:
-        """What is asked about: results beside alternatives, each with what it says, as far as that is known."""
+        """The pairs of results and alternatives to decide, with their texts if available."""
         pairs = []
         for place, number in zip(result.tolist(), alternative.tolist()):
             name = truth.ids[number]
@@ -150,7 +150,7 @@ class Code(Reader):
         return pairs
 
     def _judged(self, batch: Sequence[Pair]) -> list[float]:
-        """What the function says of a batch; raises `DataError` for what it raises, and for invalid verdicts."""
+        """The function's verdicts on a batch; raises `DataError` for its exceptions and for invalid verdicts."""
         where = f"labeller code: {self.title}"
         first = f"(the first of the batch: query {batch[0].qid!r}, result {display(batch[0].result)})"
         start = time.perf_counter()
@@ -163,7 +163,7 @@ class Code(Reader):
                 answers = list(returned)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # whatever the user's function raises, and its sys.exit
+        except BaseException as error:  # any exception of the user's function, including sys.exit
             raise DataError(f"{where} failed on a batch of {len(batch):,} pairs {first}: {raised(error)}") from None
         finally:
             self.seconds += time.perf_counter() - start
@@ -190,7 +190,7 @@ class Code(Reader):
 
 
 def _digest(pair: Pair) -> str:
-    """What was judged: texts where there are some, else ids."""
+    """The hash of a pair's contents: texts if available, else ids."""
     wanted = ["id", pair.alternative] if pair.alternative_text is None else ["text", pair.alternative_text]
     said = ["id", pair.result] if pair.result_text is None else ["text", pair.result_text]
     asked = pair.query if pair.query is not None else ["qid", pair.qid]

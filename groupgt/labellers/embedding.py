@@ -1,4 +1,4 @@
-"""The embedding labeller: a result hits an alternative whose vector is near enough."""
+"""The embedding labeller: a result hits an alternative if their vectors are similar enough."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Options:
     alternative_prefix: Annotated[str, Doc("Text put before each alternative for the model.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
-        """Vectors come from tables, or else from a model."""
+        """Vectors come either from tables or from a model."""
         for option, vectors in (("documents", self.documents), ("alternatives", self.alternatives)):
             if isinstance(vectors, str) and not vectors and not self.model:
                 yield Clash(option, "expected vectors (or a model), found neither", ("model",))
@@ -67,7 +67,7 @@ class Embedding(Reader):
         self.encoded: dict[str, Any] = {}
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
-        """Every result beside the alternatives of its query."""
+        """Compares every result with the alternatives of its query."""
         query, keys = results.pairs()
         if self.documents is not None:
             documents = _looked_up(self.documents, keys, "result", "documents")
@@ -101,7 +101,7 @@ class Embedding(Reader):
         return np.array([self.encoded[text] for text in texts]).reshape(len(texts), -1 if texts else 0)
 
     def description(self) -> str:
-        """The least cosine, and what makes the vectors."""
+        """The minimum cosine, and the source of the vectors."""
         source = f"model {self.options.model}" if self.options.model else "vectors of files"
         return f"cosine ≥ {self.options.threshold:g}, {source}"
 
@@ -130,7 +130,7 @@ def _refuse_zero(vectors: Vectors, names: list[str], source: str) -> None:
 
 
 def _unit(vectors: Vectors) -> Vectors:
-    # By a power of two first, so that no square overflows or vanishes.
+    # Scale by a power of two first, so that no square overflows or underflows.
     _, exponent = np.frexp(np.abs(vectors).max(axis=1, initial=0.0, keepdims=True))
     vectors = np.ldexp(vectors, -exponent)
     lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))

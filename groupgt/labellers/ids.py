@@ -1,4 +1,4 @@
-"""The id labeller: a result hits every alternative that is its id."""
+"""The id labeller: a result hits every alternative with the same id."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Options:
 
 
 class Named(Labeller):
-    """Matches by equal names, to the byte, whatever they name.
+    """Matches names that are equal byte for byte, whatever they name.
 
     >>> truth = GroundTruth.of({"q": [["a", "b"], ["b"]]})
     >>> import numpy as np
@@ -59,11 +59,11 @@ class Ids(Named):
         pass
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """The ground truth as it is; raises `DataError` if an alternative is no id."""
+        """The ground truth as it is; raises `DataError` if an alternative is not an id."""
         return all_ids(truth, self.name)
 
     def read(self, truth: GroundTruth) -> GroundTruth:
-        """The ground truth as it is: there is nothing to keep."""
+        """The ground truth as it is: there is nothing to cache."""
         return self.truth(truth)
 
 

@@ -1,4 +1,4 @@
-"""How alike two texts are: the texts of results and alternatives, normalized, and compared by one of three methods."""
+"""Similarity of texts: normalizes the texts of results and alternatives and compares them by one of three methods."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.values import TEXT, kind_of
 
-# A likeness is compared with a threshold as if it had this much more.
+# Tolerance of thresholds: this much is subtracted before scores are compared with them.
 SLACK = 1e-9
-# So many pairs are compared at a time.
+# Number of pairs that are compared at a time.
 BLOCK = 500_000
 
 
@@ -28,8 +28,8 @@ BLOCK = 500_000
 class Normalization:
     """NFKC, case folded, punctuation to blanks, white space to single blanks, invisible characters removed.
 
-    Each character of a script that puts no blanks between words is a word of its own, so that the same sentence is the
-    same wherever its lines break.
+    Each character of a script without blanks between words is a separate word, so that line breaks do not change a
+    sentence.
 
     >>> Normalization()("The  ﬁnal\\nResult, (42%)!"), Normalization()("北京\\n是首都。")
     ('the final result 42', '北 京 是 首 都')
@@ -39,7 +39,7 @@ class Normalization:
     punctuation: bool = False
 
     def __call__(self, text: str) -> str:
-        """The normalized text: its words with single blanks between them."""
+        """The normalized text: its words separated by single blanks."""
         plain = unicodedata.normalize("NFKC", text)
         if not self.case_sensitive:
             plain = unicodedata.normalize("NFKC", plain.casefold())
@@ -54,8 +54,8 @@ class Normalization:
         return f"NFKC, {case}, {punctuation}, white space collapsed, characters of scripts without blanks are words"
 
 
-# Scripts that put no blanks between words: Thai, Lao, Tibetan, Burmese, Khmer, Tai Le, Tai Tham, Balinese, Javanese,
-# kana, and Han with its extensions. What follows a character of these and only changes it stays with it.
+# Scripts without blanks between words: Thai, Lao, Tibetan, Burmese, Khmer, Tai Le, Tai Tham, Balinese, Javanese,
+# kana, and Han with its extensions. Combining characters that follow stay with their character.
 ALONE = "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec6\u0edc-\u0edf\u0f40-\u0f6c"
 ALONE += "\u1000-\u102a\u1780-\u17b3\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf"
 ALONE += "\u1950-\u1974\u1980-\u19ab\u1a20-\u1a54\u1b05-\u1b33\ua984-\ua9b2"
@@ -63,12 +63,12 @@ ALONE += "\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 MARKS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u0f90-\u0fbc\u102b-\u103e"
 MARKS += "\u1a55-\u1a7f\u1b34-\u1b44\ua980-\ua983\ua9b3-\ua9c0"
 MARKS += "\u17b4-\u17d3\u3099\u309a\ufe00-\ufe0f"
-# A character that is a word of its own.
+# A character that is a separate word.
 LONE = re.compile(f"[{ALONE}][{MARKS}]*")
 
 
 class _Becomes(dict[int, str | int | None]):
-    """What becomes of each character: punctuation turns into a blank (or stands alone), invisible ones go."""
+    """The replacement of each character: punctuation becomes a blank (or a separate word), invisible ones go."""
 
     def __init__(self, *, keep: bool) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ BECOMES = {keep: _Becomes(keep=keep) for keep in (False, True)}
 class TextPairs:
     """Pairs of distinct texts to compare: `results[result[i]]` with `alternatives[alternative[i]]`.
 
-    The pair p that was asked about is the one at `asked[p]`: each two texts are compared once, however often they meet.
+    Pair p of the input is the one at `asked[p]`: the same two texts are compared only once.
     """
 
     results: list[str]
@@ -114,15 +114,15 @@ def text_pairs(results: Sequence[str], alternatives: Sequence[str], result: Ints
 
 
 def distinct(texts: Sequence[str]) -> tuple[list[str], Ints]:
-    """The distinct texts, and which of them each is."""
+    """The distinct texts, and the index of each text among them."""
     first = list(dict.fromkeys(texts))
     codes = dict(zip(first, range(len(first))))
     return first, np.fromiter(map(codes.__getitem__, texts), np.int64, len(texts))
 
 
 def contained(pairs: TextPairs, least: float = 0.0) -> Floats:
-    """1 where the words of the alternative stand in the result, one after the other, else 0."""
-    # Blanks at both ends: words are compared whole.
+    """1 if the words of the alternative occur consecutively in the result, else 0."""
+    # Add blanks at both ends, so that only whole words match.
     whole, part = [f" {text} " for text in pairs.results], [f" {text} " for text in pairs.alternatives]
     results = map(whole.__getitem__, pairs.result.tolist())
     alternatives = map(part.__getitem__, pairs.alternative.tolist())
@@ -132,7 +132,7 @@ def contained(pairs: TextPairs, least: float = 0.0) -> Floats:
 def partial_ratio(pairs: TextPairs, least: float = 0.0) -> Floats:
     """RapidFuzz' partial ratio of the alternatives in the results, from 0 to 1; the plain ratio in shorter results.
 
-    What is below `least` is 0.
+    Scores below `least` are 0.
     """
     from rapidfuzz import fuzz, process
 
@@ -158,7 +158,7 @@ def token_recall(pairs: TextPairs, least: float = 0.0) -> Floats:
     return common / np.maximum(sizes[pairs.alternative], 1)
 
 
-# What scores the likeness of texts, from 0 to 1; what is below the least score asked may be 0.
+# Functions that score the similarity of texts, from 0 to 1; scores below the requested minimum may be 0.
 METHODS: dict[str, Callable[[TextPairs, float], Floats]] = {
     "contained": contained,
     "partial_ratio": partial_ratio,
@@ -167,15 +167,15 @@ METHODS: dict[str, Callable[[TextPairs, float], Floats]] = {
 
 
 def common_words(pairs: TextPairs, split: Callable[[str], list[str]]) -> tuple[Ints, Ints, Ints]:
-    """How many words two texts have in common, as often as both have them.
+    """The number of words that two texts have in common, counted as often as both have them.
 
-    And the number of words of each distinct text, of results and of alternatives.
+    Also returns the number of words of each distinct text, of results and of alternatives.
     """
     codes: dict[str, int] = {}
     said_by, said, said_times, said_sizes = _counted(pairs.results, codes, split)
     wanted_by, wanted, wanted_times, wanted_sizes = _counted(pairs.alternatives, codes, split)
     size = max(len(codes), 1)
-    # A last row that no word has, so that every search ends within the table.
+    # Add a last row that matches no word, so that every search ends within the table.
     table = np.append(said_by * size + said, np.iinfo(np.int64).max)
     order = np.argsort(table)
     table, said_times = table[order], np.append(said_times, 0)[order]
@@ -194,7 +194,7 @@ def common_words(pairs: TextPairs, split: Callable[[str], list[str]]) -> tuple[I
 def _counted(
     texts: list[str], codes: dict[str, int], split: Callable[[str], list[str]]
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """(text, word, how often) for the distinct words of each text, and the number of words of each."""
+    """(text, word, count) for the distinct words of each text, and the number of words of each."""
     distinct_words: list[int] = []
     words: list[int] = []
     times: list[int] = []
@@ -227,9 +227,9 @@ class Reader(Labeller):
 def alternative_texts(
     truth: GroundTruth, reference: Mapping[str, str], way: str = REFERENCE, *, blank: bool = False
 ) -> list[str]:
-    """The text of each alternative: itself, or what the reference holds under its id.
+    """The text of each alternative: the alternative itself, or the text with its id in the reference.
 
-    Raises `DataError` that says the `way` out if there is none; a `blank` text is one if that is allowed.
+    Raises `DataError` with the fix `way` if a text is missing, or if it is blank and `blank` is false.
     """
     faults = Faults()
     texts: list[str] = []
@@ -246,7 +246,7 @@ def alternative_texts(
         elif not blank and not text.strip():
             faults.add(where, f"the text of the alternative {display(name)} is blank")
         texts.append(text or "")
-    # Without a reference one line is enough: there is nothing to look into.
+    # Without a reference, report only one: no text can be looked up.
     for place, alternative in enumerate(unknown if reference else unknown[:1]):
         others = len(unknown) - 1 if not reference and place == 0 else 0
         more = f", nor of {others:,} more" if others else ""
@@ -264,9 +264,9 @@ def result_texts(
     corpus: Mapping[str, str],
     who: str,
 ) -> list[str]:
-    """The text of each result: what it carries, else what the corpus holds.
+    """The text of each result: the one that comes with it, else the one in the corpus.
 
-    Raises `DataError` if there is none; `who` needs them.
+    Raises `DataError` if a text is missing; `who` names what needs it.
     """
     texts = [corpus.get(key) if text is None else text for key, text in zip(keys, carried)]
     unknown = [place for place, text in enumerate(texts) if text is None]

@@ -1,4 +1,4 @@
-"""The parents labeller: what counts is the document a chunk comes from."""
+"""The parents labeller: only the document that a chunk comes from counts."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Options:
 
     @property
     def maps(self) -> bool:
-        """Whether there is a mapping, be it an empty one."""
+        """Whether there is a mapping, even an empty one."""
         return not isinstance(self.mapping, str) or bool(self.mapping)
 
     def clashes(self) -> Iterator[Clash]:
-        """A mapping or a pattern, not both, and a pattern that finds a parent."""
+        """Checks that there is a mapping or a pattern, not both, and that the pattern captures a parent."""
         if self.maps and self.pattern:
             yield Clash("pattern", "conflicts with mapping; keep one", ("mapping",))
         if not self.maps and self.column != "parent":
@@ -52,8 +52,7 @@ class Options:
 class Parents(Named):
     """Results and alternatives are matched by parent id; later chunks of a parent are repeats.
 
-    An id that has no parent (it does not match the pattern, or the mapping knows it as a parent only) stands for
-    itself.
+    An id without a parent (it does not match the pattern, or is only a parent in the mapping) is its own parent.
 
     >>> import groupgt
     >>> labeller = {"use": "parents", "with": {"pattern": "(.*)#[0-9]+"}}
@@ -73,11 +72,11 @@ class Parents(Named):
 
     @property
     def renames(self) -> bool:
-        """Whether results are called otherwise: always."""
+        """Whether results are renamed: always."""
         return True
 
     def unknown_ids(self, ids: Sequence[str]) -> list[str]:
-        """The results that the mapping does not know, or that the pattern does not match."""
+        """The results that are not in the mapping, or do not match the pattern."""
         if self.pattern is not None:
             return [name for name in ids if self.pattern.fullmatch(name) is None]
         if self.mapping is None:
@@ -86,7 +85,7 @@ class Parents(Named):
 
     @property
     def unknown_is_fault(self) -> bool:
-        """What a pattern does not match may be a parent."""
+        """Not with a pattern: an id that does not match it may be a parent."""
         return self.pattern is None
 
     @cached_property
@@ -99,7 +98,7 @@ class Parents(Named):
         return ids if self.column else list(map(self.parent_of.__getitem__, ids))
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """Groups of parents; raises `DataError` for alternatives that a mapping does not know."""
+        """Groups of parents; raises `DataError` for alternatives that are not in the mapping."""
         all_ids(truth, self.name)
         if self.mapping is not None:
             faults = Faults()
@@ -118,7 +117,7 @@ class Parents(Named):
 
 
 class _ParentOf(dict[str, str]):
-    """id → parent, found when it is first asked."""
+    """id → parent, computed on first use."""
 
     def __init__(self, pattern: re.Pattern[str] | None, mapping: Any) -> None:
         super().__init__(mapping)

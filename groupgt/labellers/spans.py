@@ -1,4 +1,4 @@
-"""The spans labeller: alternatives are places in documents, and a result hits those it covers enough of."""
+"""The spans labeller: alternatives are spans of documents, and a result hits those that it covers enough of."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from groupgt.options import Clash
 from groupgt.plugins import Plugin
 from groupgt.runtime import pl
 
-# Shares are exact to one part in this number: lengths up to 10^12 times this are whole numbers still.
+# Shares are exact to one part in this number: products with lengths up to 10^12 fit 64-bit integers.
 PARTS = 10**6
-# So many pairs are looked at at a time.
+# Number of pairs that are processed at a time.
 BLOCK = 4_000_000
 Unit = Literal["chars", "pages", "lines"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
@@ -54,7 +54,7 @@ class Options:
     )
 
     def clashes(self) -> Iterator[Clash]:
-        """A share that can be computed exactly, and results that cover together only what they can."""
+        """Checks that the share can be computed exactly, and that `joint` is possible."""
         if self.min_overlap < 1 / PARTS:
             yield Clash("min_overlap", f"expected a share of at least 1/{PARTS:,}, found {self.min_overlap!r}")
         if self.joint and self.of != "alternative":
@@ -65,7 +65,7 @@ class Options:
 class Spans(Labeller):
     """A result hits an alternative when they overlap enough.
 
-    That is by at least `min_overlap` of the alternative, the result or the union.
+    The overlap must be at least `min_overlap` of the alternative, the result or the union.
 
     >>> import groupgt
     >>> truth = {"q": [[{"doc": "d", "start": 100, "end": 200}]]}
@@ -85,13 +85,13 @@ class Spans(Labeller):
         self.reference = tables.chunks(options.reference, "reference") if options.reference else None
         self.reads_results = self.chunks is None
         self.column = "span" if self.reads_results else ""
-        # Pages and lines are named by their first and last: half-open intervals end one behind.
+        # Spans of pages and lines include the last one: half-open intervals end one later.
         self.beyond = 0 if options.unit == "chars" else 1
         if self.chunks is not None and not self.beyond:
             _refuse_empty(self.chunks.ids, self.chunks.start, self.chunks.end, "chunk")
 
     def unknown_ids(self, ids: Sequence[str]) -> list[str]:
-        """The results that the chunk table does not have."""
+        """The results that are not in the chunk table."""
         return [] if self.chunks is None else [name for name in ids if name not in self._names]
 
     @cached_property
@@ -100,7 +100,7 @@ class Spans(Labeller):
         return frozenset(self.chunks.ids if self.chunks is not None else ())
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """Groups of spans: ids become places of the reference; raises `DataError` for what has no place."""
+        """Groups of spans: ids become spans of the reference; raises `DataError` for alternatives without a span."""
         reference = self.reference.spans() if self.reference is not None else {}
         faults = Faults()
         spans: list[Form] = []
@@ -117,7 +117,7 @@ class Spans(Labeller):
         return truth.renamed([str(span) for span in spans], spans)
 
     def _no_span(self, name: str, form: Form) -> str:
-        """The errors in an alternative that is no span, and the way out."""
+        """The error message for an alternative that is not a span, with a fix."""
         if form is None and self.reference is not None:
             return f"the alternative {display(name)} is not in the reference"
         is_id = form is None
@@ -126,7 +126,7 @@ class Spans(Labeller):
         return f"the labeller spans reads alternatives {{doc, start, end}}, and {display(name)} is {kind}; {way}"
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
-        """Those of which no chunk of the table, or with `joint` not all of them together, covers enough."""
+        """The alternatives that no chunk of the table, or with `joint` not all of them together, covers enough of."""
         if self.chunks is None:
             return super().unreachable(truth)
         matches = self.match(truth, None)
@@ -144,7 +144,7 @@ class Spans(Labeller):
         return np.setdiff1d(np.array(known, dtype=np.int64), reached), " or ".join(ways)
 
     def match(self, truth: GroundTruth, results: Results | None) -> Matches:
-        """An interval join of the places of results with those of the alternatives, document by document."""
+        """An interval join of the spans of results and alternatives, document by document."""
         spans = _places_of(truth)
         numbers: dict[str, int] = {}
         document = np.fromiter((numbers.setdefault(span.doc, len(numbers)) for span in spans), np.int64, len(spans))
@@ -157,9 +157,9 @@ class Spans(Labeller):
         return self._match_carried(truth, results, wanted, numbers)
 
     def _match_chunks(self, truth: GroundTruth, chunks: Chunks, wanted: Places, numbers: Mapping[str, int]) -> Matches:
-        """Of every chunk of the table: it is the same in each query."""
+        """Matches every chunk of the table, which is the same in each query."""
         document = np.fromiter((numbers.get(name, -1) for name in chunks.docs), np.int64, len(chunks))
-        # Documents that nobody judged are left out before the join.
+        # Documents without judgments are excluded before the join.
         judged = np.flatnonzero(document >= 0)
         _refuse_other_documents(chunks, numbers, frozenset(np.unique(document[judged]).tolist()))
         places = Places(document[judged], chunks.start[judged], chunks.end[judged] + self.beyond)
@@ -172,10 +172,10 @@ class Spans(Labeller):
     def _match_carried(
         self, truth: GroundTruth, results: Results, wanted: Places, numbers: Mapping[str, int]
     ) -> Matches:
-        """Of the places that results carry."""
+        """Matches the spans that come with results."""
         query, keys = results.pairs()
         carried = self._carried(truth, query, keys, numbers)
-        # A query's own documents: what it did not judge is left out before the join.
+        # Documents without judgments in a query are excluded before the join.
         size = len(numbers)
         of_alternatives = truth.query_of * size + wanted.document
         of_results = query * size + carried.document
@@ -185,7 +185,7 @@ class Spans(Labeller):
         return matches_of(truth, query, keys, judged[row], alternative, low=low, high=high)
 
     def _carried(self, truth: GroundTruth, query: Ints, keys: list[str], numbers: Mapping[str, int]) -> Places:
-        """The places that results carry, read back from what they are called; −1 for a document nobody judged."""
+        """The spans of results, parsed from their names; the document is −1 if it has no judgments."""
         names = pl.Series("key", keys, dtype=pl.String)
         parts = names.str.extract_groups(SPELLED).struct.unnest()
         without = np.flatnonzero(parts["doc"].is_null().to_numpy()).tolist()
@@ -223,22 +223,22 @@ class Spans(Labeller):
         return row, alternative, low, high
 
     def lengths(self, truth: GroundTruth) -> Ints:
-        """How long alternatives are, in the unit, of a ground truth as it reads it."""
+        """The lengths of alternatives, in the unit, in ground truth returned by `truth`."""
         return np.array([span.end - span.start + self.beyond for span in _places_of(truth)], dtype=np.int64)
 
     def _needed(self, truth: GroundTruth) -> Ints:
-        """How much of each alternative results must cover together, in the unit."""
+        """The length of each alternative that results must cover together, in the unit."""
         return -(-self.lengths(truth) * self.share.numerator // self.share.denominator)
 
     def enough(self, overlap: Ints, result: Ints, alternative: Ints) -> Bools:
-        """Whether overlaps of results with alternatives, of these lengths, are what `min_overlap` asks."""
+        """Whether overlaps of results and alternatives of these lengths reach `min_overlap`."""
         whole = {"alternative": alternative, "result": result, "union": result + alternative - overlap}
         return np.asarray(overlap * self.share.denominator >= whole[self.options.of] * self.share.numerator)
 
     def settle(
         self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
     ) -> tuple[Ints, Ints, Ints, Bools]:
-        """With `joint`, the result that completes the share of an alternative hits it, and no other does."""
+        """With `joint`, only the result that completes the share of an alternative hits it."""
         if not self.options.joint:
             return super().settle(truth, matches, query, rank, target)
         row, place = spread(target, matches.starts, np.arange(len(matches.alternatives)))
@@ -251,19 +251,19 @@ class Spans(Labeller):
         return query[row], rank[row], alternative, np.zeros(len(row), dtype=np.bool_)
 
     def description(self) -> str:
-        """The least overlap, of what, and in which unit."""
+        """The minimum overlap, what it is a share of, and the unit."""
         together = " together" if self.options.joint else ""
         what = {"alternative": "of the alternative", "result": "of the result", "union": "intersection over union"}
         return f"at least {self.options.min_overlap:g} {what[self.options.of]}{together}, in {self.options.unit}"
 
 
 def _places_of(truth: GroundTruth) -> list[Span]:
-    """The places of alternatives, of a ground truth as the labeller reads it: it has nothing else."""
+    """The spans of alternatives, in ground truth returned by `truth`, which has nothing else."""
     return [form for form in truth.forms or () if isinstance(form, Span)]
 
 
 def _refuse_empty(names: Sequence[str], start: Ints, end: Ints, what: str) -> None:
-    """Raises `DataError` for places that end where they begin, or before."""
+    """Raises `DataError` for spans that end at or before their start."""
     faults = Faults()
     for place in np.flatnonzero(end <= start).tolist():
         bounds = f"{start[place]} to {end[place]}"
@@ -272,7 +272,7 @@ def _refuse_empty(names: Sequence[str], start: Ints, end: Ints, what: str) -> No
 
 
 def _refuse_other_documents(chunks: Chunks, numbers: Mapping[str, int], there: Set[int]) -> None:
-    """Says which judged documents have no chunks; raises `DataError` if none has."""
+    """Warns of judged documents without chunks; raises `DataError` if none has any."""
     absent = [name for name, number in numbers.items() if number not in there]
     if not absent:
         return
@@ -288,7 +288,7 @@ def _refuse_other_documents(chunks: Chunks, numbers: Mapping[str, int], there: S
 
 
 class Places(NamedTuple):
-    """Half-open intervals in documents, which have numbers from 0; empty intervals overlap nothing."""
+    """Half-open intervals in documents, which are numbered from 0; empty intervals overlap nothing."""
 
     document: Ints
     start: Ints
@@ -296,10 +296,10 @@ class Places(NamedTuple):
 
 
 def overlapping(left: Places, right: Places) -> Iterator[tuple[Ints, Ints]]:
-    """Pairs (left, right) of places in one document that overlap, in blocks, each pair once.
+    """Pairs (left, right) of overlapping intervals in the same document, in blocks, each pair once.
 
-    Two intervals overlap when the right one starts within the left one, or the left one starts behind the start of the
-    right one and before its end; starts being sorted, each of the two is a range.
+    Two intervals overlap if the right one starts within the left one, or the left one starts after the start of the
+    right one and before its end. Since starts are sorted, each case is a range.
 
     >>> one = lambda *values: np.array(values)
     >>> [pair] = overlapping(Places(one(0), one(3), one(7)), Places(one(0, 0, 1), one(5, 7, 5), one(9, 8, 9)))
@@ -307,7 +307,7 @@ def overlapping(left: Places, right: Places) -> Iterator[tuple[Ints, Ints]]:
     [[0], [0]]
     """
     points = np.unique(np.concatenate((left.start, left.end, right.start, right.end)))
-    # Documents are numbered closely, so that no code overflows.
+    # Documents are numbered without gaps, so that no code overflows.
     _, numbers = np.unique(np.concatenate((left.document, right.document)), return_inverse=True)
     left_document, right_document = numbers[: len(left.document)], numbers[len(left.document) :]
 
@@ -325,10 +325,10 @@ def overlapping(left: Places, right: Places) -> Iterator[tuple[Ints, Ints]]:
 
 
 def first_covered(owner: Ints, low: Ints, high: Ints, need: Ints) -> tuple[Ints, Ints]:
-    """Where pieces that come one after the other first cover `need[owner]` of their owner together.
+    """The first row at which pieces, taken in order, together cover `need[owner]` of their owner.
 
-    Returns (row, owner) of those that do. The union of pieces is cut at every bound; each part belongs to the first
-    piece that covers it, and parts are added up in the order of pieces.
+    Returns (row, owner) for each owner covered. The union of pieces is cut at every bound; each part belongs to the
+    first piece that covers it, and parts are added up in the order of pieces.
 
     >>> one = lambda *values: np.array(values)
     >>> row, owner = first_covered(one(0, 0, 0), one(0, 2, 8), one(4, 5, 9), one(6))
@@ -344,7 +344,7 @@ def first_covered(owner: Ints, low: Ints, high: Ints, need: Ints) -> tuple[Ints,
     parts: list[Ints] = []
     covered = np.zeros(len(bounds), dtype=np.bool_)
     for row, part in _pieces(first, last):
-        # Of each part the first piece: pieces come in their order, and assigning backwards leaves the first.
+        # Keep the first piece of each part; pieces are in order, and `np.unique` returns the first index.
         fresh = ~covered[part]
         row, part = row[fresh], part[fresh]
         part, place = np.unique(part, return_index=True)
@@ -373,7 +373,7 @@ def _pieces(first: Ints, last: Ints) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _ranges(start: Ints, end: Ints, points: Ints, side: Literal["left", "right"]) -> Iterator[tuple[Ints, Ints]]:
-    """(interval, place) for all sorted points from its start to before its end; `right`: not those at its start."""
+    """(interval, position) of all sorted points from its start to before its end; `right`: from after its start."""
     low = np.searchsorted(points, start, side=side)
     count = np.maximum(np.searchsorted(points, end, side="left") - low, 0)
     total = np.concatenate(([0], np.cumsum(count)))

@@ -1,4 +1,4 @@
-"""The text labeller: a result hits an alternative when it says the same."""
+"""The text labeller: a result hits an alternative if it contains the same text."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Options:
     punctuation: Annotated[bool, Doc("Keep punctuation.")] = False
 
     def clashes(self) -> Iterator[Clash]:
-        """A method needs its library."""
+        """Checks that the library of the method is installed."""
         if self.method == "partial_ratio" and find_spec("rapidfuzz") is None:
             yield Clash("method", "partial_ratio needs RapidFuzz: pip install 'groupgt[text]'")
 
@@ -78,7 +78,7 @@ class Text(Reader):
         self.normalized = _Normalized(self.normal).__getitem__
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """Alternatives of a group that are the same once normalized become one; one without a word is an error."""
+        """Merges alternatives of a group that are equal after normalization; raises `DataError` for empty ones."""
         texts = alternative_texts(truth, self.reference)
         first: dict[tuple[int, str], int] = {}
         faults = Faults()
@@ -95,7 +95,7 @@ class Text(Reader):
         return truth.renamed([truth.ids[at] for at in chosen], [forms[at] for at in chosen] if forms else None)
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
-        """Those that have more words than the longest passage, which then can hold no more than a share of them."""
+        """The alternatives with too many words for even the longest passage to contain the required share."""
         if not self.corpus or self.options.method == "partial_ratio":
             return super().unreachable(truth)
         longest = max(len(self.normalized(text).split()) for text in self.corpus.values())
@@ -105,7 +105,7 @@ class Text(Reader):
         return np.flatnonzero(words * share > longest), way
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
-        """Every result beside the alternatives of its query; two texts are compared once, however often they meet."""
+        """Compares every result with the alternatives of its query; the same two texts are compared only once."""
         query, keys = results.pairs()
         said = result_texts(truth, query, keys, results.texts(), self.corpus, f"the labeller {self.name}")
         wanted = alternative_texts(truth, self.reference)
@@ -116,13 +116,13 @@ class Text(Reader):
         return matches_of(truth, query, keys, result[hits], alternative[hits])
 
     def description(self) -> str:
-        """The method, its threshold, and how texts are normalized."""
+        """The method, its threshold, and the normalization."""
         least = "" if self.options.method == "contained" else f" ≥ {self.options.threshold:g}"
         return f"{self.options.method}{least}; {self.normal}"
 
 
 class _Normalized(dict[str, str]):
-    """Normalized texts, each made once."""
+    """Normalized texts, each computed once."""
 
     def __init__(self, normal: Normalization) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a metric is made of: its definition, its parameters, and the depth at which it looks."""
+"""The parts of a metric: its definition, its parameters and its cutoff."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from groupgt.model.values import Budget
 ConventionName = Literal["autorag", "trec", "coverage"]
 CONVENTIONS: tuple[ConventionName, ...] = get_args(ConventionName)
 AUTO: Literal["auto"] = "auto"
-# What may be asked: a convention, or that of the shape of the ground truth.
+# The choices: a convention, or the default of the shape of the ground truth.
 ConventionChoice = Literal["auto", "autorag", "trec", "coverage"]
 OF_SHAPE: Mapping[Shape, ConventionName] = {"flat": "trec", "subtopics": "coverage", "groups": "autorag"}
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """How deep a metric looks, one number per query: a cutoff is a length, whatever it was written as.
+    """The cutoff of a metric, as one length per query, however it was written.
 
-    `top` is the number of results looked at, shape (Q,); `k` what k is in formulas, shape (Q,); `ideal` the depth at
-    which ideal rankings are cut, shape (Q,), or None if they are not, and `key` the cutoff that keeps them apart.
-    Under a budget no ideal is cut, not even where a formula cuts it at the length of the list (`whole`): else one long
-    result would score like a full answer.
+    `top` is the number of results considered, shape (Q,); `k` the value of k in formulas, shape (Q,); `ideal` the depth
+    at which ideal rankings are cut, shape (Q,), or None if they are not cut; `key` the cutoff under which they are
+    cached. Under a budget no ideal is cut, not even if a formula cuts it at the length of the list (`whole`);
+    otherwise one long result would score like a full answer.
     """
 
     top: Ints
@@ -39,9 +39,9 @@ class Cut:
 
     @classmethod
     def at(cls, hits: Hits, cutoff: int | Budget | None) -> Cut:
-        """The cutoff @k; the whole ranking, where k is its length; or a budget, where k is the prefix that fits.
+        """The cutoff @k, the whole ranking (k is its length), or a budget (k is the prefix that fits).
 
-        Ideals are cut at k alone. Raises `MetricError` for a budget that labelling did not measure.
+        Ideals are only cut at @k. Raises `MetricError` for a budget that labelling did not measure.
         """
         if cutoff is None:
             return cls(top=hits.length, k=hits.length)
@@ -54,16 +54,16 @@ class Cut:
         return cls(top=np.minimum(hits.length, cutoff), k=every, ideal=every, key=cutoff)
 
 
-# (hits, cut, **parameters) → one value per query, shape (Q,); what is 0 ÷ 0 is 0.
+# (hits, cut, **parameters) → one value per query, shape (Q,); 0 ÷ 0 is 0.
 Function = Callable[..., Floats]
 
 
 @dataclass(frozen=True)
 class Formula:
-    """One reading of a metric: its function, the formula as text, and the hook that fills the formula in.
+    """One version of a metric: its function, the formula as text, and the function for its worked example.
 
-    `explanation(sheet, **parameters)` returns the arithmetic of one query as an expression, such as `2 / 4`; ours have
-    one each. `takes_sets` says that it is defined where alternatives are sets needed together.
+    `explanation(sheet, **parameters)` returns the arithmetic of one query as an expression, such as `2 / 4`; all
+    built-in metrics have one. `takes_sets` means that the metric is defined for sets of alternatives needed together.
     """
 
     function: Function
@@ -75,7 +75,7 @@ class Formula:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: its default, its range in words, and the test of that range. `choices` if it is a word."""
+    """A parameter: its default, its range in words, the test of that range, and `choices` if it is a word."""
 
     name: str
     default: float | str
@@ -86,10 +86,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Definition:
-    """Everything there is to know of one metric; `list_metrics`, `groupgt list metrics` and the README print from it.
+    """The full definition of one metric; `list_metrics`, `groupgt list metrics` and the README are made from it.
 
     `formulas` has one entry per convention, or the single key None if conventions do not matter. A metric that
-    `reads_texts` looks at `Hits.contents`. An `aggregate` is made of the mean of the column, which serves nothing else:
+    `reads_texts` uses `Hits.contents`. An `aggregate` is computed from the mean of the column, which has no other use:
     the metric has no value per query.
     """
 
@@ -120,7 +120,7 @@ def ratio(numerator: Floats | Ints, denominator: Floats | Ints) -> Floats:
     >>> ratio(np.array([1.0, 0.0]), np.array([2, 0])).tolist()
     [0.5, 0.0]
     """
-    # Faster than a division with `where`.
+    # This is faster than a division with `where`.
     nothing = denominator == 0
     out: Floats = numerator / (denominator + nothing)
     out[nothing] = 0.0

@@ -1,4 +1,4 @@
-"""The registry: every metric there is. A new one is a definition in its own file and a line here."""
+"""The registry of all metrics. A new metric is a definition in its own file and a line here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CATALOGUE: dict[str, Definition] = {
     )
 }
 
-# Other spellings, resolved on parsing: what a name before any `(` or `@` stands for.
+# Aliases, resolved on parsing: the meaning of a name before any `(` or `@`.
 ALIASES: dict[str, str] = {
     "p": "precision",
     "r": "recall",
@@ -37,7 +37,7 @@ ALIASES: dict[str, str] = {
     "r-precision": "r_precision",
     "rprec": "r_precision",
     "recip_rank": "mrr.trec",
-    # What trec_eval and ir_measures have without a cutoff.
+    # Metrics that trec_eval and ir_measures have without a cutoff.
     "set_p": "precision.trec@all",
     "set_recall": "recall.trec@all",
     "set_f": "f1.trec@all",
@@ -50,7 +50,7 @@ ALIASES: dict[str, str] = {
     "numrelret": "hits@all",
 }
 
-# trec_eval's names that end in a cutoff, such as P_5 or P.5: these alone have its convention by their name.
+# trec_eval's names that end in a cutoff, such as P_5 or P.5: only these imply its convention.
 TREC_EVAL: dict[str, str] = {
     "p": "precision.trec",
     "recall": "recall.trec",
@@ -59,7 +59,7 @@ TREC_EVAL: dict[str, str] = {
     "success": "hit_rate.trec",
 }
 
-# Names that stand for several metrics.
+# Names of sets of metrics.
 SETS: dict[str, tuple[str, ...]] = {"iprec11": tuple(f"iprec@{tenth / 10:g}" for tenth in range(11))}
 SETS["official"] = (
     *("num_ret", "num_rel", "num_rel_ret", "map.trec", "gm_map", "r_precision", "bpref", "recip_rank"),
@@ -69,7 +69,7 @@ SETS["official"] = (
 
 
 def definition_of(name: str) -> Definition | None:
-    """The metric of a name: ours, one registered in this process, or one that an installed package brings."""
+    """The metric with this name: built in, registered in this process, or from an installed package."""
     if name in CATALOGUE:
         return CATALOGUE[name]
     try:

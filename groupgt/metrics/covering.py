@@ -1,7 +1,7 @@
-"""Ideal rankings of `coverage`: the most that any ranking of a query can gain, a function of the ground truth alone.
+"""Ideal rankings of `coverage`: the largest gain of any ranking of a query, which depends only on the ground truth.
 
-`mrr.coverage` and `ndcg.coverage` divide by it. Groups that share no document have a sum in closed form. Else it is a
-problem of maximum coverage: solved exactly while few states can be reached, greedily beyond.
+`mrr.coverage` and `ndcg.coverage` divide by it. If groups share no document, the sum has a closed form. Otherwise it is
+a maximum coverage problem, solved exactly if few states can be reached, else greedily.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from groupgt.metrics.ideals import Discount, IdealGains, descending, gain_of
 from groupgt.metrics.views import changes
 from groupgt.model.hits import Floats, Ints, Judgments
 
-# A state says for each group the best gain so far. Up to this many states, ideals are exact.
+# A state is the best gain of each group so far. Up to this many states, ideals are exact.
 STATES = 4096
-# Up to this many pairs, of a state and a document or of a document and a group, plain Python is faster than arrays.
+# Up to this many pairs (state and document, or document and group), plain Python is faster than arrays.
 FEW_PAIRS = 512
-# Solutions of problems with at most this many documents are kept while those of other queries are looked for.
+# Solutions of problems with at most this many documents are cached for other queries with the same problem.
 FEW_DOCUMENTS = 64
 
 LIMITS = (
@@ -32,15 +32,15 @@ LIMITS = (
     "groups, it is greedy and the value is capped at 1."
 )
 
-# What a document gains: (group, gain), sorted.
+# The gains of a document: (group, gain), sorted.
 Document = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What the ideal of one query depends on: the weights of its groups, and its documents.
+    """The input of the ideal of one query: the weights of its groups, and its documents.
 
-    These stand in the byte order of their ids, where groups share any.
+    If groups share documents, these are in the byte order of their ids.
     """
 
     weights: tuple[float, ...]
@@ -49,7 +49,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The largest sum that any ranking reaches at each depth, from 1, and the gains, rank by rank, that reach it."""
+    """The largest sum of any ranking at each depth, from 1, and the gains by rank that reach it."""
 
     sums: Sequence[float]
     gains_at: Callable[[int], Sequence[float]]
@@ -61,10 +61,10 @@ class Solution:
 
 
 def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, cut: Cut) -> Floats:
-    """The largest Σ gain · discount any ranking reaches, cut at `cut.ideal`, shape (Q,).
+    """The largest Σ gain · discount of any ranking, cut at `cut.ideal`, shape (Q,).
 
     `gain` None counts each group once with its weight (`mrr`); `linear` or `exp` counts weight × gain of the grade,
-    with upgrades (`ndcg`). Where no document is shared between groups, one best alternative per group, largest first.
+    with upgrades (`ndcg`). If groups share no document, it is one best alternative per group, largest first.
     """
 
     def make() -> Floats:
@@ -83,7 +83,7 @@ def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, c
 
 
 def _closed_form(judgments: Judgments, gain: str | None) -> tuple[IdealGains, Ints]:
-    """The gains of the queries that have a closed form, and the queries that do not."""
+    """The gains of the queries that have a closed form, and the queries that have none."""
     relevant = np.flatnonzero(judgments.alternative_group >= 0)
     grade, group = judgments.alternative_grade[relevant], judgments.alternative_group[relevant]
     best = np.zeros(len(judgments.group_query))
@@ -94,7 +94,7 @@ def _closed_form(judgments: Judgments, gain: str | None) -> tuple[IdealGains, In
 
 
 def _solved(judgments: Judgments, queries: Ints, gain: str | None, discount: Discount) -> tuple[Ints, Floats]:
-    """For each query the largest sums at depths 0, 1, …, one after another, and the offsets at which each begins."""
+    """The offsets at which the sums of each query begin, and the largest sums at depths 0, 1, … of each query."""
     solved: dict[Problem, Floats] = {}
     sums: list[Floats] = []
     for query in queries.tolist():
@@ -110,7 +110,7 @@ def _solved(judgments: Judgments, queries: Ints, gain: str | None, discount: Dis
 
 
 def best_ranking(judgments: Judgments, query: int, gain: str | None, discount: Discount) -> Solution:
-    """The ideal of one query, solved once for all runs and cutoffs that ask for it."""
+    """The ideal of one query, solved once for all runs and cutoffs."""
     key = ("best ranking", query, gain, discount)
     return judgments.once(key, lambda: solve(problem_of(judgments, query, gain), discount))
 
@@ -130,7 +130,7 @@ def problem_of(judgments: Judgments, query: int, gain: str | None) -> Problem:
 
 
 def _documents(place: Ints, document: Ints, groups: Ints, gains: Floats) -> tuple[Document, ...]:
-    """What each document gains, documents in the order of their places."""
+    """The gains of each document, in the order of their positions."""
     order = np.lexsort((gains, groups, document, place))
     order = order[groups[order] >= 0]
     starts = np.flatnonzero(changes(place[order], document[order])).tolist()
@@ -139,7 +139,7 @@ def _documents(place: Ints, document: Ints, groups: Ints, gains: Floats) -> tupl
 
 
 def _few(places: tuple[Ints, Ints], groups: Ints, gains: Floats) -> tuple[Document, ...]:
-    """The same in plain Python, which is faster for few."""
+    """The same in plain Python, which is faster for a few."""
     documents: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for group, gain, *place in zip(groups.tolist(), gains.tolist(), *(column.tolist() for column in places)):
         if group >= 0:
@@ -148,7 +148,7 @@ def _few(places: tuple[Ints, Ints], groups: Ints, gains: Floats) -> tuple[Docume
 
 
 def solve(problem: Problem, discount: Discount) -> Solution:
-    """The best ranking at every depth: exact up to 4,096 states, greedy beyond."""
+    """The best ranking at every depth: exact up to 4,096 states, then greedy."""
     levels: list[set[float]] = [set() for _ in problem.weights]
     for group, gain in set(chain.from_iterable(problem.documents)):
         levels[group].add(gain)
@@ -167,13 +167,13 @@ def _share(discount: Discount, rank: int) -> float:
     return float(discount(np.array([rank]))[0])
 
 
-# Exact solutions go rank by rank and keep the best sum with which each state can be reached. Sums are built in rank
-# order, and gains in the order of groups, with the operations of a run's own sum; addition is monotone, so that no
-# ranking of a run can pass the value by a bit. A document that gains no more than another in any group is left out.
+# Exact solutions go rank by rank and keep the best sum for each state. Sums are built in rank order, and gains in the
+# order of groups, with the same operations as the sum of a run. Addition is monotone, so the ranking of a run cannot
+# exceed the value by even a bit. A document that gains no more than another in any group is skipped.
 
 
 def _exact(problem: Problem, discount: Discount) -> Solution:
-    """State by state and document by document."""
+    """Solves state by state and document by document."""
     distinct = list(dict.fromkeys(problem.documents))
     documents = [document for document in distinct if not any(_dominates(other, document) for other in distinct)]
     layer: dict[tuple[float, ...], tuple[float, tuple[float, ...]]] = {(0.0,) * len(problem.weights): (0.0, ())}
@@ -201,13 +201,13 @@ def _exact(problem: Problem, discount: Discount) -> Solution:
 
 
 def _dominates(better: Document, document: Document) -> bool:
-    """Whether one document gains at least as much as another in every group, and is not its equal."""
+    """Whether one document gains at least as much as another in every group, and is not equal to it."""
     gains = dict(better)
     return better != document and all(gains.get(group, 0.0) >= gain for group, gain in document)
 
 
 def _new_gain(weights: Sequence[float], state: Sequence[float], document: Document) -> float:
-    """What a document adds to a state."""
+    """The gain that a document adds to a state."""
     added = 0.0
     for group, gain in document:
         if gain > state[group]:
@@ -221,19 +221,19 @@ def _meet(state: list[float], document: Document) -> None:
 
 
 def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discount: Discount) -> Solution:
-    """All states and documents of a rank at once.
+    """Solves all states and documents of a rank at once.
 
-    A state is a whole number: the place of each group's gain among its `levels`, with one radix for each group. A
-    document is the state that it makes of the empty one.
+    A state is an integer: the position of each group's gain among its `levels`, with one radix per group. A document
+    is the state that results from adding it to the empty one.
     """
     shape = [len(gains) for gains in levels]
     strides = np.array([math.prod(shape[group + 1 :]) for group in range(len(shape))])
     states = math.prod(shape)
-    # places[s, g]: the place of the gain of group g in state s.
+    # places[s, g]: the position of the gain of group g in state s.
     places = np.stack(np.unravel_index(np.arange(states), shape), axis=1)
     gains = np.stack([np.array(reached)[places[:, group]] for group, reached in enumerate(levels)], axis=1)
     documents = _undominated(problem, levels, shape, strides)
-    # added[s, d]: what a document adds to a state, -inf for nothing; after[s, d]: the state that it makes of it.
+    # added[s, d]: the gain that a document adds to a state, -inf for none; after[s, d]: the resulting state.
     added, after = np.zeros((states, len(documents))), np.zeros((states, len(documents)), dtype=np.int64)
     for group, weight in enumerate(problem.weights):
         step = gains[None, documents, group] - gains[:, None, group]
@@ -253,11 +253,11 @@ def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discou
             break
         layers.append(following)
         sums.append(highest)
-    # A ranking may end before the depth, so more depth is never worth less.
+    # A ranking may end before the depth, so the value never falls with depth.
     sums = list(accumulate(sums, max))
 
     def gains_at(depth: int) -> list[float]:
-        """The steps, walked back, of the shallowest ranking that reaches the sum."""
+        """The gains of the shortest ranking that reaches the sum, traced back from its end."""
         rank = 1 + sums.index(sums[depth - 1])
         state = int(np.argmax(layers[rank]))
         steps: list[float] = []
@@ -273,13 +273,13 @@ def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discou
 
 
 def _undominated(problem: Problem, levels: Sequence[Sequence[float]], shape: Sequence[int], strides: Ints) -> Ints:
-    """The documents, as states, each once, without those that another gains at least as much as in every group."""
+    """The distinct documents, as states, without those that another one dominates."""
     place = [{gain: at for at, gain in enumerate(gains)} for gains in levels]
     codes = [sum(int(strides[group]) * place[group][gain] for group, gain in pairs) for pairs in problem.documents]
     present = np.zeros(math.prod(shape), dtype=np.bool_)
     present[codes] = True
     present = present.reshape(shape)
-    # Whether a document lies at a state or beyond it, in every direction.
+    # Whether a document is at a state or beyond it, in every direction.
     beyond = present.copy()
     for group in range(len(shape)):
         beyond = np.flip(np.logical_or.accumulate(np.flip(beyond, group), axis=group), group)
@@ -292,9 +292,9 @@ def _undominated(problem: Problem, levels: Sequence[Sequence[float]], shape: Seq
 
 
 def _greedy(problem: Problem, discount: Discount) -> Solution:
-    """Largest new gain first, equal gains by the smallest id."""
+    """Takes the largest new gain first; ties go to the smallest id."""
     state = [0.0] * len(problem.weights)
-    # New gains only shrink, so an entry that is still what it was when it comes to the top is the largest.
+    # New gains only shrink, so an entry that is unchanged when it reaches the top is the largest.
     documents = problem.documents
     heap = [(-_new_gain(problem.weights, state, document), place) for place, document in enumerate(documents)]
     heapq.heapify(heap)

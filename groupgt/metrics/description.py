@@ -35,7 +35,7 @@ def as_dict(definition: Definition) -> dict[str, Any]:
 
 
 def details(definition: Definition) -> str:
-    """One definition as text: formulas by convention, parameters, sources, what to beware of."""
+    """One definition as text: formulas by convention, parameters, sources and caveats."""
     shown = as_dict(definition)
     lines = [f"{definition.name}: {definition.summary}"]
     for formula in shown["formulas"]:

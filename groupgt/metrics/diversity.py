@@ -1,4 +1,4 @@
-"""Diversity metrics of ndeval: groups are subtopics, and each further hit of a group is worth (1 − α) of the last."""
+"""Diversity metrics of ndeval: groups are subtopics; each hit of a group is worth (1 − α) of the previous one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from groupgt.metrics.worksheet import Sheet, number, over, plus, times
 from groupgt.model.hits import Floats, Hits, Ints, Judgments
 from groupgt.model.values import total
 
-# Queries with more documents than this are gone through one by one.
+# Queries with more documents than this are processed one by one.
 SMALL_DOCUMENTS = 512
-# A gain below this share of the first changes no bit of a sum that begins with it: a double has 53 bits.
+# A gain below this fraction of the first cannot change a sum that begins with it: a double has 53 bits.
 LEAST = 2.0**-60
-# Bounds from this share of the highest on are made exact together.
+# Bounds of at least this fraction of the highest are made exact together.
 NEAR = 1 - 1e-9
 
 
@@ -36,7 +36,7 @@ def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Discount, weight: Flo
     if weight is not None:
         gain = weight[rows.group[within]] * gain
     starts = views.changes(query, rank)
-    # First the gain of each result, then the discounted sum, as the ideal's is built.
+    # First the gain of each result, then the discounted sum, in the same way as for the ideal.
     gains = total(np.cumsum(starts) - 1, gain, int(starts.sum()))
     return total(query[starts], gains * discount(rank[starts]), hits.size)
 
@@ -54,7 +54,7 @@ def alpha_ndcg(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
     judgments = hits.judgments
     reached = _novelty(hits, cut, alpha, ideals.log2, judgments.weight)
     share = ratio(reached, _ideal(hits, cut, alpha, ideals.log2, cut.ideal, weighted=True))
-    # Weights that nearly agree may stand in an order that rounding makes a bit better than the ideal.
+    # If weights are nearly equal, rounding may put a ranking slightly above the ideal.
     share[judgments.weighted & (share > 1) & (share <= 1 + 1e-14)] = 1.0
     return share
 
@@ -76,7 +76,7 @@ def nerr_ia(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
 
 
 class _Persistence:
-    """β^(rank − 1) as a discount; equal β are equal discounts, so that ideals are found again."""
+    """β^(rank − 1) as a discount; equal β are equal discounts, so cached ideals are reused."""
 
     def __init__(self, beta: float) -> None:
         self.beta = beta
@@ -117,9 +117,9 @@ def p_ia(hits: Hits, cut: Cut) -> Floats:
 
 
 def greedy_ideal(judgments: Judgments, alpha: float, *, weighted: bool = False) -> IdealGains:
-    """ndeval's ideal: always the document of the largest Σ_g (1−α)^(hits of g so far), equal gains by greatest id.
+    """ndeval's ideal: always the document of the largest Σ_g (1−α)^(hits of g so far), ties by greatest id.
 
-    Where it is `weighted`, each group's part is multiplied by its weight.
+    If `weighted`, each group's part is multiplied by its weight.
     """
     weight = judgments.weight if weighted and judgments.weighted.any() else None
     return judgments.once(("greedy", alpha, weight is None), lambda: _greedy(judgments, alpha, weight))
@@ -131,7 +131,7 @@ def _greedy(judgments: Judgments, alpha: float, weight: Floats | None) -> IdealG
     shared = judgments.sharing[query]
     parts = [_apart(judgments, relevant[~shared], alpha, weight)]
     if shared.any():
-        # Queries whose weights are all 1 add up as they do alone.
+        # Queries whose weights are all 1 are summed as without weights.
         weighted = shared & judgments.weighted[query] if weight is not None else np.zeros(len(query), dtype=np.bool_)
         each = weight if weight is not None else np.ones(len(judgments.group_query))
         parts += _step_by_step(judgments, relevant[shared & ~weighted], alpha, each, exact=False)
@@ -142,30 +142,30 @@ def _greedy(judgments: Judgments, alpha: float, weight: Floats | None) -> IdealG
 
 
 def _apart(judgments: Judgments, rows: Ints, alpha: float, weight: Floats | None) -> IdealGains:
-    """Where groups share no document, a document gains by its place in its group alone: the gains, sorted."""
+    """Sorted gains if groups share no document: the gain depends only on the position in the group."""
     query, group = judgments.alternative_query[rows], judgments.alternative_group[rows]
     starts = np.flatnonzero(views.changes(query, group))
     before = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
     if weight is not None:
         return descending(query, weight[group] * ideals.power(1 - alpha, before))
     width = int(before.max(initial=0)) + 1
-    # Nearly sorted already, which a stable sort makes use of.
+    # The keys are nearly sorted, so a stable sort is fast.
     query, before = np.divmod(np.sort(query * width + before, kind="stable"), width)
     first = np.searchsorted(query, np.arange(judgments.size))
     return IdealGains(query, np.arange(1, len(rows) + 1) - first[query], ideals.power(1 - alpha, before))
 
 
 def _step_by_step(judgments: Judgments, rows: Ints, alpha: float, weight: Floats, *, exact: bool) -> list[IdealGains]:
-    """Where they share some: which document is best depends on those before it.
+    """Gains if groups share documents: the best document depends on those before it.
 
-    Gains of other weights than 1 are added up exactly, so that equal ones are equal in any order of groups.
+    Gains with weights other than 1 are summed exactly, so that equal gains are equal in any order of groups.
     """
-    # Documents numbered by query and byte order: in a tie the last one is the greatest.
+    # Documents are numbered by query and byte order: the last one of a tie is the greatest.
     distinct, document = np.unique(judgments.sharing_order[rows], return_inverse=True)
     owner, group = judgments.alternative_query[rows], judgments.alternative_group[rows]
     query = np.zeros(len(distinct), dtype=np.int64)
     query[document] = owner
-    if alpha == 0:  # every hit is worth the same, whatever came before
+    if alpha == 0:  # every hit is worth the same, regardless of earlier ones
         by_document = np.argsort(document, kind="stable")
         part = weight[group[by_document]]
         gains = _exact_totals(document[by_document], part) if exact else total(document[by_document], part, len(query))
@@ -184,14 +184,14 @@ def _step_by_step(judgments: Judgments, rows: Ints, alpha: float, weight: Floats
 
 
 def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
-    """The distinct numbers below `size`, ascending, and the place of each number among them, without sorting."""
+    """The distinct numbers below `size`, ascending, and the position of each number among them, without sorting."""
     used = np.zeros(size, dtype=np.bool_)
     used[numbers] = True
     return np.flatnonzero(used), (np.cumsum(used) - 1)[numbers]
 
 
 def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, weight: Floats, *, exact: bool) -> IdealGains:
-    """All queries take a step at a time."""
+    """Advances all queries together, rank by rank."""
     hits_so_far = np.zeros(len(weight), dtype=np.int64)
     queries: list[Ints] = []
     ranks: list[Ints] = []
@@ -201,7 +201,7 @@ def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, weight: 
     while len(document):
         rank += 1
         alive, local = _dense(document, len(query))
-        # Added up in one order for all, so that equal sets of hits are equal gains to the bit.
+        # Sum in the same order for all, so that equal sets of hits have bitwise equal gains.
         if several:
             order = np.lexsort((hits_so_far[group], local))
             local, document, group = local[order], document[order], group[order]
@@ -228,17 +228,17 @@ def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, weight: 
 
 
 def _exact_totals(key: Ints, terms: Floats) -> Floats:
-    """The sum of the terms of each key, rounded once; rows are sorted by key, of which none is left out."""
+    """The sum of the terms of each key, rounded once; rows are sorted by key, and no key is missing."""
     starts = np.flatnonzero(np.diff(key, prepend=-1)).tolist()
     listed = terms.tolist()
     return np.array([fsum(listed[low:high]) for low, high in pairwise([*starts, len(listed)])])
 
 
 class _Crowd:
-    """One query with very many documents. Gains only fall, so what a document would have gained before is a bound.
+    """One query with very many documents. Gains only fall, so an earlier gain of a document is an upper bound.
 
-    Documents in the same groups make a set: they gain the same, and the greatest of those left stands for it. Places go
-    by descending document, so that the first of equal gains is the one to take.
+    Documents in the same groups form a set: they have the same gain, and the greatest one left represents the set.
+    Positions are by descending document, so that the first of equal gains is taken.
     """
 
     def __init__(self, document: Ints, group: Ints, alpha: float, weight: Floats, *, exact: bool) -> None:
@@ -254,36 +254,36 @@ class _Crowd:
         self.sizes = np.array([len(groups) for groups in self.groups])
         self.starts = np.cumsum(self.sizes) - self.sizes
         self.cells = np.concatenate(self.groups)
-        # The sets that each group has a part in.
+        # The sets that contain each group.
         by_group = np.argsort(self.cells, kind="stable")
         sets = np.repeat(np.arange(len(self.groups)), self.sizes)[by_group]
         self.sets = np.split(sets, np.cumsum(np.bincount(self.cells))[:-1])
         self.hits_so_far = np.zeros(len(self.sets), dtype=np.int64)
-        # What one more hit is worth, by the number of hits before it.
+        # The gain of one more hit, by the number of hits before it.
         self.worth = ideals.power(1 - alpha, np.arange(int(np.bincount(group).max()) + 1))
         self.places = np.array([stack[-1] for stack in self.stacks])
         self.set_at = np.zeros(len(ends), dtype=np.int64)
         for at, stack in enumerate(self.stacks):
             self.set_at[stack] = at
-        # A bound that is loose was exact before some hit; it stays above the gain by more than additions can lose.
+        # A loose bound was exact before some hit; it exceeds the gain by more than any rounding error.
         self.loose = np.zeros(len(self.groups), dtype=np.bool_)
         self.slack = 1 + 1e-15 * (int(self.sizes.max()) + 4)
         self.bounds = np.full(len(ends), -np.inf)
         self.bounds[self.places] = self.gains_of(np.arange(len(self.groups)))
 
     def gains_of(self, sets: Ints) -> Floats:
-        """What a document of each of these sets gains now."""
+        """The current gain of a document of each of these sets."""
         sizes = self.sizes[sets]
         local = np.repeat(np.arange(len(sets)), sizes)
         cells = np.arange(len(local)) + np.repeat(self.starts[sets] - np.cumsum(sizes) + sizes, sizes)
         groups = self.cells[cells]
         hits = self.hits_so_far[groups]
         part = self.weight[groups] * self.worth[hits]
-        # Added up in one order for all, so that equal sets of hits are equal gains to the bit.
+        # Sum in the same order for all, so that equal sets of hits have bitwise equal gains.
         return _exact_totals(local, part) if self.exact else total(local, part[np.lexsort((hits, local))], len(sets))
 
     def ideal(self, query: int) -> IdealGains:
-        """The gains of the documents in their best order, up to those too small to change a sum of them by a bit."""
+        """The gains of the documents in their best order, without those too small to change the sum."""
         gains: list[float] = []
         least = float(self.bounds.max()) * LEAST
         while (gain := float(self.bounds[place := int(self.bounds.argmax())])) > least:
@@ -299,7 +299,7 @@ class _Crowd:
         return IdealGains(np.full(size, query, dtype=np.int64), np.arange(1, size + 1, dtype=np.int64), np.array(gains))
 
     def take(self, place: int) -> None:
-        """Takes the document at a place: the next of its set comes up, and what shares a group with it gains less."""
+        """Takes the document at a position: the next of its set follows, and documents that share a group gain less."""
         at = int(self.set_at[place])
         stack, gain = self.stacks[at], self.bounds[place]
         self.bounds[stack.pop()] = -np.inf
@@ -317,7 +317,7 @@ class _Crowd:
 
 
 def _terms(sheet: Sheet, alpha: float, share: Callable[[str, int], str], *, weighted: bool = False) -> str:
-    """Each hit of each group, in rank order, with the power of (1 − α) that it earns, times the weight if it counts."""
+    """The gain of each hit of each group, in rank order: a power of (1 − α), times the weight if `weighted`."""
     hits = sorted((hit.rank, hit.nth, group.weight) for group in sheet.groups for hit in group.hits)
     rows = [(rank, (1 - alpha) ** (nth - 1), weight if weighted else 1.0) for rank, nth, weight in hits]
     return plus(share(number(gain * weight), rank) for rank, gain, weight in rows)

@@ -56,12 +56,12 @@ def ndcg_coverage(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
 
 
 def _upgrades(hits: Hits, gain: str) -> tuple[Ints, Ints, Floats]:
-    """Each relevant result and what it adds: Σ_groups weight × (gain − best gain so far in that group, if above 0)."""
+    """Relevant results and the gain each adds: Σ_groups weight × (gain − best gain so far in the group, if above 0)."""
     rows = views.relevant_hits(hits)
     judgments = hits.judgments
     gains = gain_of(rows.grade, gain, judgments)
-    # The running best of each group: gains become small integers, and a group's integers lie above those of groups
-    # before it, so one running maximum over all groups never looks back across a border.
+    # The running best of each group: gains are mapped to small integers, each group's above those of earlier groups,
+    # so one running maximum over all groups never carries over to the next group.
     order = np.argsort(rows.group, kind="stable")
     levels, level = np.unique(gains, return_inverse=True)
     group = rows.group[order]

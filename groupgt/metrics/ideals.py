@@ -1,4 +1,4 @@
-"""Discounts by rank, and ideal rankings as gains by rank: what normalizers need. Nothing here grows with k."""
+"""Discounts by rank, and ideal rankings as gains by rank, for normalizers. Cost does not grow with k."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIRECT = 1 << 16
 
 @lru_cache(maxsize=1)
 def _log2_table() -> Floats:
-    # math.log2, not np.log2: vectorized logarithms differ in the last bit from one processor to the next.
+    # math.log2, not np.log2: vectorized logarithms differ in the last bit between processors.
     return np.array([math.inf] + [1.0 / math.log2(rank + 1) for rank in range(1, TABLE)])
 
 
@@ -41,7 +41,7 @@ def inverse(rank: Ints) -> Floats:
 
 
 def power(base: float, exponent: Ints) -> Floats:
-    """base ** exponent, each distinct exponent computed once and in the same way on every processor."""
+    """base ** exponent, with each distinct exponent computed once, and identically on every processor."""
     if not exponent.size:
         return np.zeros(0)
     highest = int(exponent.max())
@@ -82,7 +82,7 @@ def _tail(base: float, logarithmic: bool, k: float) -> float:
         return term(x) * (decay - relative)
 
     start = float(DIRECT)
-    # Beyond this point every term is below 1e-300 of the first.
+    # Beyond this point every term is below 1e-300 times the first.
     end = min(k, start + 700 / -decay) if decay < 0 else k
     nodes, weights = np.polynomial.legendre.leggauss(24)
     integral, low = 0.0, math.log(start)
@@ -105,17 +105,17 @@ Discount = Callable[[Ints], Floats]
 
 @dataclass(frozen=True, eq=False)
 class IdealGains:
-    """What an ideal ranking of each query gains at each rank: rows sorted by query and rank."""
+    """The gain of an ideal ranking of each query at each rank: rows sorted by query and rank."""
 
     query: Ints
     rank: Ints
     gain: Floats
 
     def discounted(self, judgments: Judgments, discount: Discount, depth: Ints | None) -> Floats:
-        """Σ gain · discount(rank) over ranks ≤ depth, shape (Q,), summed in rank order as a run's gains are."""
+        """Σ gain · discount(rank) over ranks ≤ depth, shape (Q,), summed in rank order like the gains of a run."""
         terms = self.gain * discount(self.rank)
         if depth is not None:
-            # What is added of ranks beyond is 0.
+            # Deeper ranks add 0.
             terms *= self.rank <= depth[self.query]
         return total(self.query, terms, judgments.size)
 
@@ -143,7 +143,7 @@ def sorted_grades(judgments: Judgments, gain: str) -> IdealGains:
 
 
 def gain_of(grade: Floats, gain: str, judgments: Judgments) -> Floats:
-    """The gain of each grade: itself (`linear`), or 2^grade − 1 (`exp`); `MetricError` for grades too high for that."""
+    """The gain of each grade: itself (`linear`) or 2^grade − 1 (`exp`); raises `MetricError` if one is too high."""
     if gain == "linear":
         return grade
     highest = judgments.once("highest grade", lambda: float(judgments.alternative_grade.max(initial=0.0)))
@@ -154,18 +154,18 @@ def gain_of(grade: Floats, gain: str, judgments: Judgments) -> Floats:
             f"query {qid!r}: the gain 2^grade - 1 takes grades up to {HIGHEST_EXPONENT:g}, found {highest:g}; "
             "use gain=linear, or smaller grades"
         )
-    # Distinct grades are few, and Python's power has the same bits on every processor.
+    # There are few distinct grades, and Python's power is identical on every processor.
     distinct, where = np.unique(grade, return_inverse=True)
     return np.array([exponential(each) for each in distinct.tolist()])[where] if len(distinct) else grade
 
 
 def exponential(grade: float) -> float:
-    """2^grade − 1; a tiny grade keeps its digits."""
+    """2^grade − 1, accurate for tiny grades."""
     return math.expm1(grade * math.log(2)) if abs(grade) < 1e-3 else 2.0**grade - 1.0
 
 
 def share_of(reached: Floats, ideal: Floats) -> Floats:
-    """reached ÷ ideal, capped at 1; a ranking within rounding of the ideal is 1 and not 0.9999999999999999."""
+    """reached ÷ ideal, capped at 1; a ranking within rounding error of the ideal is 1, not 0.9999999999999999."""
     share = ratio(reached, ideal)
     share[(ideal > 0) & (reached >= ideal * (1 - 1e-15))] = 1.0
     return share

@@ -26,16 +26,16 @@ IN_TREC_EVAL = re.compile(rf"(?P<name>{'|'.join(TREC_EVAL)})[_.](?P<k>[0-9]+)", 
 # Interpolated precision in ir_measures and trec_eval: IPrec@0.1, iprec_at_recall_0.10.
 _IPREC = re.compile(r"iprec(?:@|_at_recall[_.])(?P<recall>[0-9]*\.?[0-9]+)", re.IGNORECASE)
 _CONTINUED = re.compile(rf"(?P<name>(?:{'|'.join(TREC_EVAL)}|iprec_at_recall)\.)[0-9.]+", re.IGNORECASE)
-# ranx's name of a persistence: rbp.95.
+# ranx's spelling of a persistence: rbp.95.
 _IN_RANX = re.compile(r"(rbp)\.([0-9]+)(@.*)?", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric with its convention, parameters and cutoff; `str` gives its canonical text, which reads back to it.
+    """One metric with its convention, parameters and cutoff; `str` returns its canonical text, which parses back.
 
-    `parameters` holds only those that differ from their defaults, sorted by name. `judged_only` is ir_measures' way to
-    ask for the policy unjudged=drop, which takes all metrics of a request.
+    `parameters` contains only those that differ from their defaults, sorted by name. `judged_only` is the spelling of
+    ir_measures for the policy unjudged=drop, which applies to all metrics of a request.
 
     >>> parse_metric("ndcg.trec(gain=exp)@10")
     Metric('ndcg.trec(gain=exp)@10')
@@ -49,7 +49,7 @@ class Metric:
 
     @property
     def definition(self) -> Definition:
-        """The catalogue's entry; raises `MetricError` if this process knows no such metric."""
+        """The entry in the catalogue; raises `MetricError` if this process has no such metric."""
         definition = definition_of(self.name)
         if definition is None:
             way = "import the module that registers it, or name that under the entry points groupgt.metrics"
@@ -63,7 +63,7 @@ class Metric:
 
     @property
     def higher_is_better(self) -> bool:
-        """The direction of the metric."""
+        """Whether higher values are better."""
         return self.definition.higher_is_better
 
     def __str__(self) -> str:
@@ -73,11 +73,11 @@ class Metric:
         return f"Metric({str(self)!r})"
 
     def short(self, convention: str | None) -> str:
-        """The text without its convention, if that is the one in force."""
+        """The text, without its convention if that is the current one."""
         return self._text(None if self.convention == convention else self.convention)
 
     def label(self, text: str, convention: str | None) -> str:
-        """What tables call it: the name it was asked by, if that is another one than ours, else `short`.
+        """The name in tables: the requested name if it differs from the canonical one, else `short`.
 
         >>> parse_metric("AP").label("AP", "trec"), parse_metric("ndcg.trec@10").label("ndcg.trec@10", "trec")
         ('AP', 'ndcg@10')
@@ -92,26 +92,26 @@ class Metric:
         return "".join(parts) + (f"@{self.cutoff}" if self.cutoff is not None else "")
 
     def values(self, hits: Hits, cut: Cut | None = None) -> Floats:
-        """One value per query, shape (Q,): what a query without groups gets here is masked by who asks."""
+        """One value per query, shape (Q,); callers mask the values of queries without groups."""
         check_sets([self], hits.judgments.alternative_set is not None)
         return self.formula.function(hits, cut or self.cut(hits), **dict(self.parameters))
 
     def cut(self, hits: Hits) -> Cut:
-        """How deep this metric looks into each query."""
+        """The cutoff of this metric for each query."""
         return Cut.at(hits, self.cutoff)
 
     def explanation(self, hits: Hits, query: int) -> str | None:
-        """The formula with the figures of one query filled in, as an expression; None if nobody wrote one."""
+        """The worked example of one query, as an expression; None if the metric has none."""
         return explanations([self], hits, query)[0]
 
     @property
     def budget(self) -> Budget | None:
-        """The cutoff if it is one by length."""
+        """The cutoff, if it is a budget."""
         return self.cutoff if isinstance(self.cutoff, Budget) else None
 
 
 def explanations(metrics: Iterable[Metric], hits: Hits, query: int) -> list[str | None]:
-    """The explanation of each metric; those with one cutoff share what is looked up."""
+    """The explanation of each metric; metrics with the same cutoff share a sheet."""
     sheets: dict[int | Budget | None, Sheet] = {}
     texts: list[str | None] = []
     for metric in metrics:
@@ -123,7 +123,7 @@ def explanations(metrics: Iterable[Metric], hits: Hits, query: int) -> list[str 
 
 
 def check_sets(metrics: Collection[Metric], has_sets: bool) -> None:
-    """Raises `MetricError` for metrics that are not defined where alternatives are sets needed together."""
+    """Raises `MetricError` for metrics that are not defined for sets of alternatives needed together."""
     if not has_sets or all(metric.formula.takes_sets for metric in metrics):
         return
     refused = [str(metric) for metric in metrics if not metric.formula.takes_sets]
@@ -135,7 +135,7 @@ def check_sets(metrics: Collection[Metric], has_sets: bool) -> None:
 
 
 def _defined_with_sets() -> str:
-    """The metrics that take sets, short names first; those of several conventions before the others."""
+    """The metrics defined for sets, short names first; those with several conventions before the others."""
     several: dict[str, list[str]] = {}
     others: list[str] = []
     for definition in sorted(CATALOGUE.values(), key=lambda definition: (len(definition.name), definition.name)):
@@ -153,13 +153,13 @@ def _series(texts: Sequence[str]) -> str:
 
 
 def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
-    """Reads one metric; a bare name takes the convention in force.
+    """Reads one metric; a bare name has the current convention.
 
-    Raises `MetricError` that says what was expected and which names are near.
+    Raises `MetricError` with the expected syntax and similar names.
 
     Args:
         text: The metric, such as `recall@5`, `ndcg.trec(gain=exp)@10` or `rbp(p=0.95)@20`.
-        convention: The convention of a name that has none: `autorag`, `trec` or `coverage`.
+        convention: The convention of a name without one: `autorag`, `trec` or `coverage`.
 
     >>> str(parse_metric("recall@5"))
     'recall.autorag@5'
@@ -177,7 +177,7 @@ def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
 
 
 def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[int] = ()) -> dict[str, Metric]:
-    """Reads metrics keyed by their text, each without a cutoff of its own once per k; all faults at once."""
+    """Reads metrics keyed by their text, those without a cutoff once per k; reports all errors together."""
     faults = Faults()
     if isinstance(ks, str):
         raise MetricError(f"k: expected a whole number or a list of them, found {shown(ks)}{_as_list(ks)}")
@@ -201,7 +201,7 @@ def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[i
 
 
 def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[int]) -> list[Metric]:
-    """Each metric under each convention, what has only one meaning once; cutoffs as in `parse_metrics`."""
+    """Each metric under each convention, once if it has only one meaning; cutoffs as in `parse_metrics`."""
     metrics: dict[Metric, None] = {}
     for convention in conventions:
         metrics.update(dict.fromkeys(parse_metrics(texts, convention, ks).values()))
@@ -210,14 +210,14 @@ def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[in
 
 
 def warn_of_idle_cutoffs(texts: Sequence[str | Metric], convention: str, ks: Sequence[int]) -> None:
-    """Warns where cutoffs change no metric, since each has one of its own or takes none."""
+    """Warns if cutoffs change no metric, since each has its own or takes none."""
     metrics = [(str(text), parse_metric(text, convention)) for text in expanded(texts)]
     if ks and not any(_takes_k(text, metric) for text, metric in metrics):
         warn(f"k = {', '.join(map(str, ks))} has no effect: every metric has its own cutoff or takes none")
 
 
 def _takes_k(text: str, metric: Metric) -> bool:
-    """Whether a metric takes the cutoffs that are given for all: one without a cutoff of its own."""
+    """Whether a metric takes the common cutoffs: it accepts a cutoff and has none of its own."""
     written = ALIASES.get(text.lower(), text)
     return metric.cutoff is None and metric.definition.takes_cutoff and "@" not in written
 
@@ -236,7 +236,7 @@ def split_names(text: str) -> list[str]:
 
 
 def expanded(texts: Iterable[str | Metric]) -> list[str | Metric]:
-    """The same, with the members of sets such as `official` and `iprec11` in the place of their names."""
+    """The same, with names of sets such as `official` and `iprec11` replaced by their members."""
     return [
         member
         for text in texts
@@ -245,7 +245,7 @@ def expanded(texts: Iterable[str | Metric]) -> list[str | Metric]:
 
 
 def list_metrics() -> list[Definition]:
-    """Every metric there is, with its formulas, parameters and sources: the catalogue, and what was registered.
+    """All metrics, built in and registered, with their formulas, parameters and sources.
 
     >>> [definition.name for definition in list_metrics()][:3]
     ['precision', 'recall', 'f1']
@@ -254,7 +254,7 @@ def list_metrics() -> list[Definition]:
 
 
 def _as_list(text: str) -> str:
-    """How a text of whole numbers is written as a list."""
+    """A hint on how to write a text of whole numbers as a list."""
     parts = [part.strip() for part in text.split(",")]
     return f"; write k=[{', '.join(parts)}]" if all(part.isdigit() for part in parts) else ""
 
@@ -266,7 +266,7 @@ def _number_text(value: float | str) -> str:
 
 
 def _without_judged_only(in_brackets: str | None) -> tuple[bool, str | None]:
-    """Whether what stands in brackets asks for judged results only, and what else it asks."""
+    """Whether the brackets request only judged results, and the other parameters in them."""
     parts = [part.strip() for part in (in_brackets or "").split(",")]
     others = [part for part in parts if not re.fullmatch(r"judged_only\s*=\s*(True|False)", part)]
     if len(others) == len(parts):
@@ -275,7 +275,7 @@ def _without_judged_only(in_brackets: str | None) -> tuple[bool, str | None]:
 
 
 class _Parser:
-    """Reads one text; every fault quotes the whole of it."""
+    """Parses one text; every error quotes it in full."""
 
     def __init__(self, text: str, convention: str) -> None:
         self.text = text
@@ -304,7 +304,7 @@ class _Parser:
         )
 
     def expand(self, text: str) -> str:
-        """Resolves aliases in any case; what the alias fixes may not be said again."""
+        """Resolves aliases in any case; a part that the alias fixes must not be repeated."""
         trec_eval, ranx, iprec = (known.fullmatch(text) for known in (IN_TREC_EVAL, _IN_RANX, _IPREC))
         if trec_eval:
             return f"{TREC_EVAL[trec_eval['name'].lower()]}@{trec_eval['k']}"

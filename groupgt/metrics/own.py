@@ -1,4 +1,4 @@
-"""A metric of one's own: a function over `Hits`, made known under a name by `groupgt.metric`."""
+"""Custom metrics: a function over `Hits`, registered under a name with `groupgt.metric`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from groupgt.options import choices, limits, words
 from groupgt.plugins import register, registered
 from groupgt.runtime import raised, users_code
 
-# What tables call their own columns.
+# The names that tables use for other columns.
 TAKEN = ("qid", "run", "system", "dataset", "metric")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -39,14 +39,14 @@ def metric(
     source: str = "",
     replace: bool = False,
 ) -> Callable[[Callable[..., Any]], Metric]:
-    """Registers a function over `Hits` as a metric, which then works wherever a metric's name is written.
+    """Registers a function over `Hits` as a metric, which then works wherever a metric can be named.
 
-    The function is given `Hits` and returns a number for each query, shape (Q,); NaN if there is none. It sees the
-    results within the cutoff alone: `hits.length` is how many were looked at. `groupgt.metrics.views` has the tables
-    that metrics are made of: `met_groups`, `relevant_results`, `novel_results`, `group_hits`, `judged_results`;
-    `hits.judgments` has what was wanted. A function that takes `cut` as well is told k (`cut.k`, a number a query) and
-    where ideals are cut (`cut.ideal`). Further parameters are the metric's, as in `half_life(h=3)`: each has a default,
-    its annotation says what it may be, and numbers come as floats.
+    The function takes `Hits` and returns one number per query, shape (Q,), or NaN if there is none. It gets only the
+    results within the cutoff: `hits.length` is their number. `groupgt.metrics.views` has the tables for metrics:
+    `met_groups`, `relevant_results`, `novel_results`, `group_hits`, `judged_results`; `hits.judgments` is the ground
+    truth. A function that also takes `cut` gets k (`cut.k`, one number per query) and the depth at which ideals are cut
+    (`cut.ideal`). Further parameters are those of the metric, as in `half_life(h=3)`: each needs a default, its
+    annotation gives the valid values, and numbers are passed as floats.
 
     >>> import numpy as np
     >>> import groupgt
@@ -60,20 +60,20 @@ def metric(
     >>> groupgt.evaluate({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, ["half_life(h=2)", "half_life@2"]).means
     {'half_life(h=2)': 0.75, 'half_life@2': 0.5}
 
-    Raises `MetricError` for a name that is taken or is none. The same function may be registered again.
+    Raises `MetricError` for a name that is taken or invalid. The same function may be registered again.
 
     Args:
-        name: What the metric is called: lower case, none of ours, no alias.
-        formula: What it computes, as a line of text: `explain` and `groupgt list metrics` show it.
+        name: The name of the metric: lower case, not a built-in name or alias.
+        formula: The formula as a line of text, for `explain` and `groupgt list metrics`.
         summary: One sentence (default: the first line of the function's docstring).
         worked: A function of a `Sheet` of `groupgt.metrics.worksheet` and the parameters that returns the arithmetic
-            of one query as an expression, for `explain`. Without it the formula and the value are shown.
-        parameters: The parameters, where annotations do not say enough.
-        higher_is_better: Its direction: gates, tables, the best and comparisons follow it.
-        bounded: Whether values lie in [0, 1].
+            of one query as an expression, for `explain`. Without it, the formula and the value are shown.
+        parameters: The parameters, if annotations are not sufficient.
+        higher_is_better: Its direction, used by gates, tables, leaders and comparisons.
+        bounded: Whether values are in [0, 1].
         takes_cutoff: Whether `@k` and budgets may follow its name.
-        source: Where it is from.
-        replace: Takes the place of another that was registered under the name, as in a notebook.
+        source: Where the metric comes from.
+        replace: Replace another metric registered under the name, as in a notebook.
     """
     _check_name(name)
 
@@ -100,7 +100,7 @@ def metric(
 
 
 def _check_name(name: str) -> None:
-    """Raises `MetricError` for what cannot be the name of a metric."""
+    """Raises `MetricError` for an invalid metric name."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         what = "expected a name of lower-case letters, digits and _, which begins with a letter"
         raise MetricError(f"metric {display(name)}: {what}")
@@ -111,14 +111,14 @@ def _check_name(name: str) -> None:
 
 
 def _parameters(name: str, function: Callable[..., Any]) -> Iterator[Parameter]:
-    """What a function takes besides hits and cut, with the default and, by its annotation, the range of each."""
+    """The parameters of a function besides hits and cut, each with its default and the range in its annotation."""
     hints = get_type_hints(function, include_extras=True)
     for parameter in list(inspect.signature(function).parameters.values())[1:]:
         if parameter.name == "cut":
             continue
         default, hint = parameter.default, hints.get(parameter.name, float)
         where = f"metric {name!r}: the parameter {parameter.name}"
-        if default is parameter.empty:  # so it is of *args and **kwargs as well
+        if default is parameter.empty:  # also for *args and **kwargs
             raise MetricError(f"{where} needs a name and a default, such as {parameter.name}=0.5")
         if choices(hint):
             yield Parameter(parameter.name, default, words(hint), choices=tuple(map(str, choices(hint))))
@@ -134,7 +134,7 @@ def _parameters(name: str, function: Callable[..., Any]) -> Iterator[Parameter]:
 
 @dataclass(frozen=True)
 class _Within:
-    """Whether a number lies within bounds."""
+    """Whether a number is within bounds."""
 
     ge: float = -np.inf
     gt: float = -np.inf
@@ -147,14 +147,14 @@ class _Within:
 
 @dataclass(frozen=True, eq=False)
 class Own:
-    """A function of the user's, as metrics are called: what it sees cannot be changed, what it returns is checked."""
+    """A user's function as a metric: its input is read-only, and its output is checked."""
 
     name: str
     function: Callable[..., Any]
     takes_cut: bool
 
     def __call__(self, hits: Hits, cut: Cut, **parameters: float | str) -> Floats:
-        """Its values, shape (Q,); raises `MetricError` for what it raises, and for what are no values."""
+        """Its values, shape (Q,); raises `MetricError` for its exceptions and for invalid values."""
         keywords: dict[str, Any] = {**parameters, "cut": _fixed_cut(cut)} if self.takes_cut else parameters
         try:
             with users_code():
@@ -162,7 +162,7 @@ class Own:
             values = np.array(returned, dtype=np.float64)
         except GroupgtError:
             raise
-        except (Exception, SystemExit) as error:  # whatever the function raises
+        except (Exception, SystemExit) as error:  # any exception of the function
             raise MetricError(f"metric {self.name!r}: {raised(error)}") from error
         if values.shape != (hits.size,):
             what = f"expected a number for each of {hits.size:,} queries, found an array of shape {values.shape}"
@@ -175,7 +175,7 @@ class Own:
 
 
 def _looked_at(hits: Hits, cut: Cut) -> Hits:
-    """Hits within the cutoff, as a copy: what one metric made of its input is nothing to the others."""
+    """Hits within the cutoff, as a copy, so that metrics cannot affect each other through their input."""
 
     def make() -> Hits:
         within = hits.rank <= cut.top[hits.query]
@@ -207,14 +207,14 @@ def _fixed_cut(cut: Cut) -> Cut:
 
 
 def _fixed(column: Any) -> Any:
-    """The same array, which cannot be written to."""
+    """A read-only view of the array."""
     fixed = column.view()
     fixed.flags.writeable = False
     return fixed
 
 
 def _is_same(before: Definition | None, now: Definition) -> bool:
-    """Whether a metric is registered once more as it was: the same words, and the same function or one of its code."""
+    """Whether a metric is registered again unchanged: the same texts, and the same function or code."""
     return before is not None and _facts(before) == _facts(now)
 
 
@@ -226,7 +226,7 @@ def _facts(definition: Definition) -> tuple[Any, ...]:
 
 
 def _code_of(function: Any) -> Any:
-    """What a function does, as far as it can be told: its code, its defaults and what it closes over; else itself."""
+    """What identifies the behaviour of a function: its code, defaults and closure; if unavailable, the function."""
     function = function.function if isinstance(function, Own) else function
     code = getattr(function, "__code__", None)
     if code is None:

@@ -1,4 +1,4 @@
-"""Metrics that ask at which rank each group, or the first relevant result, stands."""
+"""Metrics based on the rank of the first hit of each group, or of the first relevant result."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def map_coverage(hits: Hits, cut: Cut) -> Floats:
     judgments = hits.judgments
     rows = views.met_groups(hits)
     within = rows.rank <= cut.top[rows.query]
-    # Summed in the order of groups, as the total weight is: all first ranks ideal gives exactly 1.
+    # Sum in the order of groups, like the total weight: if all first ranks are ideal, the value is exactly 1.
     value = np.zeros(len(judgments.group_query))
     value[rows.group[within]] = rows.nth[within] / rows.rank[within]
     return ratio(total(judgments.group_query, value * judgments.weight, hits.size), judgments.total_weight)

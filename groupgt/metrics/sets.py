@@ -1,4 +1,4 @@
-"""Metrics that ask what is in top, not where: precision, recall and their kin."""
+"""Metrics that depend on what is in top, not on its order: precision, recall and related metrics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from groupgt.model.values import total
 
 
 def _count(hits: Hits, cut: Cut, rows: views.Results | views.MetGroups | views.HitRows) -> Ints:
-    """How many of these rows are in top, shape (Q,)."""
+    """The number of these rows in top, shape (Q,)."""
     within = rows.rank <= cut.top[rows.query]
     return np.bincount(rows.query[within], minlength=hits.size)
 
@@ -56,7 +56,7 @@ def recall_coverage(hits: Hits, cut: Cut) -> Floats:
     judgments = hits.judgments
     rows = views.met_groups(hits)
     within = rows.rank <= cut.top[rows.query]
-    # Summed in the order of groups, as the total is: every group met gives exactly 1.
+    # Sum in the order of groups, like the total: if every group is covered, the value is exactly 1.
     met = np.zeros(len(judgments.group_query))
     met[rows.group[within]] = 1.0
     return ratio(total(judgments.group_query, met * judgments.weight, hits.size), judgments.total_weight)

@@ -1,4 +1,4 @@
-"""Metrics made from a model of a reader who goes down the list and may stop: ERR and RBP."""
+"""Metrics based on a model of a user who scans down the list and may stop: ERR and RBP."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:
     stop = np.array([_satisfied(grade, max_grade) for grade in rows.gain.tolist()])
     going_on = np.ones(hits.size)
     terms = np.zeros(len(rows.query))
-    # One step for each relevant result of the query that has most; all queries take it together.
+    # One step per relevant result of the query with the most; all queries advance together.
     order = np.argsort(rows.nth, kind="stable")
     borders = np.searchsorted(rows.nth[order], np.arange(1, int(rows.nth.max()) + 2 if len(order) else 1)).tolist()
     for low, high in pairwise(borders):

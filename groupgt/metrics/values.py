@@ -1,4 +1,4 @@
-"""One column a metric: from hits to the values of every query."""
+"""One column per metric: computes the values of every query from hits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy:
 
 
 def check_aggregates(metrics: Mapping[str, Metric], what: str) -> None:
-    """Raises `MetricError` for metrics without a value per query, where such values are needed."""
+    """Raises `MetricError` for metrics without per-query values, if such values are needed."""
     if texts := [text for text, metric in metrics.items() if metric.definition.aggregate is not None]:
         raise MetricError(
             f"{', '.join(texts)}: one number per run, without values per query, which {what} needs; omit it here "
@@ -46,7 +46,7 @@ def check_aggregates(metrics: Mapping[str, Metric], what: str) -> None:
 
 
 def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
-    """Raises `ConfigError` if the policy does not go with a metric."""
+    """Raises `ConfigError` if the policy is incompatible with a metric."""
     if policy.unjudged == "drop":
         if texts := [text for text, metric in metrics.items() if metric.definition.reads_texts]:
             raise ConfigError(f"unjudged=drop works on ids, but these metrics compare texts: omit {', '.join(texts)}")
@@ -69,7 +69,7 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
 
 
 def check_batch(policy: Policy, metrics: Mapping[str, Metric]) -> None:
-    """Raises `ConfigError` for what cannot be had where only some queries and no texts are at hand."""
+    """Raises `ConfigError` for what is not possible with only some of the queries and no texts."""
     texts = [text for text, metric in metrics.items() if metric.budget is not None or metric.definition.reads_texts]
     if texts:
         raise ConfigError(f"per_query has no lengths, calls or texts of results: omit {', '.join(texts)}")

@@ -1,6 +1,6 @@
-"""Tables that metrics read: cross-sections of the hits of one run, by results, by groups and by both.
+"""Tables for metrics: the hits of one run by results, by groups and by both.
 
-Each takes `Hits` and is made once for it; metrics and the tables of misses, depth and failures read them.
+Each is computed once for its `Hits`; metrics and the tables of misses, depth and failures use them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class HitRows:
     grade: Floats
 
     def at(self, places: Ints | Bools) -> HitRows:
-        """The rows at these places."""
+        """The rows at these positions."""
         return HitRows(
             self.query[places], self.rank[places], self.group[places], self.document[places], self.grade[places]
         )
@@ -31,7 +31,7 @@ class HitRows:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """One row for each result that counts: `nth` is its number among those of its query, `gain` its highest grade."""
+    """One row per result that counts: `nth` is its number among those of its query, `gain` its highest grade."""
 
     query: Ints
     rank: Ints
@@ -41,9 +41,9 @@ class Results:
 
 @dataclass(frozen=True, eq=False)
 class MetGroups:
-    """One row for each group met: the rank of its first hit, the grade it was met with, and the result's number.
+    """One row per covered group: the rank of its first hit, the grade of that hit, and the number of the result.
 
-    `result` counts the results of the run that meet a new group, from 0; `nth` counts them within a query, from 1.
+    `result` counts the results of the run that cover a new group, from 0; `nth` counts them within a query, from 1.
     """
 
     query: Ints
@@ -55,7 +55,7 @@ class MetGroups:
 
 
 def parts_of_sets(hits: Hits) -> Bools:
-    """Which hits are of a member of a set that they do not complete: its last member alone hits the group."""
+    """Which hits are of a member of a set but do not complete it: only the last member hits the group."""
 
     def make() -> Bools:
         of_set = hits.judgments.alternative_set
@@ -64,7 +64,7 @@ def parts_of_sets(hits: Hits) -> Bools:
         row = np.flatnonzero((of_set[hits.alternative] >= 0) & ~hits.repeat)
         number = of_set[hits.alternative[row]]
         sizes = np.bincount(of_set[of_set >= 0])
-        # Rows go by rank: the last one completes the set, where all are found.
+        # Rows are in rank order: the last one completes the set, if all members are hit.
         last = np.full(len(sizes), -1, dtype=np.int64)
         np.maximum.at(last, number, row)
         last[np.bincount(number, minlength=len(sizes)) < sizes] = -1
@@ -113,7 +113,7 @@ def relevant_results(hits: Hits) -> Results:
 
 
 def graded_results(hits: Hits) -> Results:
-    """The results whose grade is above 0, whatever the policy's level makes of them."""
+    """The results whose grade is above 0, regardless of the policy's level."""
     if hits.judgments.level is None:
         return relevant_results(hits)
 
@@ -172,7 +172,7 @@ def met_groups(hits: Hits) -> MetGroups:
 
 
 def completion_ranks(hits: Hits) -> Ints:
-    """The rank at which the last group of each query is met, shape (Q,); 0 if never."""
+    """The rank at which each query is complete, shape (Q,); 0 if it never is."""
     rows = met_groups(hits)
     last = np.zeros(hits.size, dtype=np.int64)
     np.maximum.at(last, rows.query, rows.rank)
@@ -198,7 +198,7 @@ def group_hits(hits: Hits, *, repeats: bool = False) -> tuple[HitRows, Ints]:
 
     def make() -> tuple[HitRows, Ints]:
         rows = relevant_hits(hits, repeats=repeats)
-        # By group, then by rank, as rows of one query stand already.
+        # Sort by group, then by rank; the rows of one query are already in this order.
         order = np.argsort(rows.group, kind="stable")
         distinct = order[changes(rows.group[order], rows.rank[order])]
         number = np.zeros(len(rows.group), dtype=np.int64)
@@ -227,7 +227,7 @@ def changes(column: Ints, *others: Ints) -> Bools:
 
 
 def _first_row(key: Ints, size: int) -> Ints:
-    """For each row the first row of its key; keys are below `size`."""
+    """The first row with the key of each row; keys are below `size`."""
     # Assigning backwards leaves the first row of each.
     rows = np.arange(len(key))
     first = np.empty(size, dtype=np.int64)

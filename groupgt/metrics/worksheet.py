@@ -1,6 +1,6 @@
-"""One query laid out for working by hand: the figures that formulas are filled in with, as expressions.
+"""The figures of one query for worked examples, as expressions.
 
-An expression holds numbers, `+ - * / **`, brackets and `log2`, so that a reader, or a test, can evaluate it.
+An expression contains only numbers, `+ - * / **`, brackets and `log2`, so a reader or a test can evaluate it.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class Group:
 
     @property
     def first(self) -> int | None:
-        """The rank that first meets the group, or None."""
+        """The rank that first covers the group, or None."""
         return self.hits[0].rank if self.hits else None
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """One query, cut at `top` results: `k` is what formulas call k.
+    """One query, cut at `top` results; `k` is the k of formulas.
 
-    `ideal` is the depth at which ideals are cut, None if they are not; `whole` says that they are not cut at the
-    length of the list either. Tables of results hold (rank, grade). What a formula does not ask for is not looked up.
+    `ideal` is the depth at which ideals are cut, None if they are not; with `whole` they are not cut at the length of
+    the list either. Tables of results contain (rank, grade). Values are computed only when a formula uses them.
     """
 
     hits: Hits
@@ -57,13 +57,13 @@ class Sheet:
 
     @classmethod
     def of(cls, hits: Hits, query: int, cut: Cut) -> Sheet:
-        """Lays out one query of a run at a cutoff."""
+        """The sheet of one query of a run at a cutoff."""
         ideal = None if cut.ideal is None else int(cut.ideal[query])
         return cls(hits, query, int(cut.top[query]), int(cut.k[query]), ideal, cut.whole)
 
     @property
     def judgments(self) -> Judgments:
-        """What is relevant, in every query."""
+        """The judgments of every query."""
         return self.hits.judgments
 
     @cached_property
@@ -83,7 +83,7 @@ class Sheet:
 
     @cached_property
     def graded(self) -> tuple[tuple[int, float], ...]:
-        """The results of a grade above 0, whatever the policy's level."""
+        """The results with a grade above 0, regardless of the policy's level."""
         return self._results(views.graded_results(self.hits))
 
     @cached_property
@@ -98,18 +98,18 @@ class Sheet:
 
     @cached_property
     def novel(self) -> tuple[tuple[int, float], ...]:
-        """The results that meet a new group, with the highest grade among the groups newly covered."""
+        """The results that cover a new group, with the highest grade among the groups newly covered."""
         return self._results(views.novel_results(self.hits))
 
     @cached_property
     def documents(self) -> int:
-        """How many distinct relevant documents are found: a result may hit several."""
+        """The number of distinct relevant documents that are hit: a result may hit several."""
         rows = views.relevant_hits(self.hits)
         return len(np.unique(rows.document[(rows.query == self.query) & (rows.rank <= self.top)]))
 
     @cached_property
     def contents(self) -> Mapping[str, Sequence[float]]:
-        """What was measured of the results' contents; only a metric that needs it may ask."""
+        """The scores of the results' contents; available only to metrics that need them."""
         contents = cast(Contents, self.hits.contents)
         chosen = (contents.query == self.query) & (contents.rank <= self.top)
         return {name: column[chosen].tolist() for name, column in contents.scores.items()}
@@ -120,7 +120,7 @@ class Sheet:
 
     @property
     def scale(self) -> float:
-        """What weights are multiplied with, against those that ideals are computed with."""
+        """The ratio of the weights to those that ideals are computed with."""
         if not self.groups:
             return 1.0
         first = int(np.searchsorted(self.judgments.group_query, self.query))
@@ -137,7 +137,7 @@ class Sheet:
 
     @property
     def met(self) -> tuple[Group, ...]:
-        """The groups met within top."""
+        """The groups covered within top."""
         return tuple(group for group in self.groups if group.hits)
 
 
@@ -161,12 +161,12 @@ def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, 
 
 
 def _part(queries: Ints, query: int) -> slice:
-    """Where the rows of one query stand among rows in the order of queries."""
+    """The slice of the rows of one query, among rows in the order of queries."""
     return slice(*np.searchsorted(queries, [query, query + 1]).tolist())
 
 
 def number(value: float) -> str:
-    """A number as a reader would write it, with up to 12 digits.
+    """A number as people write it, with up to 12 digits.
 
     >>> number(2.0), number(0.1), number(-0.5)
     ('2', '0.1', '(-0.5)')
@@ -176,7 +176,7 @@ def number(value: float) -> str:
 
 
 def plus(terms: Iterable[str]) -> str:
-    """`a + b`, or `0` where there is nothing to add."""
+    """`a + b`, or `0` if there is nothing to add."""
     return " + ".join(terms) or "0"
 
 
@@ -194,7 +194,7 @@ def over(numerator: str, denominator: str | float) -> str:
 
 
 def at_most_one(text: str, value: float, ideal: float) -> str:
-    """A share as it is written, or `min(1, share)` where the ideal was beaten."""
+    """A share as written, or `min(1, share)` if the value exceeds the ideal."""
     return f"min(1, {text})" if value > ideal > 0 else text
 
 

@@ -1,4 +1,4 @@
-"""Ground truth: for each query a list of groups (AND) of alternatives (OR), kept as columns."""
+"""Ground truth: for each query a list of groups (AND) of alternatives (OR), stored as columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import BLANK_IDS, shown
 from groupgt.model.values import TEXT, Form, Span, kind_of
 
-# What the rows of ground truth were: documents alone, documents of subtopics that are to be covered, or groups.
+# The shape of the rows that were read: single documents, documents of subtopics to cover, or groups.
 Shape = Literal["flat", "subtopics", "groups"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 # Ids of at most this many bytes are sorted as numbers.
@@ -31,16 +31,16 @@ WIDEST_SORT_BYTES = 64
 class GroundTruth:
     """The grouped ground truth of many queries; `[["a", "b"], ["c"]]` means (a or b) and c.
 
-    Inside are columns: `ids`, `grade` and `group_of` for each alternative, `group_query`, `group_weight` and
-    `group_name` for each group, sorted by query. Where not all alternatives are ids, `forms` says which is a `Span` and
-    which a text, and `ids` holds what names them. `texts` holds the query texts, `columns` what else was stored with
-    each query: the slices of `by`. `repeated_ids` counts duplicate ids in groups, `dropped` empty groups;
-    `keys` are those of JSON Lines, in their order. `importance` is that of each group, if some have one; `policy`
-    says which grades are relevant and which groups count. `shape` is that of what was read: documents alone (`flat`,
-    each a group of one), documents of `subtopics`, or `groups`. `excluded` holds the ids that are left out of the
-    results of each query, where there are any.
-    `set_of` is the number of the set of each alternative, −1 for those in none, if some are sets that are needed
-    together: `{"all": ["a1", "a2"]}`.
+    The data are columns: `ids`, `grade` and `group_of` for each alternative; `group_query`, `group_weight` and
+    `group_name` for each group, sorted by query. If some alternatives are not ids, `forms` marks each as a `Span` or a
+    text, and `ids` contains their names. `texts` contains the query texts, `columns` the other columns of each query,
+    which `by` slices. `repeated_ids` counts duplicate ids in groups, `dropped` empty groups; `keys` are the keys of
+    JSON Lines, in their order. `importance` is that of each group, if some groups have one. `policy` decides which
+    grades are relevant and which groups count. `shape` is the shape of the input: single documents (`flat`, each a
+    group of one), documents of `subtopics`, or `groups`. `excluded` contains the ids that are excluded from the
+    results of each query, if there are any.
+    `set_of` is the number of the set of each alternative (−1 for those in no set), if some alternatives are sets
+    needed together: `{"all": ["a1", "a2"]}`.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -75,13 +75,13 @@ class GroundTruth:
         excluded_ids: Mapping[Any, Any] | None = None,
         shape: Shape = "groups",
     ) -> GroundTruth:
-        """Reads `{qid: groups}`, or qrels as `{qid: {id: grade}}`; raises `DataError` with every fault found.
+        """Reads `{qid: groups}`, or qrels as `{qid: {id: grade}}`; raises `DataError` with every error.
 
         A group is a sequence of ids, or `{"alternatives": [...], "weight": 2, "name": "capital", "importance":
-        "vital"}`; an alternative is an id or `{"id": "b", "grade": 2}`, a place `{"doc": "d", "start": 120, "end":
-        480}`, or `{"text": "…"}`. Integer ids are read as their decimal text. `excluded_ids` names for some queries
-        the ids that are left out of their results before anything else. `shape` says that groups are `subtopics`, or
-        `flat`: documents alone, each a group of one; then another convention is the default.
+        "vital"}`; an alternative is an id or `{"id": "b", "grade": 2}`, a span `{"doc": "d", "start": 120, "end":
+        480}`, or `{"text": "…"}`. Integer ids are read as their decimal text. `excluded_ids` lists, for some
+        queries, the ids that are first removed from their results. `shape` declares that groups are `subtopics`, or
+        `flat` (single documents, each a group of one); this changes the default convention.
         """
         excluded = None
         if excluded_ids is not None:
@@ -101,7 +101,7 @@ class GroundTruth:
     def _of_qrels(
         cls, qids: Sequence[Any], rows: Sequence[Any], policy: Policy, excluded: Sequence[Any] | None
     ) -> GroundTruth:
-        """Flat ground truth of `{id: grade}` for each query."""
+        """Flat ground truth from `{id: grade}` for each query."""
         if others := {kind for kind in set(map(type, rows)) if not issubclass(kind, Mapping)}:
             qid, row = next((qid, row) for qid, row in zip(qids, rows) if type(row) in others)
             raise DataError(
@@ -116,7 +116,7 @@ class GroundTruth:
         return replace(truth, excluded=read_excluded(truth.qids, excluded, truth._relevant_ids()))
 
     def of_shape(self, shape: Shape) -> GroundTruth:
-        """The same as ground truth of another shape; raises `DataError` if `flat` has alternatives."""
+        """The same ground truth with another shape; raises `DataError` if `flat` has alternatives."""
         if shape == self.shape:
             return self
         if shape == "flat" and len(self.ids) > len(np.unique(self.group_of)):
@@ -139,7 +139,7 @@ class GroundTruth:
     ) -> GroundTruth:
         """Reads one row per query; `place(i)` names row i in error messages (a file and its line).
 
-        `excluded` holds the ids that are left out of each query's results: a list, or None or "N/A" for none.
+        `excluded` contains the ids excluded from each query's results: a list, or None or "N/A" for none.
         """
         read, facts = read_groups(qids, groups, policy, place)
         truth = cls(**read, texts=texts, columns=columns or {}, policy=policy)
@@ -170,7 +170,7 @@ class GroundTruth:
         return f"GroundTruth({len(self):,} queries, {len(self.group_query):,} groups, {len(self.ids):,} alternatives)"
 
     def __getitem__(self, qid: str) -> list[Any]:
-        """The groups of one query as they were given: lists, or mappings where there is a grade, weight or name."""
+        """The groups of one query as given: lists, or mappings if there is a grade, weight or name."""
         query = self.index[qid]
         first, last = np.searchsorted(self.group_query, [query, query + 1]).tolist()
         bounds = np.searchsorted(self.group_of, np.arange(first, last + 1)).tolist()
@@ -179,7 +179,7 @@ class GroundTruth:
         ]
 
     def relevant(self, qid: str) -> list[Any]:
-        """The groups of one query as they were given, of relevant alternatives alone: what there is to be met."""
+        """The groups of one query as given, with only relevant alternatives: what results must cover."""
         query = self.index[qid]
         groups: list[Any] = []
         for group in self.relevant_groups[self.group_query[self.relevant_groups] == query].tolist():
@@ -187,7 +187,7 @@ class GroundTruth:
         return groups
 
     def _group_as_written(self, group: int, alternatives: Iterable[int]) -> Any:
-        """A group as it was given, with some of its alternatives."""
+        """A group as given, with some of its alternatives."""
         written = [self._together(members) for members in self._sets(alternatives)]
         name = self.group_name[group] if self.group_name else None
         described: dict[str, Any] = {}
@@ -200,7 +200,7 @@ class GroundTruth:
         return {"alternatives": written, **described} if described else written
 
     def _sets(self, alternatives: Iterable[int]) -> list[list[int]]:
-        """Alternatives of one group, members of a set together."""
+        """The alternatives of one group, with the members of a set together."""
         if self.set_of is None:
             return [[alternative] for alternative in alternatives]
         sets: dict[object, list[int]] = {}
@@ -210,17 +210,17 @@ class GroundTruth:
         return list(sets.values())
 
     def _together(self, members: list[int]) -> Any:
-        """An alternative as it was given: a set, if it has several members."""
+        """An alternative as given: a set if it has several members."""
         if len(members) == 1:
             return self._as_written(members[0])
         grade = {} if self.grade[members[0]] == 1 else {"grade": _number(self.grade[members[0]])}
         return {"all": [self._as_written(member, graded=False) for member in members], **grade}
 
     def members_of(self, group: int) -> list[tuple[str, ...]]:
-        """The relevant alternatives of a group: each the names of what is needed together, mostly a single one."""
+        """The relevant alternatives of a group: each the names needed together, usually a single one."""
         if self.set_of is None:
             return [(self.ids[alternative],) for alternative in self.relevant_in(group)]
-        # A set is the same in any order.
+        # The order of members does not matter.
         sets = self._sets(self.relevant_in(group))
         return [tuple(sorted(self.ids[member] for member in members)) for members in sets]
 
@@ -233,7 +233,7 @@ class GroundTruth:
         return [(name, float(self.grade[members[0]])) for name, members in zip(names, sets)]
 
     def _as_written(self, alternative: int, *, graded: bool = True) -> Any:
-        """An alternative as it was given."""
+        """An alternative as given."""
         form = self.forms[alternative] if self.forms else None
         grade = {} if self.grade[alternative] == 1 or not graded else {"grade": _number(self.grade[alternative])}
         if isinstance(form, Span):
@@ -258,9 +258,9 @@ class GroundTruth:
         return replace(chosen, keys=self.keys, shape=self.shape, excluded=excluded)
 
     def under(self, policy: Policy) -> GroundTruth:
-        """The same where another policy says which grades are relevant and which groups count.
+        """The same ground truth under another policy, which decides which grades are relevant and which groups count.
 
-        Raises `ConfigError` if the policy asks for an importance that no group has.
+        Raises `ConfigError` if the policy requires an importance that no group has.
         """
         if policy == self.policy and not policy.importance:
             return self
@@ -268,7 +268,7 @@ class GroundTruth:
         return judged_by._of_importance(policy.importance) if policy.importance else judged_by
 
     def _of_importance(self, wanted: tuple[str, ...]) -> GroundTruth:
-        """The groups of these importances, and nothing of the others."""
+        """The ground truth with only the groups of these importances."""
         importances = list(dict.fromkeys(name for name in self.importance or () if name is not None))
         unknown = [name for name in wanted if name not in importances]
         if unknown:
@@ -294,13 +294,13 @@ class GroundTruth:
 
     @property
     def _group_and_set(self) -> Ints:
-        """What tells apart alternatives of one name: their group and the set that they are a member of."""
+        """What distinguishes alternatives of the same name: their group and their set."""
         if self.set_of is None:
             return self.group_of
         return self.group_of * (int(self.set_of.max(initial=ALONE)) + 2) + self.set_of + 1
 
     def renamed(self, names: list[str], forms: list[Form] | None = None) -> GroundTruth:
-        """The same with other alternatives; those of one group that have one name become one, of the highest grade."""
+        """The same with renamed alternatives; equal names in a group become one alternative of the highest grade."""
         codes: dict[str, int] = {}
         keys = _keys(names, forms)
         code = np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, len(names))
@@ -323,7 +323,7 @@ class GroundTruth:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of what is judged: queries, groups, alternatives, grades and weights, in their order."""
+        """SHA-256 of the judgments: queries, groups, alternatives, grades and weights, in their order."""
         digest = hashlib.sha256()
         for texts in (self.qids, self.ids):
             digest.update(json.dumps(texts, ensure_ascii=False).encode("utf-8", "surrogatepass"))
@@ -355,12 +355,12 @@ class GroundTruth:
 
     @cached_property
     def id_sets(self) -> list[frozenset[str]]:
-        """What the results of each query are probed with: its ids, and the blanks that are not ids."""
+        """The names that the results of each query are looked up in: its ids, and the blanks that are not ids."""
         return _probes(self.ids, self.per_query)
 
     @cached_property
     def compiled(self) -> bytes | None:
-        """The index of ids for the compiled module; None without it, or where one of them is not plain."""
+        """The index of ids for the compiled module; None without the module, or if an id is not plain."""
         return native.index_of(self.qids, self.ids, np.concatenate(([0], np.cumsum(self.per_query))).tolist())
 
     @cached_property
@@ -378,13 +378,13 @@ class GroundTruth:
             end = int(ends[query])
             start = end - int(sizes[query])
             of_query = names[start:end]
-            # Of equal names the first, which is written last.
+            # The first of equal names wins, since it is written last.
             first = dict(zip(reversed(of_query), range(end - 1, start - 1, -1)))
             documents[start:end] = [first[name] for name in of_query]
         return documents
 
     def _without_repeats(self) -> GroundTruth:
-        """The same with an id that stands twice in one group kept once, and counted."""
+        """The same with duplicate ids removed from each group, and counted."""
         documents = self.document_of
         if np.all(documents == np.arange(len(documents))):
             return self
@@ -404,17 +404,17 @@ class GroundTruth:
 
     @cached_property
     def is_relevant(self) -> Bools:
-        """Whether each alternative is relevant: its grade is above 0, or at the policy's level or above."""
+        """Whether each alternative is relevant: its grade is above 0, or at least the policy's level."""
         level = self.policy.level
         relevant: Bools = self.grade > 0 if level is None else self.grade >= level
         return relevant
 
     @cached_property
     def relevant_groups(self) -> Ints:
-        """The groups that metrics see, in their order, counted among all as given.
+        """The groups that metrics use, in order, numbered among all groups as given.
 
-        They have a relevant alternative; with `empty_groups=unmeetable`, groups that have none (and are not documents
-        alone) stand beside them where their query has one that can be met.
+        These groups have a relevant alternative. With `empty_groups=unmeetable`, groups without one are included too
+        (unless the shape is `flat`) if their query has a group that can be covered.
         """
         can_be_met = np.bincount(self.group_of[self.is_relevant], minlength=len(self.group_query)) > 0
         if self.policy.empty_groups == "unmeetable" and self.shape != "flat":
@@ -423,7 +423,7 @@ class GroundTruth:
 
     @cached_property
     def judgments(self) -> Judgments:
-        """The numeric side, for metrics: groups that do not count are gone."""
+        """The numeric form for metrics, without groups that do not count."""
         kept = self.relevant_groups
         renumber = np.zeros(len(self.group_query), dtype=np.int64)
         renumber[kept] = np.arange(len(kept))
@@ -447,17 +447,17 @@ class GroundTruth:
 
     @cached_property
     def irrelevant_groups(self) -> int:
-        """The number of groups without a relevant alternative, which no metric sees."""
+        """The number of groups without a relevant alternative, which no metric uses."""
         return len(self.group_query) - len(self.judgments.group_query)
 
     @cached_property
     def groups_never_met(self) -> int:
-        """The number of groups without a relevant alternative, whether metrics see them or not."""
+        """The number of groups without a relevant alternative, whether metrics use them or not."""
         return len(self.group_query) - len(np.unique(self.group_of[self.is_relevant]))
 
     @cached_property
     def group_number(self) -> Ints:
-        """The number of each group within its query, from 1; 0 where metrics do not see it: that is no group."""
+        """The number of each group within its query, from 1; 0 if metrics do not use it."""
         relevant = np.zeros(len(self.group_query), dtype=np.bool_)
         relevant[self.relevant_groups] = True
         counted = np.cumsum(relevant)
@@ -466,7 +466,7 @@ class GroundTruth:
         return numbers
 
     def group_label(self, group: int) -> str:
-        """What people call a group, counted among all as given: its number, and its name if it has one.
+        """The label of a group, counted among all as given: its number, and its name if it has one.
 
         >>> truth = GroundTruth.of({"q": [[{"id": "n", "grade": 0}], {"ids": ["a"], "name": "capital"}, ["b"]]})
         >>> [truth.group_label(group) for group in range(3)]
@@ -482,7 +482,7 @@ class GroundTruth:
         return [alternative for alternative in range(first, last) if self.is_relevant[alternative]]
 
     def _byte_order(self, alternatives: Ints) -> Ints:
-        """The places of these alternatives' documents when ids are sorted by their bytes within each query."""
+        """The positions of these alternatives' documents when ids are sorted by bytes within each query."""
         documents, where = np.unique(self.document_of[alternatives], return_inverse=True)
         order = _sorted_by_bytes([self.ids[place] for place in documents.tolist()], self.query_of[documents])
         places = np.empty(len(order), dtype=np.int64)
@@ -491,13 +491,13 @@ class GroundTruth:
 
 
 def _probes(names: list[str], sizes: Ints) -> list[frozenset[str]]:
-    """The names of each query, as many as `sizes` says, with `BLANK_IDS`."""
+    """The names of each query (`sizes` gives their numbers), with `BLANK_IDS`."""
     rest = iter(names)
     return [BLANK_IDS.union(islice(rest, size)) for size in sizes.tolist()]
 
 
 def _keys(names: list[str], forms: list[Form] | None) -> list[str]:
-    """What tells alternatives apart: an id, a place and a text of one spelling are three."""
+    """The keys that distinguish alternatives: an id, a span and a text with the same spelling differ."""
     if not forms:
         return names
     return [name if form is None else f"{kind_of(form)}\0{name}" for name, form in zip(names, forms)]
@@ -509,7 +509,7 @@ def _sorted_by_bytes(ids: list[str], query: Ints) -> Ints:
     width = -(-max(map(len, encoded), default=0) // 8) * 8
     if not 0 < width <= WIDEST_SORT_BYTES:
         return np.array(sorted(range(len(ids)), key=lambda at: (query[at], encoded[at])), dtype=np.int64)
-    # Eight bytes at a time, as numbers: the first are the most significant.
+    # Compare eight bytes at a time, as numbers, most significant first.
     words = np.array(encoded, dtype=f"S{width}").view(">u8").reshape(len(ids), -1).astype(np.uint64)
     return np.lexsort((*words.T[::-1], query))
 

@@ -1,6 +1,6 @@
-"""Groups as users write them, read into columns: what `GroundTruth.from_rows` is made of, and every fault in them.
+"""Reads groups as users write them into the columns of `GroundTruth.from_rows`, and reports every error in them.
 
-A group is a list of ids, or a mapping of its alternatives, weight and name; an alternative is an id, a place in a
+A group is a list of ids, or a mapping of its alternatives, weight and name; an alternative is an id, a span of a
 document, or a text, each with or without a grade.
 """
 
@@ -20,21 +20,21 @@ from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_fault
 from groupgt.model.values import TEXT, Form, kind_of, span_of
 
 SEQUENCES = (list, tuple, set, frozenset)
-# The number of the set of an alternative that is in none.
+# The set number of an alternative that is in no set.
 ALONE = -1
-# BRIGHT's word for a query that excludes nothing.
+# BRIGHT's marker for a query that excludes nothing.
 NO_ID = "N/A"
-# An alternative is an id, a place in a document, or a text: by the key that only it has, with its other keys.
+# The kinds of alternative (id, span, text): the key that only this kind has, with its other keys.
 SHAPES: dict[str, set[str]] = {"id": set(), "start": {"doc", "doc_id", "end"}, "text": set()}
 
 
 def read_groups(
     qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The columns of a `GroundTruth`, from the groups of each query; raises `DataError` with every fault.
+    """The columns of a `GroundTruth`, from the groups of each query; raises `DataError` with every error.
 
-    `place` names a row in messages. An id may still stand twice in a group of plain lists. Beside the columns stands
-    what the compiled module found on the way: cached properties of the `GroundTruth` by name.
+    `place` names a row in messages. A group of plain lists may still contain duplicate ids. The second value returned
+    contains what the compiled module computed on the way: cached properties of the `GroundTruth` by name.
     """
     read = _read_plain(qids, rows) if native.built is None else _read_compiled(list(qids), list(rows))
     if read is not None:
@@ -46,9 +46,9 @@ def read_groups(
 
 
 def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The columns of flat ground truth, from `{id: grade}` for each query, and what `read_groups` has beside them.
+    """The columns of flat ground truth, from `{id: grade}` for each query, and the second value of `read_groups`.
 
-    Raises `DataError` with every fault.
+    Raises `DataError` with every error.
     """
     read = None if native.built is None else native.built.index(list(qids), list(rows), native.SEED)
     if read is not None and bool((np.abs(grades := np.frombuffer(read[3])) <= GRADE_LIMIT).all()):
@@ -94,7 +94,7 @@ def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tu
 
 
 def _read_compiled(qids: list[str], rows: list[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Reads lists of lists of text; None if anything at all is unusual."""
+    """Reads lists of lists of text; None if anything is unusual."""
     read = None if native.built is None else native.built.index(qids, rows, native.SEED)
     if read is None:
         return None
@@ -136,9 +136,9 @@ def _plain_columns(qids: list[str], ids: list[str], groups: Ints, sizes: Ints) -
 def read_excluded(
     qids: Sequence[str], rows: Sequence[Any], relevant: Sequence[set[str]], place: Callable[[int], str] | None = None
 ) -> list[frozenset[str]] | None:
-    """The ids left out of the results of each query, None if there are none; raises `DataError` with every fault.
+    """The ids excluded from the results of each query, None if there are none; raises `DataError` with every error.
 
-    A document that is both relevant and left out is one.
+    A document that is both relevant and excluded is an error.
     """
     faults = Faults()
     excluded: list[frozenset[str]] = []
@@ -165,9 +165,9 @@ def read_excluded(
 
 
 class _Alternative(NamedTuple):
-    """What may stand for a group: its id, or the place or text itself, and which of them it is.
+    """One alternative: its id, or the span or text itself, and its form.
 
-    Members of a set that is needed together have the number of the `whole`.
+    Members of a set needed together share the number `whole`.
     """
 
     name: str
@@ -177,7 +177,7 @@ class _Alternative(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Alternatives that differ, and whether an id among those given was blank."""
+    """Distinct alternatives, and whether one of the given ids was blank."""
 
     alternatives: list[_Alternative]
     weight: float = 1.0
@@ -187,7 +187,7 @@ class _Group(NamedTuple):
 
 
 class _Reader:
-    """Reads every shape, one alternative at a time, and collects what is wrong."""
+    """Reads every shape, one alternative at a time, and collects errors."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -208,7 +208,7 @@ class _Reader:
         self.dropped = 0
 
     def columns(self) -> dict[str, Any]:
-        """Everything that was read; raises `DataError` with every fault."""
+        """Everything that was read; raises `DataError` with every error."""
         self.faults.stop()
         return {
             "qids": self.qids,
@@ -243,7 +243,7 @@ class _Reader:
         self.keep(groups, where)
 
     def keep(self, groups: Sequence[_Group], where: str) -> None:
-        """Keeps the groups of the query read last; empty ones beside others are a fault, dropped, or unmeetable."""
+        """Adds the groups of the last query read; if only some are empty, these are errors, dropped, or unmeetable."""
         empty = sum(not group.alternatives for group in groups)
         if empty == len(groups):
             return
@@ -274,7 +274,7 @@ class _Reader:
             self.importances.append(group.importance)
 
     def cells(self, row: Any, where: str) -> list[Any]:
-        """The groups of a row; a flat list becomes what the policy says it means."""
+        """The groups of a row; a flat list is read as the policy says."""
         row = plain(row)
         if row is None:
             return []
@@ -300,7 +300,7 @@ class _Reader:
         return []
 
     def group(self, cell: Any, where: str) -> _Group | None:
-        """One group, of an id that stands twice the higher grade; None after a fault."""
+        """One group; a duplicate id gets the higher grade. None after an error."""
         if cell is None:
             return _Group([])
         if isinstance(cell, Mapping):
@@ -327,7 +327,7 @@ class _Reader:
         return _Group(list(distinct.values()), has_blank=has_blank)
 
     def members(self, cell: Mapping[str, Any], where: str) -> list[_Alternative | None]:
-        """The members of a set that is needed together; of one member it is an alternative like others."""
+        """The members of a set needed together; a set of one member is an ordinary alternative."""
         others = [key for key, value in cell.items() if key not in ("all", "grade") and value is not None]
         given = plain(cell["all"])
         if others or not isinstance(given, SEQUENCES) or not given:
@@ -357,7 +357,7 @@ class _Reader:
         return [*distinct.values()]
 
     def described_group(self, cell: Mapping[Any, Any], where: str) -> _Group | None:
-        """A group that is a mapping of its alternatives, weight, name and importance."""
+        """A group given as a mapping with alternatives, weight, name and importance."""
         listed = {"alternatives", "ids"} & set(cell)
         if not listed or set(cell) - {"alternatives", "ids", "weight", "name", "importance"}:
             expected = '{"alternatives": [...], "weight", "name", "importance"}'
@@ -379,13 +379,13 @@ class _Reader:
         return None if group is None else group._replace(weight=weight, name=name, importance=importance)
 
     def alternative(self, cell: Any, where: str) -> _Alternative | None:
-        """One alternative; an id that is blank is the empty text. None after a fault."""
+        """One alternative; a blank id becomes the empty text. None after an error."""
         if isinstance(cell, Mapping):
             return self.described_alternative(cell, where)
         return self.alternative_id(cell, 1.0, cell, where)
 
     def described_alternative(self, given: Mapping[Any, Any], where: str) -> _Alternative | None:
-        """An alternative that is a mapping: of an id, a place or a text, and its grade."""
+        """An alternative given as a mapping: an id, a span or a text, and its grade."""
         # A column of structs has every key in every cell.
         cell = {key: value for key, value in given.items() if value is not None or key in ("id", "grade")}
         kinds = [kind for kind in SHAPES if cell.get(kind) is not None]
@@ -413,7 +413,7 @@ class _Reader:
         return _Alternative(str(span), grade, span)
 
     def alternative_id(self, cell: Any, grade: float, given: Any, where: str) -> _Alternative | None:
-        """An alternative that is an id; none at all counts as a blank one."""
+        """An alternative given as an id; a missing id counts as blank."""
         name = "" if cell is None else id_text(cell)
         if name is None:
             what = f"expected an id (a string or integer), found {display(given)} of type {type(cell).__name__}"

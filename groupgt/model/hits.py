@@ -1,7 +1,7 @@
-"""The waist: what every metric sees of ground truth and results, and nothing more.
+"""The only view of ground truth and results that metrics have.
 
-`Judgments` is the numeric side of a ground truth, `Hits` what a labeller found in the results of one run. No id, text,
-score or file passes this point, so whatever makes `Hits` (memory, files, a cluster) gets the same metrics.
+`Judgments` is the numeric form of a ground truth, `Hits` the matches of a labeller in the results of one run. Neither
+contains ids, texts, scores or files, so metrics are the same for results in memory, in files or on a cluster.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ T = TypeVar("T")
 
 
 class _Remembering:
-    """Keeps what was computed of it: what depends on the ground truth alone is made once for all runs, say."""
+    """Caches computed values: what depends only on the ground truth, for example, is computed once for all runs."""
 
     @cached_property
     def _memo(self) -> dict[Hashable, Any]:
         return {}
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """`make()`, kept under `key`."""
+        """`make()`, cached under `key`."""
         if key not in self._memo:
             self._memo[key] = make()
         result: T = self._memo[key]
@@ -42,11 +42,11 @@ class Judgments(_Remembering):
     An alternative is one membership: a document in two groups is two alternatives of one document. Alternatives are
     sorted by query, then group; groups by query.
 
-    `alternative_group` is −1 where the alternative is judged and not relevant: its grade is ≤ 0, or below `level`
-    if there is one. `byte_order` gives the documents of the alternatives that it is asked for their places in the
-    byte order of ids within each query. `zeros` says which queries count though they have no group, shape (Q,).
-    Where some alternatives are sets needed together, each member is one here, and `alternative_set` has the number of
-    its set, −1 for those in none.
+    `alternative_group` is −1 if the alternative is judged non-relevant: its grade is ≤ 0, or below `level` if there is
+    one. `byte_order` returns the positions of the documents of some alternatives in the byte order of ids within each
+    query. `zeros` marks queries that count although they have no group, shape (Q,). If some alternatives are sets
+    needed together, each member is an alternative here, and `alternative_set` is the number of its set, −1 for those
+    in no set.
     """
 
     size: int
@@ -102,7 +102,7 @@ class Judgments(_Remembering):
 
     @cached_property
     def document_grade(self) -> Floats:
-        """The highest grade of each document over its groups, shape (D,); −inf where a number is not in use."""
+        """The highest grade of each document over its groups, shape (D,); −inf for unused numbers."""
         grade = np.full(self.documents, -np.inf)
         if self.one_to_one:
             grade[self.alternative_document] = self.alternative_grade
@@ -112,7 +112,7 @@ class Judgments(_Remembering):
 
     @cached_property
     def document_query(self) -> Ints:
-        """The query of each document, shape (D,); −1 where a number is not in use."""
+        """The query of each document, shape (D,); −1 for unused numbers."""
         query = np.full(self.documents, -1, dtype=np.int64)
         query[self.alternative_document] = self.alternative_query
         return query
@@ -124,19 +124,19 @@ class Judgments(_Remembering):
 
     @cached_property
     def rejected(self) -> Ints:
-        """N: the number of documents judged and not relevant (highest grade from 0 on) of each query, shape (Q,)."""
+        """N: the number of judged non-relevant documents (highest grade at least 0) of each query, shape (Q,)."""
         rejected = (self.document_grade >= 0) & ~self.is_relevant(self.document_grade)
         return np.bincount(self.document_query[rejected], minlength=self.size)
 
     @cached_property
     def one_to_one(self) -> bool:
-        """Whether no document stands in two alternatives."""
+        """Whether no document occurs in two alternatives."""
         counts = np.bincount(self.alternative_document, minlength=self.documents)
         return not bool(np.any(counts > 1))
 
     @cached_property
     def sharing(self) -> Bools:
-        """Whether a relevant document of a query stands in more than one alternative, shape (Q,)."""
+        """Whether a relevant document of a query occurs in more than one alternative, shape (Q,)."""
         sharing = np.zeros(self.size, dtype=np.bool_)
         if not self.one_to_one:
             relevant = np.flatnonzero(self.alternative_group >= 0)
@@ -147,7 +147,7 @@ class Judgments(_Remembering):
 
     @cached_property
     def sharing_order(self) -> Ints:
-        """The place of each alternative's document in byte order, shape (A,); 0 where its query shares none."""
+        """The position of each alternative's document in byte order, shape (A,); 0 if its query shares no document."""
         places = np.zeros(len(self.alternative_query), dtype=np.int64)
         rows = np.flatnonzero(self.sharing[self.alternative_query])
         places[rows] = self.byte_order(rows)
@@ -168,9 +168,9 @@ class Judgments(_Remembering):
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What every result says, measured against the alternatives of its query: one row per result, in rank order.
+    """Scores of the content of each result against the alternatives of its query: one row per result, in rank order.
 
-    `scores` has one column a measure.
+    `scores` has one column per measure.
     """
 
     query: Ints
@@ -183,9 +183,9 @@ class Hits(_Remembering):
     """The hits of one run, in normal form: sorted by query, rank and alternative, not cut by any k.
 
     One row for each (query, alternative), at the first rank that hits it, with `repeat` False; later hits of an
-    alternative follow as rows with `repeat` True, which earn nothing unless `keep` asks for AutoRAG's arithmetic.
-    `length` is the number of results of each query, shape (Q,); `prefixes` says how many of them fit each budget asked,
-    and `contents`, where a metric asks for it, what they say.
+    alternative follow as rows with `repeat` True, which earn nothing unless the policy `keep` selects AutoRAG's
+    arithmetic. `length` is the number of results of each query, shape (Q,); `prefixes` is the number that fit each
+    requested budget, and `contents` has the scores of their content, if a metric needs them.
     """
 
     judgments: Judgments

@@ -1,4 +1,4 @@
-"""What is done with undefined, missing and doubtful data: one value, printed under every table."""
+"""How undefined, missing and suspicious data are handled: one value, printed under every table."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from groupgt.options import Rule, check_options, choices, options_of
 
 
 def _level(value: Any) -> float | None:
-    """A level as a number, read from text if it is one; None if it is not a grade above 0."""
+    """A level as a number, also read from text; None if it is not a grade above 0."""
     number = number_of(value) if isinstance(value, str) else finite_number(value)
     return number if number is not None and 0 < number <= GRADE_LIMIT else None
 
 
 def _importance(value: Any) -> tuple[str, ...] | None:
-    """The importances of a list, or of a text that joins them by +; None if it is neither."""
+    """The importances of a list, or of a text that joins them with +; None for anything else."""
     names = value.split("+") if isinstance(value, str) else plain(value)
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name.strip() for name in names):
         return None
@@ -43,7 +43,7 @@ IMPORTANCE = Rule(
 
 @dataclass(frozen=True)
 class Policy:
-    """How invalid or ambiguous data are handled: one field for each case, most with a few choices.
+    """How invalid or ambiguous data are handled: one field per case, most with a few choices.
 
     >>> Policy.of({"missing": "skip", "level": 2}).changes
     'missing=skip, level=2'
@@ -104,9 +104,9 @@ class Policy:
 
     @classmethod
     def of(cls, value: Policy | str | Sequence[str] | Mapping[str, Any] | None) -> Policy:
-        """Reads a policy, one as `--policy` takes it, a mapping of fields, or None for the default.
+        """Reads a policy: a `Policy`, text as in `--policy`, a mapping of fields, or None for the default.
 
-        A text, or several, names a preset (`autorag`, `trec`), fields, or both; a mapping may name a preset as well.
+        Texts name a preset (`autorag`, `trec`), fields, or both; a mapping may name a preset too.
 
         >>> Policy.of("trec,missing=zero") == Policy.of(["trec", "missing=zero"])
         True
@@ -135,7 +135,7 @@ class Policy:
 
     @property
     def changes(self) -> str:
-        """What differs from the default.
+        """The fields that differ from the default.
 
         >>> Policy(missing="skip").changes
         'missing=skip'
@@ -160,7 +160,7 @@ class Policy:
 
 
 def _fields_of(texts: Sequence[str]) -> dict[str, str]:
-    """The fields of a policy that stand in texts, between commas; what has no name is a preset."""
+    """The fields of a policy in comma-separated texts; an entry without a field name is a preset."""
     chosen = {}
     for text in (part.strip() for each in texts for part in each.split(",")):
         name, equals, value = text.partition("=")
@@ -168,7 +168,7 @@ def _fields_of(texts: Sequence[str]) -> dict[str, str]:
     return chosen
 
 
-# The choices of each field that has some.
+# The choices of each field that has any.
 CHOICES: dict[str, tuple[str, ...]] = {
     name: choices(option.hint) for name, option in options_of(Policy).items() if choices(option.hint)
 }

@@ -1,4 +1,4 @@
-"""The results of one system, as readers give and engines take them: lists, columns, lines, or a frame elsewhere."""
+"""The results of one system, passed from readers to engines: lists, columns, lines, or a frame on a cluster."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from groupgt.runtime import pl
 class Lists:
     """Results in memory: `rankings` maps each query to its ids, best first, in any shape that `Run.of` takes.
 
-    `scores`, where known, are next to the ids: they put them in order and say which are tied. So do `lengths`, by
-    unit (None if there is none), and `fields`: what reads the `text`, `parent` or `span` of each result when it is
-    asked for.
+    `scores`, if known, are parallel to the ids: they determine the order and the ties. `lengths` are parallel too, by
+    unit (None if there is none), and so are `fields`: functions that read the `text`, `parent` or `span` of each result
+    on demand.
     """
 
     rankings: Mapping[Any, Any]
@@ -33,13 +33,13 @@ class Lists:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Results as a lazy frame with `qid` and `doc` as text and `score` as a double, the higher the better.
+    """Results as a lazy frame with `qid` and `doc` as text and `score` as a double, higher is better.
 
-    Columns `tokens` and `chars`, where there are some, say how long results are; `text`, `parent`, `start` and `end`
-    are what else they may carry. A null, or a score that is not finite, is a doubt: `recheck` then reads the same
-    source again, slowly, and either says what is wrong and where, or returns rankings. `guard` runs a step of polars
-    and turns what it raises into a `DataError`. `ids_checked` says that all ids are valid; else an invalid id
-    is a doubt too. `tie` names the column that decides between equal scores.
+    Columns `tokens` and `chars`, if present, are the lengths of results; `text`, `parent`, `start` and `end` are
+    further optional columns. If there is a null or a score that is not finite, `recheck` reads the same source again
+    with the slow reader, and either reports each error with its location, or returns rankings. `guard` runs a polars
+    step and converts its exceptions to a `DataError`. `ids_checked` means that all ids are valid; otherwise an invalid
+    id also requires `recheck`. `tie` names the column that decides between equal scores.
     """
 
     frame: pl.LazyFrame
@@ -50,7 +50,7 @@ class Columns:
 
     @cached_property
     def checked(self) -> Run:
-        """The rankings that the slow reader made of a doubtful source; raises `DataError` if they are at fault."""
+        """The rankings that the slow reader made of a suspicious source; raises `DataError` if they are invalid."""
         return self.recheck()
 
     def __str__(self) -> str:
@@ -59,10 +59,11 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Results as the lines of a TREC file, for the compiled module: `part` gives the bytes between two offsets.
+    """Results as the lines of a TREC file, for the compiled module: `part` returns the bytes between two offsets.
 
-    Lines stand from `begin` to `end`; `read` makes columns of them, or lists. A line that is not surely a result is a
-    doubt: `recheck` then reads the file again, slowly, and either says what is wrong and where, or returns rankings.
+    Lines range from `begin` to `end`; `read` converts them to columns or lists. If a line may not be a valid result,
+    `recheck` reads the file again with the slow reader, and either reports each error with its location, or returns
+    rankings.
     """
 
     part: Callable[[int, int], bytes | memoryview]
@@ -73,12 +74,12 @@ class Lines:
 
     @cached_property
     def columns(self) -> Run:
-        """The same results as columns, or as lists where a careful reader was needed."""
+        """The same results as columns, or as lists if the slow reader was needed."""
         return self.read()
 
     @cached_property
     def checked(self) -> Run:
-        """What the slow reader made of doubtful lines; raises `DataError` if they are at fault."""
+        """The results that the slow reader made of suspicious lines; raises `DataError` if they are invalid."""
         return self.recheck()
 
     def __str__(self) -> str:
@@ -87,7 +88,7 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class Remote:
-    """Results that stay if they are, on a cluster: a frame of its own kind, which its engine alone reads."""
+    """Results that stay on a cluster: a frame of its own kind, which only its engine reads."""
 
     frame: Any
 
@@ -99,8 +100,8 @@ class Remote:
 class Run:
     """The results of one system for many queries, best first: lists, columns, lines, or a frame on a cluster.
 
-    `groupgt.engines.carriers.carrier_of` says what can be done with each kind. A run whose results were renamed by a
-    labeller keeps the `original`; `excluded` counts results that were left out, since the ground truth says so.
+    `groupgt.engines.carriers.carrier_of` returns the operations of each kind. A run whose results were renamed by a
+    labeller keeps the `original`; `excluded` counts results that the ground truth excludes.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
     ['a', 'b']
@@ -118,7 +119,7 @@ class Run:
     ) -> Run:
         """Wraps `{qid: ranking}`; a ranking is a list of ids, a list of (id, score), or `{id: score}`.
 
-        `scores` gives each query of lists of ids its scores, which put them in order.
+        With lists of ids, `scores` contains the scores of each query, which determine the order.
         """
         if not isinstance(rankings, Mapping):
             kind = type(rankings).__name__
@@ -128,13 +129,13 @@ class Run:
             if qid not in rankings or len(numbers) != len(rankings[qid]) or None in map(finite_number, numbers):
                 faults.add(f"scores of query {qid!r}", "expected a finite number for each of its results")
         faults.stop(DataError)
-        # Rankings are found by the text of their query too.
+        # Rankings are also looked up by the text of their query.
         by_text = None if scores is None else {id_text(qid) or qid: numbers for qid, numbers in scores.items()}
         return cls(Lists(rankings, by_text), name=name)
 
     @property
     def rankings(self) -> Mapping[Any, Any]:
-        """The rankings by query; none if results are not in memory."""
+        """The rankings by query; empty if results are not in memory."""
         return self.contents.rankings if isinstance(self.contents, Lists) else {}
 
     @property
@@ -146,7 +147,7 @@ class Run:
 
     @property
     def as_columns(self) -> Columns:
-        """The contents as columns of ids and scores; without scores, a result's score is minus its place."""
+        """The contents as columns of ids and scores; without scores, a result's score is minus its position."""
         if isinstance(self.contents, Columns):
             return self.contents
         if isinstance(self.contents, Lines):
@@ -164,7 +165,7 @@ class Run:
 
     @property
     def is_plain(self) -> bool:
-        """Whether results are in memory and are no more than ids, scores and calls."""
+        """Whether results are in memory and have only ids, scores and calls."""
         contents = self.contents
         return (
             isinstance(contents, Lists)
@@ -184,12 +185,12 @@ class Run:
 
     @property
     def title(self) -> str:
-        """What messages call it: if it is from, else its name."""
+        """The name used in messages: its source if known, else its name."""
         return self.source or self.name or "results"
 
     @property
     def resolved(self) -> Run:
-        """The run itself, or what the slow reader made of it once there was a doubt."""
+        """The run itself, or the result of the slow reader if that was needed."""
         run = self
         while isinstance(run.contents, (Columns, Lines)) and "checked" in run.contents.__dict__:
             run = replace(run, contents=run.contents.checked.contents)
@@ -197,14 +198,14 @@ class Run:
 
     @property
     def by_own_ids(self) -> Run:
-        """The run with results by the ids they came with, whatever a labeller calls them."""
+        """The run with the original ids of its results, before a labeller renamed them."""
         return self if self.original is None else self.original
 
     def __len__(self) -> int:
         return len(self.rankings)
 
     def __bool__(self) -> bool:
-        """A run is one, though it may hold no rankings here."""
+        """True, even if no rankings are in memory."""
         return True
 
     def __iter__(self) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""What an id, a score, a grade and a row may be: the rules, once, in Python, for every reader and carrier.
+"""The rules for valid ids, scores, grades and rows, in Python, for every reader and carrier.
 
-`groupgt.formats.validity` says the same as polars expressions; a test holds the two equal.
+`groupgt.formats.validity` has the same rules as polars expressions; a test checks that the two agree.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 
 from groupgt.errors import display
 
-# What a message shows of a value; rooms on the right may know it by this name.
+# How a message shows a value; other packages may use it under this name.
 shown = display
 
 LONGEST_ID = 1 << 16
 GRADE_LIMIT = 2.0**31
-# What an id may not hold: control characters, line and paragraph separators, byte order marks.
+# Characters that an id may not contain: control characters, line and paragraph separators, byte order marks.
 FORBIDDEN = "\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff"
-# What an id may hold, but not alone: blanks of every width.
+# Blanks of every width: an id may contain them, but not consist of them.
 BLANKS = " \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
-# What a glance at many ids does not tell from the blanks in others: no ids, which look like some.
+# Invalid ids that the quick check of many ids does not distinguish from blanks inside ids.
 BLANK_IDS = frozenset(("", " "))
-# Numbers and ranks as files spell them: no `nan`, no `1_000`, no digits but those of ASCII.
+# Numbers and ranks as written in files: no `nan`, no `1_000`, only ASCII digits.
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 RANK = r"[+-]?[0-9]+(\.0*)?"
 
@@ -36,7 +36,7 @@ _is_rank = re.compile(RANK).fullmatch
 
 
 def is_integer(value: Any) -> bool:
-    """Whether a value is an integer of Python or NumPy; a bool is none."""
+    """Whether a value is a Python or NumPy integer; a bool is not."""
     if type(value) is int:
         return True
     return not isinstance(value, bool) and hasattr(value, "__index__") and type(value).__name__ not in ("bool", "bool_")
@@ -49,7 +49,7 @@ def id_text(value: Any) -> str | None:
     ('007', '7', None, None)
     """
     if isinstance(value, str):
-        # str() of a member of a string enum may be its name in place of its value.
+        # str() of a member of a string enum may be its name instead of its value.
         return str.__str__(value)
     if is_integer(value):
         return str(int(value))
@@ -57,12 +57,12 @@ def id_text(value: Any) -> str | None:
 
 
 def id_fault(name: str) -> str | None:
-    """The errors in a text as an id, whether of a query or a document; None if it is one.
+    """Why a text is not a valid id of a query or a document; None if it is valid.
 
     >>> id_fault("doc-1"), id_fault(" "), id_fault("a\\tb")
     (None, 'is blank', 'contains the control character U+0009')
     """
-    # Nearly all are printable, and begin with a visible character.
+    # Nearly all ids are printable and begin with a visible character.
     if name[:1] > " " and len(name) <= LONGEST_ID // 4 and name.isprintable():
         return None
     if not name.strip():
@@ -74,7 +74,7 @@ def id_fault(name: str) -> str | None:
 
 
 def _named(letter: str) -> str:
-    """A forbidden character, as a message names it."""
+    """The name of a forbidden character in messages."""
     if letter == "\0":
         return "a NUL character"
     if "\ud800" <= letter <= "\udfff":
@@ -84,7 +84,7 @@ def _named(letter: str) -> str:
 
 
 def are_plainly_ids(names: Sequence[str]) -> bool:
-    """Whether all of these texts are surely ids, by one look at all of them; False is a doubt about one of them.
+    """Whether all of these texts are certainly ids, by one check of them all; False means that one may not be an id.
 
     >>> are_plainly_ids(["a", "b c", "7"]), are_plainly_ids(["a", ""])
     (True, False)
@@ -93,7 +93,7 @@ def are_plainly_ids(names: Sequence[str]) -> bool:
         return True
     data = np.frombuffer("\n".join(names).encode("utf-8", "surrogatepass"), dtype=np.uint8)
     starts = np.append(0, np.flatnonzero(data == ord("\n")) + 1)
-    # Controls are the line ends between ids alone; an id that begins with a blank may be nothing else.
+    # The only controls are the line ends between ids; an id that begins with a blank may be blank.
     if len(starts) != len(names) or int(np.count_nonzero(data < ord(" "))) != len(names) - 1:
         return False
     if starts[-1] == len(data) or data[starts].min() <= ord(" "):
@@ -102,9 +102,9 @@ def are_plainly_ids(names: Sequence[str]) -> bool:
 
 
 def has_plain_letters(text: str) -> bool:
-    """Whether ids that were joined surely hold what ids may, and none but `BLANK_IDS` is blank; False is a doubt.
+    """Whether joined ids certainly have only valid characters, and only `BLANK_IDS` are blank; False means unsure.
 
-    A glance at millions of ids: few passes over their characters as numbers.
+    Checks millions of ids in a few passes over their characters as numbers.
 
     >>> has_plain_letters("abc d"), has_plain_letters("a\\x85b"), has_plain_letters("a  b")
     (True, False, False)
@@ -116,8 +116,8 @@ def has_plain_letters(text: str) -> bool:
         return bool(data.max() < 0x7F) and _are_single(text, int(data.min()))
     letters = np.array([text]).view(np.uint32)
     lowest, highest = int(letters.min()), int(letters.max())
-    # Of most texts all letters are of ASCII, or beyond U+3000 and before the surrogates. They are moved in place: a
-    # second array would be memory that the system gives and takes back with each text.
+    # In most texts all letters are ASCII, or above U+3000 and below the surrogates. They are shifted in place: a
+    # second array would be allocated and freed for each text.
     letters -= np.uint32(MOVED)
     ranges = () if bool(letters.max() <= 0xFFFFFFFF - MOVED + 0x7F) else _BLANKS_AND_CONTROLS
     if highest >= 0xD800:
@@ -128,7 +128,7 @@ def has_plain_letters(text: str) -> bool:
 
 
 MOVED = 0x3001
-# From which to which character, beyond ASCII.
+# First and last character of each range above ASCII.
 _BLANKS_AND_CONTROLS = (
     *((0x7F, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x202F), (0x205F, 0x205F)),
     (0x3000, 0x3000),
@@ -136,12 +136,12 @@ _BLANKS_AND_CONTROLS = (
 
 
 def _are_single(text: str, lowest: int) -> bool:
-    """Whether no character is a control, and no blank of ASCII stands beside another."""
+    """Whether there are no control characters and no two adjacent ASCII blanks."""
     return lowest > 0x20 or (lowest == 0x20 and "  " not in text)
 
 
 def are_texts(names: Sequence[str]) -> bool:
-    """Whether most of these look like texts in place of ids: they have four words or more.
+    """Whether most of these look like texts instead of ids: they have four words or more.
 
     >>> are_texts(["What is the capital of France?", "Who founded it?"]), are_texts(["d1", "d2", "d 3"])
     (True, False)
@@ -155,7 +155,7 @@ def are_ids(names: Sequence[str]) -> bool:
 
 
 def holds_odd_letters(data: NDArray[np.uint8]) -> bool:
-    """Whether UTF-8 may hold what ids may not, or a blank, beyond ASCII; True is a doubt, False is sure."""
+    """Whether UTF-8 may contain invalid characters or blanks above ASCII; True means unsure, False is certain."""
     if not len(data) or data.max() < 0x7F:
         return False
     if bool((data == 0x7F).any()):
@@ -167,8 +167,8 @@ def holds_odd_letters(data: NDArray[np.uint8]) -> bool:
     return False
 
 
-# The first byte, and from which to which second byte, of C1 controls and blanks (C2), of blanks and separators (E1, E2,
-# E3), of surrogates (ED) and of the byte order mark (EF); and some letters that need not be doubted.
+# The first byte, and the range of the second byte, of C1 controls and blanks (C2), blanks and separators (E1, E2, E3),
+# surrogates (ED) and the byte order mark (EF); the ranges include some valid letters.
 _ODD = (
     (0xC2, 0x80, 0xA0),
     (0xE1, 0x9A, 0x9A),
@@ -180,7 +180,7 @@ _ODD = (
 
 
 def finite_number(value: Any) -> float | None:
-    """A finite number of any numeric type as a double, or None; text and bools are no numbers.
+    """A finite number of any numeric type as a double, or None; text and bools are not numbers.
 
     >>> finite_number(2), finite_number(True), finite_number("2"), finite_number(float("nan"))
     (2.0, None, None, None)
@@ -207,7 +207,7 @@ def number_of(text: str) -> float | None:
 
 
 def number_of_bytes(cell: bytes) -> float | None:
-    """The same of a cell without blanks at its ends, and quicker.
+    """The same for a cell without leading or trailing blanks, but faster.
 
     >>> number_of_bytes(b"1e-3"), number_of_bytes(b"1_000"), number_of_bytes(b"nan")
     (0.001, None, None)
@@ -221,7 +221,7 @@ def number_of_bytes(cell: bytes) -> float | None:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text spells a number, however large.
+    """Whether a text is a number, of any size.
 
     >>> is_number("0.9"), is_number("bm25")
     (True, False)
@@ -235,7 +235,7 @@ def is_grade(number: float | None) -> bool:
 
 
 def is_rank(text: str) -> bool:
-    """Whether a text looks like a rank: a whole number, `3.0` too.
+    """Whether a text looks like a rank: an integer, also written `3.0`.
 
     >>> is_rank("3"), is_rank("3.0"), is_rank("0.9")
     (True, True, False)
@@ -244,7 +244,7 @@ def is_rank(text: str) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A list, where the value is an array or series that knows `tolist` or `to_list`; else the value itself."""
+    """A list, if the value is an array or series with `tolist` or `to_list`; else the value itself."""
     if isinstance(value, (list, tuple, str, dict)):
         return value
     for method in ("tolist", "to_list", "to_pylist"):

@@ -1,4 +1,4 @@
-"""Values that results and alternatives carry: places in documents, lengths, budgets; and exact sums."""
+"""Values of results and alternatives (spans, lengths, budgets), and exact sums."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from groupgt.errors import ConfigError, DataError, Faults, display, listed
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.validity import id_fault, id_text, is_integer
 
-# Doubles below this one add up without overflow.
+# Doubles below this limit add up without overflow.
 LARGE = 2.0**900
-# The least double is one unit: every double is a whole number of them.
+# The unit is the smallest double: every double is an integer number of units.
 SCALE = 1074
 HALF = 32
 
 
 def exact_sum(values: Floats) -> int:
-    """The sum of finite doubles in units of 2^−1074: a whole number, so that sums of parts add up exactly.
+    """The sum of finite doubles in units of 2^−1074: an integer, so that sums of parts add up exactly.
 
     >>> exact_sum(np.array([0.5, 0.25])) == 3 << 1072
     True
     """
     mantissa, exponent = np.frexp(values)
     integers = np.ldexp(mantissa, 53).astype(np.int64)
-    # Doubles below the normal ones have fewer bits: what is shifted out of them is zero.
+    # Subnormal doubles have fewer bits: the bits shifted out are zero.
     place = exponent.astype(np.int64) - 53 + SCALE
     total = 0
     for each in np.unique(place).tolist():
         parts = integers[place == each]
-        # In halves, so that 2^31 of them fit 64 bits.
+        # Add in halves, so that 2^31 values fit 64 bits.
         part = (int((parts >> HALF).sum()) << HALF) + int((parts & ((1 << HALF) - 1)).sum())
         total += part << each if each >= 0 else part >> -each
     return total
 
 
 def summed(values: Floats) -> float:
-    """The double nearest to the exact sum of doubles, as `math.fsum` gives it, in a few passes over all of them.
+    """The double nearest to the exact sum of doubles, like `math.fsum`, in a few passes over all of them.
 
     >>> summed(np.array([0.1, 0.2, 0.3])), 0.1 + 0.2 + 0.3
     (0.6, 0.6000000000000001)
@@ -50,7 +50,7 @@ def summed(values: Floats) -> float:
     while len(rest) and (highest := float(np.abs(rest).max())):
         if not highest < LARGE:
             return math.fsum(values.tolist())
-        # Beside so large a number only the leading bits of each value stay, and these add up without rounding.
+        # Adding so large a number keeps only the leading bits of each value, which add up without rounding.
         beside = math.ldexp(1.0, math.frexp(highest)[1] + len(rest).bit_length())
         leading = (rest + beside) - beside
         parts.append(float(leading.sum()))
@@ -59,7 +59,7 @@ def summed(values: Floats) -> float:
 
 
 def rounded(parts: Iterable[int]) -> float:
-    """The double nearest to the sum of such parts.
+    """The double nearest to the sum of parts from `exact_sum`.
 
     >>> rounded([exact_sum(np.array([0.1] * 10))])
     1.0
@@ -78,12 +78,12 @@ def total(key: Ints, terms: Floats, size: int) -> Floats:
 
 FARTHEST = 10**12
 TEXT: Literal["text"] = "text"
-# How `str` writes a place, for reading many back at once.
+# How `str` writes a span, for reading many back at once.
 SPELLED = r"(?s)^(?<doc>.*)\[(?<start>[0-9]{1,13}):(?<end>[0-9]{1,13})\]$"
 
 
 class Span(NamedTuple):
-    """A place in a document: characters, pages or lines from `start` to `end`.
+    """A span of a document: characters, pages or lines from `start` to `end`.
 
     >>> str(Span("leave.md", 120, 480))
     'leave.md[120:480]'
@@ -97,17 +97,17 @@ class Span(NamedTuple):
         return f"{self.doc}[{self.start}:{self.end}]"
 
 
-# What an alternative is: a place, a text, or (None) an id.
+# The kind of an alternative: a span, a text, or (None) an id.
 Form = Span | Literal["text"] | None
 
 
 def kind_of(form: Form) -> str:
-    """`id`, `span` or `text`: what an alternative is."""
+    """The kind of an alternative: `id`, `span` or `text`."""
     return "id" if form is None else "span" if isinstance(form, Span) else "text"
 
 
 def span_of(cell: Mapping[str, Any]) -> Span | str:
-    """The place that `doc` (or `doc_id`), `start` and `end` of a mapping name; what is wrong where they name none.
+    """The span given by `doc` (or `doc_id`), `start` and `end` of a mapping; if invalid, a description of the error.
 
     >>> span_of({"doc": "a", "start": 3, "end": 9})
     Span(doc='a', start=3, end=9)
@@ -119,7 +119,7 @@ def span_of(cell: Mapping[str, Any]) -> Span | str:
     for key in ("start", "end"):
         value: Any = cell.get(key)
         if isinstance(value, float) and value.is_integer():
-            value = int(value)  # a column with gaps holds numbers with a point
+            value = int(value)  # a column with gaps contains floats
         if not is_integer(value) or not 0 <= int(value) <= FARTHEST:
             return f"expected a whole number from 0 to {FARTHEST} as {key}, found {display(cell.get(key))}"
         bounds.append(int(value))
@@ -130,7 +130,7 @@ def span_of(cell: Mapping[str, Any]) -> Span | str:
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """The places of chunks, as columns: `ids[i]` is `docs[i]` from `start[i]` to `end[i]`."""
+    """The spans of chunks, as columns: `ids[i]` is `docs[i]` from `start[i]` to `end[i]`."""
 
     ids: list[str]
     docs: list[str]
@@ -139,7 +139,7 @@ class Chunks:
 
     @classmethod
     def of(cls, places: Mapping[str, Any]) -> Chunks:
-        """Of `{chunk: (doc, start, end)}` or `{chunk: {"doc", "start", "end"}}`; raises `DataError`."""
+        """Reads `{chunk: (doc, start, end)}` or `{chunk: {"doc", "start", "end"}}`; raises `DataError`."""
         faults = Faults()
         spans: dict[str, Span] = {}
         for key, given in places.items():
@@ -163,15 +163,15 @@ class Chunks:
         return len(self.ids)
 
     def spans(self) -> dict[str, Span]:
-        """The place of each chunk."""
+        """The span of each chunk."""
         return dict(zip(self.ids, map(Span, self.docs, self.start.tolist(), self.end.tolist())))
 
 
-# Lengths come with results, from a corpus or a tokenizer; the number of the search call that found it a result carries.
+# Lengths come from results, a corpus or a tokenizer. A result also has the number of the search call that found it.
 LENGTH_UNITS = ("tokens", "chars")
 CALLS: Literal["calls"] = "calls"
 UNITS = (*LENGTH_UNITS, CALLS)
-# What stands beside results whose score was composed with their call: the score they came with.
+# The field with the original score of results whose score was combined with their call.
 GIVEN_SCORE = "given_score"
 LONGEST = 10**12
 Tokenizer = Callable[[Sequence[str]], Sequence[int]]
@@ -179,7 +179,7 @@ Tokenizer = Callable[[Sequence[str]], Sequence[int]]
 
 @dataclass(frozen=True)
 class Budget:
-    """A cutoff by what results carry: the longest prefix of at most `amount` in length, or in calls."""
+    """A cutoff by length or calls: the longest prefix with at most `amount` of `unit`."""
 
     amount: int
     unit: str
@@ -190,10 +190,10 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """How long documents are: `known[unit][id]`, in tokens or chars, or counted from `texts`.
+    """Lengths of documents: `known[unit][id]`, in tokens or chars, or counted from `texts`.
 
-    Characters are code points. `count` makes token counts of texts. What stands here goes before lengths that come with
-    results.
+    Characters are code points. `count` returns the token counts of texts. These lengths take precedence over those that
+    come with results.
 
     >>> words = lambda texts: [len(text.split()) for text in texts]
     >>> lengths = Lengths(texts={"a": "to be", "b": "or"}, count=words)
@@ -235,7 +235,7 @@ class Lengths:
         faults.stop(ConfigError)
 
     def has(self, unit: str) -> bool:
-        """Whether it says anything of a unit."""
+        """Whether there are lengths in a unit."""
         return unit in self.known or (bool(self.texts) and (unit == "chars" or self.count is not None))
 
     def of(self, unit: str, ids: Iterable[str]) -> Ints:
@@ -255,7 +255,7 @@ class Lengths:
             faults.fail(DataError)
 
     def table(self, unit: str, ids: Sequence[str]) -> Mapping[str, int]:
-        """id → length, for these ids at least, as far as it is known; texts are counted once."""
+        """id → length, at least for these ids, if known; texts are counted once."""
         lengths = self.known.get(unit)
         if lengths is not None:
             return lengths
@@ -267,14 +267,14 @@ class Lengths:
         return counted
 
     def measure(self, unit: str, texts: Sequence[str]) -> list[int]:
-        """The lengths of texts; raises `ConfigError` if a tokenizer gives no counts."""
+        """The lengths of texts; raises `ConfigError` if a tokenizer does not return counts."""
         if unit == "chars":
             return list(map(len, texts))
         if self.count is None:
             raise ConfigError("lengths in tokens need a tokenizer; name one")
         try:
             given = list(self.count(texts))
-        except Exception as error:  # whatever the user's function raises
+        except Exception as error:  # any exception of the user's function
             raise ConfigError(f"the tokenizer failed: {type(error).__name__}: {error}") from None
         counts = [int(each) if isinstance(each, (int, np.integer)) else -1 for each in given]
         if len(counts) != len(texts) or any(not 0 <= each <= LONGEST for each in counts):

@@ -45,7 +45,7 @@ class System(TypedDict):
 
 
 class Contrast(TypedDict):
-    """One system against another by one metric; `p` is corrected, `raw` is not; None if not computed.
+    """One system vs. another by one metric; `p` is corrected, `raw` is not; None if not computed.
 
     `confidence` is the level of the CI.
     """
