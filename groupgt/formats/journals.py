@@ -369,6 +369,8 @@ def _row(
     mine = settings[by]
     row = {"qid": qid, "query": state.query, **known, "retrieval_gt": state.grouped(spans=spans)}
     row |= {"nonrelevant": state.nonrelevant, "judged_by": by, "judged_at": state.at}
+    if mine.get("kind") == "judge" and "pool" in mine:
+        row["pool"] = mine["pool"]
     if state.spans:
         row["spans"] = state.spans
     if state.status == SKIPPED:

@@ -232,7 +232,24 @@ def footer(evaluation: Evaluation) -> list[str]:
         f"convention {evaluation.convention}{shape}; {total}: {', '.join(shown)}",
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),
         *([f"labeller {evaluation.labeller}"] if evaluation.labeller.name != "id" else []),
+        *_judged_how(evaluation.truth.columns),
     ]
+
+
+def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    """What a journal of judgments says of its ground truth: its pool, its sample, and help from prior judgments."""
+    pools = list(dict.fromkeys(pool for pool in columns.get("pool", ()) if isinstance(pool, str)))
+    if not pools or "judged_by" not in columns:
+        return
+    yield f"judged from pools ({', '.join(pools)}): recall is relative to them"
+    samples = [each for each in columns.get("sample", ()) if isinstance(each, Mapping)]
+    if samples:
+        of = "" if len({each.get("of") for each in samples}) > 1 else f" of {samples[0].get('of')}"
+        skipped = sum(value is not None for value in columns.get("skipped", ()))
+        left = f", {skipped:,} of them skipped" if skipped else ""
+        yield f"a random sample: {counted(len(samples), 'query', 'queries')}{of}{left}"
+    if assisted := sum(value is True for value in columns.get("assisted", ())):
+        yield f"{counted(assisted, 'query', 'queries')} judged with prior judgments in view, not independent of them"
 
 
 def _other_conventions(evaluation: Evaluation) -> Iterator[str]:

@@ -155,13 +155,20 @@ def test_a_sample_has_a_fixed_order(tmp_path: Path) -> None:
     assert truth.qids == [first, second]
     assert truth.columns["skipped"] == ["cannot tell", None]
     assert truth.columns["sample"] == [{"seed": 3, "of": 3, "drawn": 2, "place": place} for place in (1, 2)]
+    shown = str(groupgt.evaluate(truth, {second: ["pets"]}, ["recall@3"]))
+    assert (
+        "judged from pools (bm25:5): recall is relative to them\na random sample: 2 queries of 3, 1 of them skipped"
+        in shown
+    )
 
 
 def test_prior_judgments(tmp_path: Path) -> None:
     assisted = session_of(tmp_path, prior=TRUTH)
     assert [each["docs"] for each in assisted.view("q1")["groups"]] == [["youth", "fares"], ["night"]]
     assisted.act({"qid": "q1", "act": "done"})
-    assert truth_of({"anna": assisted.log.acts}).columns["assisted"] == [True]
+    truth = truth_of({"anna": assisted.log.acts})
+    assert truth.columns["assisted"] == [True]
+    assert "1 query judged with prior judgments in view" in str(groupgt.evaluate(truth, {"q1": ["night"]}, ["mrr"]))
     blind = session_of(tmp_path, "ben", prior=TRUTH, blind=True)
     view = blind.view("q1")
     assert view["groups"] == []
