@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -23,12 +24,13 @@ from groupgt.formats.queries import read_queries
 from groupgt.formats.source import Source
 from groupgt.formats.write import write_ground_truth
 from groupgt.judge.log import ActLog, read_folder
-from groupgt.judge.pool import Index, PoolRule, Rankings, sample_of
+from groupgt.judge.pool import Index, PoolRule, Rankings
 from groupgt.judge.session import Plan, Session
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
+from groupgt.model.sample import SAMPLE, entry, sample_of
 from groupgt.render.tables import counted
-from groupgt.store.files import written_whole
+from groupgt.store.files import write_text, written_whole
 
 ADJUDICATED = "adjudicated"
 
@@ -130,6 +132,27 @@ def judge_command(
         _write(out, truth_of({**theirs, log.by: log.acts}, base=base, spans=spans))
     finally:
         log.close()
+
+
+@command("sample")
+@click.argument("queries", type=FILE)
+@click.option("--size", type=click.IntRange(min=1), required=True, help="Number of queries.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
+@click.option("--out", type=FILE, required=True, help="File to write (.jsonl), one query per line.")
+def sample_command(queries: Path, size: int, seed: int, out: Path) -> None:
+    """Draw a random sample of queries, to be judged elsewhere, and record how it was drawn.
+
+    QUERIES is a file of queries, or ground truth with query texts. Add retrieval_gt to every line, from the first line
+    on: whatever part of the file is judged is a random sample, and groupgt evaluate --audit takes it.
+    """
+    if out.suffix != ".jsonl":
+        raise ConfigError(f"--out {out}: expected a file that ends in .jsonl")
+    check_outputs([queries], [out])
+    texts = _texts(_existing(queries), queries)
+    drawn = sample_of(list(texts), size, seed)
+    lines = [{"qid": qid, "query": texts[qid], SAMPLE: entry(drawn, qid)} for qid in drawn["order"]]
+    write_text(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    say(f"wrote {counted(size, 'query', 'queries')} of {len(texts):,} to {out}")
 
 
 def _refuse_clashes(

@@ -30,6 +30,7 @@ COMMANDS = {
     "report": ("experiments", "Merge result folders into one comparison, or show the history of an experiment."),
     "plot": ("plot", "Draw one figure as SVG, PNG, PDF, HTML or Vega-Lite."),
     "judge": ("judge", "Judge passages on a local page; audit existing ground truth."),
+    "sample": ("judge", "Draw a random sample of queries to judge."),
     "check": ("truth", "Check ground truth and runs for errors and suspicious data."),
     "rechunk": ("truth", "Map ground truth to a different chunking."),
     "suggest": ("truth", "Propose near-duplicates of judged passages."),

@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
-from statistics import NormalDist
 
 import numpy as np
 
 from groupgt.comparison.tests import SLACK, Inference, on_grid, resampled_counts
+from groupgt.evaluation.quantiles import normal_quantile, student_quantile
 from groupgt.model.hits import Bools, Floats
 
 Bounds = tuple[float, float]
@@ -32,8 +31,6 @@ Ends = tuple[Floats, Floats]
 AT_ONCE = 1 << 24
 # Maximum quantile of an interval, as a multiple of Student's.
 WIDEST = 1.25
-# Beyond this many degrees of freedom, Student's quantile comes from a series expansion.
-MANY_DEGREES = 1000
 # Maximum level of resampled intervals.
 HIGHEST = 0.9999
 # Up to FEW differing queries are few; from the second number on they are not.
@@ -218,40 +215,3 @@ def _agreeing(ends: Floats, differences: Floats, rejected: Bools, decides: Bools
     low = np.where(out & (mean > 0), np.maximum(low, smallest), np.where(inside, np.minimum(low, 0.0), low))
     high = np.where(out & (mean < 0), np.minimum(high, -smallest), np.where(inside, np.maximum(high, 0.0), high))
     return np.stack([low, high], axis=1)
-
-
-def normal_quantile(level: float) -> float:
-    """The z for which a standard normal lies within ±z with this probability."""
-    return NormalDist().inv_cdf((1 + level) / 2)
-
-
-@lru_cache(maxsize=64)
-def student_quantile(level: float, degrees: int) -> float:
-    """The t for which Student's t lies within ±t with this probability.
-
-    Computed by bisection on its distribution, a finite sum for whole degrees of freedom (Abramowitz & Stegun 26.7.3 and
-    26.7.4); beyond 1,000 by the Cornish-Fisher expansion.
-    """
-    z = normal_quantile(level)
-    if degrees > MANY_DEGREES:
-        first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
-        return z + first / degrees + second / degrees**2
-    low, high = z, 2 * z + 1
-    while _within(high, degrees) < level:
-        high *= 2
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, degrees) < level else (low, middle)
-    return high
-
-
-def _within(t: float, degrees: int) -> float:
-    """The probability that Student's t lies within ±t."""
-    angle = math.atan(t / math.sqrt(degrees))
-    squared, odd = math.cos(angle) ** 2, degrees % 2
-    term, summed = (math.cos(angle), 0.0) if odd else (1.0, 0.0)
-    for step in range(1, (degrees - 1) // 2 + 1 if odd else degrees // 2 + 1):
-        summed += term
-        term *= squared * (2 * step) / (2 * step + 1) if odd else squared * (2 * step - 1) / (2 * step)
-    share = math.sin(angle) * summed
-    return 2 / math.pi * (angle + share) if odd else share

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from groupgt.engines.base import Labelled
-from groupgt.errors import MetricError, near_names, printable
+from groupgt.errors import ConfigError, MetricError, near_names, printable
+from groupgt.evaluation.corrected import Corrected, corrected
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
@@ -41,7 +42,8 @@ class Evaluation(Result):
 
     `values` has one column per metric, shape (Q,), NaN if a query does not count. `print` shows the means, the policy
     and the counts; `means[text]` and `result[text]` are one mean. `is_auto` is whether the convention is that of the
-    ground truth's shape, because the user named none.
+    ground truth's shape, because the user named none. `audit` is the same run measured against an annotator's judgments
+    of a random sample of the queries.
     """
 
     truth: GroundTruth
@@ -54,6 +56,7 @@ class Evaluation(Result):
     slicer: Slicer
     labeller: Labeller
     is_auto: bool = False
+    audit: Evaluation | None = None
 
     @property
     def name(self) -> str:
@@ -77,6 +80,26 @@ class Evaluation(Result):
     def values_per_query(self) -> dict[str, Floats]:
         """The columns of the metrics that have a value per query."""
         return {text: column for text, column in self.values.items() if not self.metrics[text].definition.aggregate}
+
+    @cached_property
+    def corrected(self) -> dict[str, Corrected]:
+        """The means corrected by the audit, of every metric between 0 and 1 with a value per query.
+
+        Raises `ConfigError` if the run was evaluated without an audit.
+        """
+        if self.audit is None:
+            raise ConfigError("corrected: expected an audit: evaluate(…, audit=HUMAN), or --audit")
+        places = [self.truth.index[qid] for qid in self.audit.truth.qids]
+        order = np.argsort(places)
+        is_audited = np.zeros(len(self.truth), dtype=np.bool_)
+        is_audited[places] = True
+        return {
+            text: corrected(
+                np.nan_to_num(column), np.nan_to_num(self.audit.values[text])[order], is_audited, (0.0, 1.0)
+            )
+            for text, column in self.values_per_query.items()
+            if self.metrics[text].definition.bounded
+        }
 
     def text_of(self, metric: str | Metric) -> str:
         """The text of a metric in the request."""

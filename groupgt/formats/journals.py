@@ -17,6 +17,7 @@ from groupgt.formats.jsonl import distinct_keys, json_fault, no_constant
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
+from groupgt.model.sample import SAMPLE, entry
 
 Act = Mapping[str, Any]
 # The fields of each act besides `at`, `by`, `seq` and `qid`, with their types; None for optional fields.
@@ -43,7 +44,7 @@ DONE, SKIPPED, OPEN = "done", "skipped", "open"
 # What `done` says of passages of the pool without a judgment.
 REST = ("unjudged", "nonrelevant")
 # The settings of a journal that its ground truth repeats.
-ADJUDICATES, ASSISTED, SAMPLE = "adjudicates", "assisted", "sample"
+ADJUDICATES, ASSISTED = "adjudicates", "assisted"
 
 
 @dataclass
@@ -378,8 +379,7 @@ def _row(
     if mine.get(ASSISTED):
         row[ASSISTED] = True
     if sample := mine.get(SAMPLE):
-        row[SAMPLE] = {**sample, "place": sample["order"].index(qid) + 1 if qid in sample["order"] else None}
-        del row[SAMPLE]["order"]
+        row[SAMPLE] = entry(sample, qid)
     return row
 
 

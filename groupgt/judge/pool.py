@@ -133,12 +133,3 @@ def pooled(rule: PoolRule, qid: str, text: str, runs: Sequence[Rankings], index:
     else:
         docs = index.search(text, rule.size)
     return [doc for doc in docs if doc in index.texts]
-
-
-def sample_of(qids: Sequence[str], size: int, seed: int) -> dict[str, Any]:
-    """A random sample of queries in a fixed order; the first that are completed are a sample, too."""
-    if size > len(qids):
-        raise ConfigError(f"--sample {size}: there are only {len(qids)} queries")
-    order = list(qids)
-    random.Random(seed).shuffle(order)  # noqa: S311  # not a secret
-    return {"seed": seed, "of": len(qids), "drawn": size, "order": order[:size]}

@@ -17,7 +17,6 @@ from groupgt.formats.journals import (
     DONE,
     FIELDS,
     OPEN,
-    SAMPLE,
     SKIPPED,
     Act,
     QueryState,
@@ -30,6 +29,7 @@ from groupgt.judge.audit import Question, questions
 from groupgt.judge.log import ActLog
 from groupgt.judge.pool import Index, PoolRule, Rankings, fused, pooled, shuffled
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.sample import SAMPLE
 from groupgt.store.journal import TIME
 
 Kind = Literal["judge", "audit", "adjudicate"]

@@ -12,6 +12,7 @@ from groupgt.render.document import Block, Detail, Item, Table, Verdict
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid
+from groupgt.report.corrected import corrected_blocks
 from groupgt.report.means import (
     as_asked,
     below_means,
@@ -37,7 +38,8 @@ class EvaluationTeller(Teller[Evaluation]):
     def blocks(self) -> list[Block]:
         """The means, those of each slice, the population, and notes on the convention."""
         evaluation = self.result
-        return [means_grid(evaluation), *slice_grids([evaluation]), below_means([evaluation], [evaluation.convention])]
+        grids = [means_grid(evaluation), *slice_grids([evaluation])]
+        return [*grids, below_means([evaluation], [evaluation.convention]), *corrected_blocks([evaluation])]
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """The means."""
@@ -65,6 +67,8 @@ class EvaluationTeller(Teller[Evaluation]):
                 for text, metric in evaluation.metrics.items()
             },
         }
+        if evaluation.audit is not None:
+            plain["corrected"] = evaluation.corrected
         return nulls(plain | ({"slices": evaluation.slices} if evaluation.slicer.by else {}))
 
     def footer(self) -> list[str]:
@@ -98,6 +102,7 @@ class EvaluationsTeller(Teller[Evaluations]):
             *grids(evaluations, conventions),
             *(Table(*grid, keep=1 if len(evaluations) == 1 else 2) for grid in slice_grids(evaluations)),
             below_means(evaluations, conventions),
+            *corrected_blocks(evaluations),
             Detail(f"policy {evaluations[0].policy}"),
         ]
 

@@ -17,7 +17,7 @@ from groupgt.evaluation.request import Request
 
 SOME = 'policy=None, labeller="id", {}corpus=None, {}truth_format=None, run_format=None, {}engine="auto"'
 SIGNATURES = {
-    "evaluate": f"truth, run, metrics, *, convention='auto', k=(), by=(), {SOME}",
+    "evaluate": f"truth, run, metrics, *, audit=None, assume_random=False, convention='auto', k=(), by=(), {SOME}",
     "evaluate_runs": f"truth, runs, metrics, *, convention='auto', k=(), by=(), {SOME}",
     "compare": "truth, runs, metrics, *, baseline=None, primary=None, test='randomization', correction='holm', "
     "alpha=0.05, confidence=0.95, resamples=10000, seed=0, pairs=False, "

@@ -10,8 +10,9 @@ import groupgt
 from groupgt.formats.journals import read_acts, replayed, truth_of
 from groupgt.formats.source import Source
 from groupgt.judge.log import ActLog, read_folder
-from groupgt.judge.pool import Index, PoolRule, pooled, sample_of, shuffled
+from groupgt.judge.pool import Index, PoolRule, pooled, shuffled
 from groupgt.judge.session import Session
+from groupgt.model.sample import sample_of
 from tests.judge.acts import QUERIES, TEXTS, plan_of, session_of
 
 TRUTH = groupgt.GroundTruth.of({"q1": [["youth", "fares"], ["night"]], "q2": [["pets"]], "q3": [["cars"]]})

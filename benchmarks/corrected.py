@@ -1,0 +1,136 @@
+"""How often the interval of a corrected mean holds the true mean: `python benchmarks/corrected.py [--trials 2000]`.
+
+Queries have one to four groups of one to three alternatives; a system finds each alternative with a chance that differs
+between queries. A model judges every pooled passage: it calls relevant ones so with its sensitivity, and others by
+mistake with its rate of false positives. Errors of the model called `clustered` are made on half of the queries only.
+An annotator, who makes no errors, judges a random sample of n of 300 queries. Printed are, for every model, metric and
+n: the model's bias, how often its own t interval, the annotator's and the corrected one hold the true mean, the ratio
+of the corrected width to that without the model, and the labels saved; and last, the worst for each n.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+import numpy as np
+
+from groupgt.evaluation.corrected import corrected
+from groupgt.evaluation.quantiles import student_quantile
+
+QUERIES, DEPTH = 300, 10
+# Sensitivity, false positives, and whether errors cluster by query.
+MODELS = {
+    "good": (0.95, 0.01, False),
+    "middling": (0.90, 0.02, False),
+    "poor": (0.85, 0.06, False),
+    "clustered": (0.85, 0.06, True),
+}
+METRICS = ("recall", "complete", "ndcg", "mrr")
+BOUNDS = (0.0, 1.0)
+
+
+def values(hits: np.ndarray, needed: np.ndarray) -> dict[str, np.ndarray]:
+    """The four metrics by coverage, from `hits` of shape (Q, groups, ranks) and which groups are `needed`."""
+    first = hits & (np.cumsum(hits, axis=2) == 1)
+    covered = hits.any(axis=2) & needed
+    count = needed.sum(axis=1)
+    gain = (first & needed[:, :, None]).sum(axis=1)
+    discount = 1 / np.log2(np.arange(2, hits.shape[2] + 2))
+    ideal = np.array([discount[:size].sum() for size in range(needed.shape[1] + 1)])[count]
+    any_hit = (hits & needed[:, :, None]).any(axis=1)
+    rank = np.where(any_hit.any(axis=1), any_hit.argmax(axis=1) + 1, np.inf)
+    with np.errstate(invalid="ignore"):
+        found = {
+            "recall": covered.sum(axis=1) / count,
+            "complete": (covered.sum(axis=1) == count).astype(float),
+            "ndcg": (gain * discount).sum(axis=1) / ideal,
+            "mrr": 1 / rank,
+        }
+    return {name: np.where(count > 0, column, 0.0) for name, column in found.items()}
+
+
+def population(rng: np.random.Generator, quality: float) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the ranked passages belong to which group, and which groups a query has."""
+    groups = rng.integers(1, 5, QUERIES)
+    needed = np.arange(4) < groups[:, None]
+    ease = rng.beta(4 * quality, 4 * (1 - quality), QUERIES)
+    hits = np.zeros((QUERIES, 4, DEPTH), dtype=bool)
+    for alternative in range(3):
+        present = needed & (rng.random((QUERIES, 4)) < (1.0, 0.5, 0.25)[alternative])
+        found = present & (rng.random((QUERIES, 4)) < ease[:, None])
+        rank = rng.integers(0, DEPTH, (QUERIES, 4))
+        query, group = np.nonzero(found)
+        hits[query, group, rank[query, group]] = True
+    return hits, needed
+
+
+def judged(rng: np.random.Generator, hits: np.ndarray, needed: np.ndarray, model: str) -> np.ndarray:
+    """The hits as a model sees them."""
+    sensitivity, false, clustered = MODELS[model]
+    errs = np.ones(QUERIES, dtype=bool) if not clustered else rng.random(QUERIES) < 0.5
+    seen = np.where(hits, rng.random(hits.shape) < sensitivity, rng.random(hits.shape) < false)
+    return np.where(errs[:, None, None], seen, hits) & needed[:, :, None]
+
+
+def main() -> None:
+    """Prints one line for each model, size of the sample and metric."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    print("model      quality   n  metric     mean   bias   model  audit  corrected  width  saved")
+    worst: dict[int, list[tuple[float, float, float]]] = {}
+    for quality in (0.3, 0.6, 0.85):
+        for model in MODELS:
+            for size in (20, 50, 100):
+                for metric, figures in trials(arguments.trials, arguments.seed, quality, model, size).items():
+                    mean, bias, own, audit, ours, width, saved = figures
+                    worst.setdefault(size, []).append((audit, ours, width))
+                    shown = (
+                        f"{mean:6.3f} {bias:+6.3f}  {own:5.3f}  {audit:5.3f}  {ours:9.3f}  {width:5.3f}  {saved:5.1f}"
+                    )
+                    print(f"{model:10} {quality:7} {size:4}  {metric:8} {shown}", flush=True)
+    for size, rows in worst.items():
+        audits, corrections, widths = zip(*rows, strict=True)
+        print(
+            f"n {size}: the corrected interval holds the mean in {min(corrections):.3f} or more of trials, the "
+            f"annotator's in {min(audits):.3f} or more; the corrected one is at most {max(widths):.3f} times as wide"
+        )
+
+
+def trials(count: int, seed: int, quality: float, model: str, size: int) -> dict[str, tuple[float, ...]]:
+    """The figures of each metric over many samples; the true mean is that of the superpopulation."""
+    rng = np.random.default_rng(seed)
+    drawn = []
+    for _ in range(count):
+        hits, needed = population(rng, quality)
+        drawn.append(
+            (values(hits, needed), values(judged(rng, hits, needed, model), needed), rng.permutation(QUERIES) < size)
+        )
+    found = {}
+    for metric in METRICS:
+        true = float(np.mean([truth[metric].mean() for truth, _, _ in drawn]))
+        rows = []
+        for truth, seen, is_audited in drawn:
+            f, y = seen[metric], truth[metric][is_audited]
+            reach = student_quantile(0.95, QUERIES - 1) * f.std(ddof=1) / math.sqrt(QUERIES)
+            each = corrected(f, y, is_audited, BOUNDS)
+            alone = corrected(np.zeros(QUERIES), y, is_audited, BOUNDS)
+            width, other = (one.interval[1] - one.interval[0] for one in (each, alone))
+            rows.append(
+                (
+                    f.mean() - true,
+                    abs(f.mean() - true) <= reach,
+                    alone.interval[0] <= true <= alone.interval[1],
+                    each.interval[0] <= true <= each.interval[1],
+                    width / other,
+                    each.saved,
+                )
+            )
+        found[metric] = (true, *np.mean(rows, axis=0).tolist())
+    return found
+
+
+if __name__ == "__main__":
+    main()

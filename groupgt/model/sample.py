@@ -1,0 +1,48 @@
+"""Random samples of queries, in an order that is fixed by a seed: whatever part of it is finished is a sample, too."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from groupgt.errors import ConfigError
+
+# The column of ground truth with the sample that a query belongs to.
+SAMPLE = "sample"
+
+
+def sample_of(qids: Sequence[str], size: int, seed: int) -> dict[str, Any]:
+    """The seed, the number of queries it is drawn `of`, the number `drawn`, and their `order`.
+
+    The order of `qids` does not matter. Raises `ConfigError` if there are fewer than `size`.
+
+    >>> sample_of(["a", "b", "c"], 2, seed=0)
+    {'seed': 0, 'of': 3, 'drawn': 2, 'order': ['a', 'c']}
+    """
+    if size > len(qids):
+        raise ConfigError(f"--sample {size}: there are only {len(qids)} queries")
+    order = sorted(qids)
+    random.Random(seed).shuffle(order)  # noqa: S311  # not a secret
+    return {"seed": seed, "of": len(qids), "drawn": size, "order": order[:size]}
+
+
+def entry(sample: Mapping[str, Any], qid: str) -> dict[str, Any]:
+    """What a line of ground truth says of the sample that its query belongs to."""
+    order = sample["order"]
+    kept = {key: value for key, value in sample.items() if key != "order"}
+    return {**kept, "place": order.index(qid) + 1 if qid in order else None}
+
+
+def sample_fault(qids: Sequence[str], entries: Sequence[Any], population: Sequence[str]) -> str | None:
+    """Why these queries are not the first of a recorded random sample of a population; None if they are."""
+    if not all(isinstance(each, Mapping) and isinstance(each.get("seed"), int) for each in entries) or not entries:
+        return "it does not say which sample its queries are"
+    first = entries[0]
+    if any({**each, "place": None} != {**first, "place": None} for each in entries):
+        return "its queries are from several samples"
+    if first.get("of") != len(population):
+        return f"it is a sample of {first.get('of')} queries, but there are {len(population)}"
+    if set(qids) != set(sample_of(population, len(qids), first["seed"])["order"]):
+        return f"its queries are not the first {len(qids)} in the order of its seed, {first['seed']}"
+    return None

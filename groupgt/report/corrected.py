@@ -1,0 +1,41 @@
+"""Means corrected by an audit: a table, and what must be true for it to hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from groupgt.evaluation.result import Evaluation
+from groupgt.model.sample import SAMPLE, sample_fault
+from groupgt.render.document import Block, Table
+from groupgt.render.exports import Cell
+from groupgt.render.tables import counted, span
+
+HEADERS = ["metric", "by the truth", "audited", "corrected", "95 % CI", "labels saved"]
+
+
+def corrected_blocks(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
+    """The table of corrected means, and a note; nothing without an audit."""
+    first = evaluations[0]
+    if first.audit is None:
+        return
+    several = len(evaluations) > 1
+    rows: list[list[Cell]] = []
+    for evaluation in evaluations:
+        for text, each in evaluation.corrected.items():
+            own: list[Cell] = [evaluation.name] if several else []
+            rows.append([*own, text, each.judged, each.audited, each.mean, span(each.interval), round(each.saved)])
+    yield Table([*(["run"] if several else []), *HEADERS], rows, keep=2 if several else 1)
+    yield "\n".join(_notes(first, first.audit))
+
+
+def _notes(evaluation: Evaluation, audit: Evaluation) -> Iterator[str]:
+    entries = audit.truth.columns.get(SAMPLE, ())
+    is_recorded = sample_fault(audit.truth.qids, entries, evaluation.truth.qids) is None
+    of = f"{len(audit.truth):,} audited of {counted(len(evaluation.truth), 'query', 'queries')}"
+    yield f"corrected by {of}, {'a recorded' if is_recorded else 'assumed to be a'} random sample"
+    yield "in this table a query without a value counts as 0 in every column"
+    if skipped := sum(value is not None for value in audit.truth.columns.get("skipped", ())):
+        yield f"{counted(skipped, 'audited query', 'audited queries')} skipped by the annotator, counted as 0"
+    left = [text for text in evaluation.metrics if text not in evaluation.corrected]
+    if left:
+        yield f"not corrected: {', '.join(left)} (no value per query, or not between 0 and 1)"

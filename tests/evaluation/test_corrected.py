@@ -1,0 +1,190 @@
+"""Means corrected by an audit: the formula by hand, another library, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import groupgt
+from groupgt.cli.main import main
+from groupgt.evaluation.corrected import corrected
+from groupgt.model.sample import entry, sample_fault, sample_of
+
+QIDS = [f"q{number}" for number in range(40)]
+
+
+def data(seed: int = 0, size: int = 15) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, list[str]]]:
+    """A model's ground truth, the lines of an audit of a recorded sample, and a run."""
+    rng = random.Random(seed)
+    truth = {qid: [[f"{qid}a", f"{qid}b"], [f"{qid}c"]] for qid in QIDS}
+    judged = {qid: [group for group in groups if rng.random() > 0.2] for qid, groups in truth.items()}
+    sample = sample_of(QIDS, size, seed)
+    lines = [{"qid": qid, "retrieval_gt": truth[qid], "sample": entry(sample, qid)} for qid in sample["order"]]
+    return judged, lines, {qid: rng.sample([f"{qid}{letter}" for letter in "abcdefg"], 4) for qid in QIDS}
+
+
+def written(folder: Path, lines: list[dict[str, Any]]) -> Path:
+    path = folder / "audit.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_by_hand() -> None:
+    # Twelve queries, the first four audited. f: 1 1 0 0 | 1 1 1 1 0 0 0 0, Y: 1 0 0 0.
+    f = np.array([1, 1, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0], dtype=float)
+    y = np.array([1, 0, 0, 0], dtype=float)
+    found = corrected(f, y, np.arange(12) < 4, (0.0, 1.0))
+    # c: deviations of Y are 3/4, -1/4 (three times), of f 1/2, 1/2, -1/2, -1/2: (3/8 - 1/8 + 1/8 + 1/8) / 4 = 1/8.
+    # v: twelve values of 0 and 1, mean 1/2: 12/4 / 11 = 3/11.  lambda = 1/8 / ((1 + 4/8) * 3/11) = 11/36.
+    weight = 11 / 36
+    assert found.weight == pytest.approx(weight, abs=1e-15)
+    # corrected = lambda * 1/2 + mean(Y - lambda f) = lambda / 2 + 1/4 - lambda / 2 = 1/4.
+    assert found.mean == pytest.approx(0.25, abs=1e-15)
+    # r: 1 - w, -w, 0, 0, mean 1/4 - w/2; squares sum to (1 - w)^2 + w^2 - 4 (1/4 - w/2)^2; and 2 h^2 = 1/2.
+    spread = ((1 - weight) ** 2 + weight**2 - 4 * (0.25 - weight / 2) ** 2 + 0.5) / 5
+    variance = weight**2 * (3 / 11) / 8 + spread / 4
+    # t of 3 degrees of freedom at .975: 3.182446305284263.
+    assert found.interval[1] == pytest.approx(min(0.25 + 3.182446305284263 * variance**0.5, 1), abs=1e-9)
+    assert found.interval[0] == 0
+    # Without the model: Y has squares of 3/4; (3/4 + 1/2) / 5 = 1/4.
+    assert found.effective == pytest.approx(0.25 / variance, abs=1e-12)
+    assert (found.judged, found.audited, found.sample, found.queries) == (0.5, 0.25, 4, 12)
+
+
+def test_without_others_or_differences_the_model_has_no_weight() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.random(20)
+    everything = corrected(values, values**2, np.ones(20, dtype=bool), (0.0, 1.0))
+    assert (everything.weight, everything.mean) == (0, pytest.approx((values**2).mean()))
+    constant = corrected(np.full(30, 0.4), values, np.arange(30) < 20, (0.0, 1.0))
+    assert (constant.weight, constant.mean) == (0, pytest.approx(values.mean()))
+    assert constant.effective == pytest.approx(20)
+
+
+@given(st.integers(10, 40), st.integers(0, 60), st.integers(0, 10**6))
+def test_laws(size: int, others: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    f, y = rng.integers(0, 5, size + others) / 4, rng.integers(0, 5, size) / 4
+    is_audited = rng.permutation(size + others) < size
+    found = corrected(f, y, is_audited, (0.0, 1.0))
+    assert 0 <= found.weight <= 1
+    assert 0 <= found.interval[0] <= found.interval[1] <= 1
+    assert found.interval[1] > found.interval[0]
+    # A model that is always right leaves an unbiased mean of everything at weight 1.
+    perfect = corrected(f, f[is_audited], is_audited, (0.0, 1.0))
+    assert perfect.mean == pytest.approx(
+        perfect.weight * f[~is_audited].mean() + (1 - perfect.weight) * f[is_audited].mean() if others else f.mean()
+    )
+    # Both sides turned round: the same with the ends exchanged.
+    turned = corrected(1 - f, 1 - y, is_audited, (0.0, 1.0))
+    assert turned.mean == pytest.approx(1 - found.mean, abs=1e-12)
+    assert turned.interval == pytest.approx((1 - found.interval[1], 1 - found.interval[0]), abs=1e-12)
+
+
+@pytest.mark.peers
+def test_the_mean_is_that_of_ppi_python() -> None:
+    ppi = pytest.importorskip("ppi_py", reason="ppi-python is not installed")
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        size, others = int(rng.integers(10, 60)), int(rng.integers(20, 200))
+        truth = rng.random(size + others)
+        f = np.clip(truth + rng.normal(0, rng.choice([0.05, 0.3, 1.0]), size + others), 0, 1)
+        y = (truth[:size] > 0.5).astype(float)
+        found = corrected(f, y, np.arange(size + others) < size, (0.0, 1.0))
+        theirs = ppi.ppi_mean_pointestimate(y, f[:size], f[size:], lam=found.weight)
+        assert found.mean == pytest.approx(float(np.squeeze(theirs)), abs=1e-9)
+
+
+def test_an_evaluation_with_an_audit(tmp_path: Path) -> None:
+    judged, lines, run = data()
+    metrics = ["recall@4", "complete@4", "ndcg@4"]
+    options: Any = {"convention": "coverage"}
+    result = groupgt.evaluate(judged, run, metrics, audit=written(tmp_path, lines), **options)
+    audit = groupgt.evaluate({line["qid"]: line["retrieval_gt"] for line in lines}, run, metrics, **options)
+    plain = groupgt.evaluate(judged, run, metrics, **options)
+    assert result.means == plain.means
+    for text, each in result.corrected.items():
+        assert each.audited == pytest.approx(audit[text])
+        assert each.judged == pytest.approx(np.nan_to_num(plain.values[text]).mean())
+        assert each.interval[0] < each.mean < each.interval[1]
+    shown = str(result)
+    assert "corrected by 15 audited of 40 queries, a recorded random sample" in shown
+    assert result.to_dict()["corrected"]["recall@4"]["sample"] == 15
+    with pytest.raises(groupgt.ConfigError, match="corrected: expected an audit"):
+        _ = plain.corrected
+    # The order of lines does not matter.
+    again = groupgt.evaluate(judged, run, ["recall@4"], audit=written(tmp_path, lines[::-1]), **options)
+    assert again.corrected["recall@4"] == result.corrected["recall@4"]
+
+
+def test_what_is_no_audit(tmp_path: Path) -> None:
+    judged, lines, run = data()
+
+    def refused(lines: list[dict[str, Any]], expected: str, **options: Any) -> None:
+        with pytest.raises(groupgt.GroupgtError) as error:
+            groupgt.evaluate(judged, run, ["recall"], audit=written(tmp_path, lines), **options)
+        assert expected in str(error.value)
+
+    refused(lines[:9], "expected at least 10 audited queries, found 9")
+    refused([*lines, {**lines[0], "qid": "other"}], "audit: query 'other' is not in the ground truth that is audited")
+    bare = [{key: line[key] for key in ("qid", "retrieval_gt")} for line in lines]
+    refused(
+        bare, "but it does not say which sample its queries are; draw one with groupgt judge --sample or groupgt sam"
+    )
+    refused(
+        [{**lines[0], "sample": {**lines[0]["sample"], "seed": 8}}, *lines[1:]], "its queries are from several samples"
+    )
+    refused(lines[1:], "its queries are not the first 14 in the order of its seed, 0")
+    for line in lines:
+        line["sample"] = {**line["sample"], "of": 50}
+    refused(lines, "it is a sample of 50 queries, but there are 40")
+    result = groupgt.evaluate(judged, run, ["recall"], audit=written(tmp_path, bare), assume_random=True)
+    assert "assumed to be a random sample" in str(result)
+
+
+def test_a_prefix_of_a_sample_is_a_sample() -> None:
+    sample = sample_of(QIDS, 20, seed=3)
+    assert sample["order"] == sample_of(QIDS[::-1], 20, seed=3)["order"]
+    for size in (10, 13, 20):
+        qids = sample["order"][:size]
+        assert sample_fault(qids, [entry(sample, qid) for qid in qids], QIDS) is None
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    judged, lines, run = data()
+    rows = [{"qid": qid, "retrieval_gt": groups} for qid, groups in judged.items()]
+    (tmp_path / "judged.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    results = [{"qid": qid, "retrieved_ids": ids} for qid, ids in run.items()]
+    for name in ("one", "two"):
+        text = "".join(json.dumps(row) + "\n" for row in results)
+        (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    words = [str(tmp_path / name) for name in ("judged.jsonl", "one.jsonl", "two.jsonl")]
+    main(["evaluate", *words, "-m", "recall@4", "--audit", str(written(tmp_path, lines)), "--format", "json"])
+    told = json.loads(capsys.readouterr().out)
+    assert [set(each["corrected"]["recall@4"]) >= {"mean", "interval", "effective"} for each in told["runs"]] == [
+        True
+    ] * 2
+    main(["evaluate", *words, "-m", "recall@4", "--audit", str(tmp_path / "audit.jsonl")])
+    assert "by the truth" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as end:
+        main(["evaluate", *words, "--assume-random"])
+    assert end.value.code == 2
+    assert "--assume-random: needs --audit" in capsys.readouterr().err
+
+
+def test_a_sample_that_is_judged_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "queries.tsv").write_text("".join(f"{qid}\tquery {qid}\n" for qid in QIDS), encoding="utf-8")
+    main(["sample", str(tmp_path / "queries.tsv"), "--size", "12", "--seed", "5", "--out", str(tmp_path / "s.jsonl")])
+    lines = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert lines[0] == {"qid": lines[0]["qid"], "query": f"query {lines[0]['qid']}", "sample": lines[0]["sample"]}
+    judged, _, run = data()
+    path = written(tmp_path, [{**line, "retrieval_gt": [[f"{line['qid']}a"]]} for line in lines[:11]])
+    found = groupgt.evaluate(judged, run, ["recall@4"], audit=path)
+    assert "corrected by 11 audited of 40 queries, a recorded random sample" in str(found)
