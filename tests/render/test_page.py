@@ -263,7 +263,11 @@ def test_weights_keep_six_digits(value: float) -> None:
     assert len(repr(short)) <= 12
 
 
-def test_sources_are_checked(tmp_path: Path) -> None:
+JUDGE = FOLDER.parents[1] / "judge" / "page" / "judge.js"
+
+
+@pytest.mark.parametrize("sources", [["scripts/*.js"], ["scripts/base.js", str(JUDGE)]])
+def test_sources_are_checked(tmp_path: Path, sources: list[str]) -> None:
     import shutil
     import subprocess
 
@@ -275,7 +279,7 @@ def test_sources_are_checked(tmp_path: Path) -> None:
     import json
 
     libraries = {**options, "lib": ["es2023", "dom", "dom.iterable"]}
-    include = [str(FOLDER / "scripts" / "*.js")]
+    include = [str(FOLDER / source) for source in sources]
     config.write_text(json.dumps({"compilerOptions": libraries, "include": include}), encoding="utf-8")
     done = subprocess.run([compiler, "-p", str(config)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
