@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from groupgt.evaluation.misses import Misses
     from groupgt.evaluation.result import Evaluation
     from groupgt.evaluation.runs import Evaluations, evaluate_runs
+    from groupgt.evaluation.stages import Stages, stages
     from groupgt.experiment.outcome import Outcome
     from groupgt.formats.corpus import read_lengths
     from groupgt.formats.detect import read_ground_truth, read_run
@@ -70,6 +71,7 @@ _HOME = {
     "Rechunked": "curation.rechunk",
     "RetrieverError": "errors",
     "Run": "model.run",
+    "Stages": "evaluation.stages",
     "Suggestions": "curation.suggest",
     "agree": "curation.agree",
     "check": "curation.check",
@@ -89,6 +91,7 @@ _HOME = {
     "read_run": "formats.detect",
     "rechunk": "curation.rechunk",
     "run_experiment": "report.run",
+    "stages": "evaluation.stages",
     "suggest": "curation.suggest",
 }
 
@@ -116,6 +119,7 @@ __all__ = [
     "Rechunked",
     "RetrieverError",
     "Run",
+    "Stages",
     "Suggestions",
     "__version__",
     "agree",
@@ -136,6 +140,7 @@ __all__ = [
     "read_run",
     "rechunk",
     "run_experiment",
+    "stages",
     "suggest",
 ]
 

@@ -21,6 +21,7 @@ from groupgt.cli.inputs import (
     TRUTH,
     Inputs,
     input_options,
+    name_and_path,
 )
 from groupgt.cli.output import (
     FILE,
@@ -172,6 +173,28 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence
         show_json(depths.to_dict()["depths"])
     else:
         show_result(depths, style)
+
+
+@command("stages")
+@click.option("--groups", type=FILE, help="Write every group with its stages: .csv, .jsonl or .parquet.")
+@format_option
+@input_options(TRUTH, BY, LABELLER)
+@click.argument("runs", metavar="STAGES...", nargs=-1, required=True)
+def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, style: str) -> None:
+    """Find the stage of a pipeline at which each group is lost.
+
+    STAGES are runs in the order of the pipeline, such as retrieved.trec@100 reranked.trec@10 prompt.jsonl. @10 takes
+    the first 10 results, NAME=PATH names a stage. A group is lost at the first stage after which none covers it.
+    """
+    from groupgt.evaluation.stages import METRIC, cut_of, stages_of
+
+    check_table_ending(groups)
+    named = [(name, *cut_of(str(path))) for name, path in map(name_and_path, runs)]
+    inputs.check(also_read=[Path(path) for _, path, _ in named], written=[groups])
+    parts = [(name or Path(path).name.partition(".")[0], path, cutoff) for name, path, cutoff in named]
+    found = stages_of(inputs.request_for([METRIC]), inputs.truth, parts)
+    write_table(groups, found.csv_rows)
+    show_result(found, style)
 
 
 @command("identify")

@@ -37,6 +37,10 @@ EXAMPLES = {
     ),
     "misses": ("misses qa.jsonl bm25.trec -k 5", "misses qa.jsonl bm25.trec dense.jsonl --worst 20"),
     "depth": ("depth qa.jsonl bm25.trec --share 80%,95%", "depth qa.jsonl bm25.trec dense.jsonl"),
+    "stages": (
+        "stages qa.jsonl bm25.trec@100 dense.jsonl@10",
+        "stages qa.jsonl retrieved=bm25.trec reranked=dense.jsonl --by n_groups",
+    ),
     "identify": ("identify qa.jsonl bm25.trec .6667", "identify qa.jsonl bm25.trec .6667 -m recall"),
     "power": (
         "power qa.jsonl bm25.trec dense.jsonl -m ndcg@10",

@@ -143,7 +143,7 @@ class Inputs:
     @property
     def _given(self) -> list[tuple[str, Any]]:
         """The name and the path of each run as typed: `NAME=PATH`, or only a path."""
-        return [_name_and_path(given) for given in self.run_paths]
+        return [name_and_path(given) for given in self.run_paths]
 
     @cached_property
     def named_runs(self) -> list[tuple[str, Any]]:
@@ -322,7 +322,7 @@ def _is_result_folder(path: Path) -> bool:
     return (path.name == LATEST and path.is_file()) or any((path / name).is_file() for name in (LAST, LATEST))
 
 
-def _name_and_path(given: Path | str) -> tuple[str, Path | str]:
+def name_and_path(given: Path | str) -> tuple[str, Path | str]:
     """The name and the path of `NAME=PATH`; no name if the text is itself a path or a URL."""
     text = str(given)
     name, equals, path = text.partition("=")

@@ -25,6 +25,7 @@ COMMANDS = {
     "explain": ("evaluate", "Show how each metric of one query is calculated."),
     "misses": ("evaluate", "List groups not covered, with the rank of their first hit."),
     "depth": ("evaluate", "Cutoff at which a given fraction of queries is complete."),
+    "stages": ("evaluate", "Find the stage of a pipeline at which each group is lost."),
     "identify": ("evaluate", "Find the metric, convention, cutoff and policy behind a number."),
     "power": ("compare", "Power analysis: detectable difference, queries needed."),
     "report": ("experiments", "Merge result folders into one comparison, or show the history of an experiment."),

@@ -22,6 +22,7 @@ from groupgt.formats import (
     nuggetbank,
     parquet,
     trec,
+    trec_rag,
 )
 from groupgt.formats import parts as run_parts
 from groupgt.formats.fields import NESTED
@@ -123,6 +124,7 @@ FORMATS = (
     # General formats.
     Format("autorag", None, parquet.read_ground_truth, parquet.read_run),
     Format("parquet", _in_parquet, parquet.read_ground_truth, parquet.read_run),
+    Format("trec-rag", trec_rag.look, None, trec_rag.read_run),
     Format("journal", journals.looks_like_journal, journals.read_journal),
     Format("json", mappings.kind_of, mappings.read_ground_truth, mappings.read_run),
     Format("jsonl", _in_json_lines, jsonl.read_ground_truth, jsonl.read_run, usually="truth"),

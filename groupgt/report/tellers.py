@@ -23,6 +23,7 @@ TELLERS = {
     "Outcome": ("outcome", "OutcomeTeller"),
     "PowerAnalysis": ("power", "PowerTeller"),
     "Rechunked": ("curation", "RechunkedTeller"),
+    "Stages": ("stages", "StagesTeller"),
     "Suggestions": ("curation", "SuggestionsTeller"),
 }
 

@@ -38,6 +38,7 @@ TAKES = {
     "agree": TRUTH | RUNS | LABELLER,
     "rechunk": TRUTH,  # there are no results; chunks are named by --from and --to
     "suggest": TRUTH | {"--corpus"},
+    "stages": TRUTH | LABELLER | {"--by"},  # a stage is a run and a cutoff
     "convert": TRUTH | {"--parts"},  # --from says the format of results too; all of them are held
 }
 # The options above by the name of the field of `Inputs` that holds them.
@@ -100,6 +101,7 @@ CALLS = {
     "depth": ["depth", "TRUTH", "RUN"],
     "misses": ["misses", "TRUTH", "RUN", "-k", "1"],
     "identify": ["identify", "TRUTH", "RUN", ".5"],
+    "stages": ["stages", "TRUTH", "RUN", "other.trec"],
     "check": ["check", "TRUTH", "RUN"],
     "agree": ["agree", "TRUTH", "RUN", "--annotator", "annotator.jsonl", "--format", "json"],
     "rechunk": ["rechunk", "TRUTH", "--from", "old.csv", "--to", "new.csv"],

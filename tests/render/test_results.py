@@ -49,6 +49,7 @@ RESULTS: dict[str, tuple[Callable[[Path], Result], str]] = {
     "Evaluations": (lambda _: groupgt.evaluate_runs(TRUTH, RUNS, ["recall@2", "mrr"]), ""),
     "Comparison": (lambda _: groupgt.compare(TRUTH, RUNS, ["recall@2"], resamples=10), ""),
     "Depths": (lambda _: groupgt.depth(TRUTH, RUNS["bm25"], [0.5, 1.0]), ""),
+    "Stages": (lambda _: groupgt.stages(TRUTH, {"bm25": RUNS["bm25"], "top@1": RUNS["bm25"]}, by="n_groups"), ""),
     "Identified": (lambda _: groupgt.identify(TRUTH, RUNS["bm25"], ".5000"), ""),
     "Misses": (lambda _: groupgt.misses(TRUTH, RUNS["bm25"], k=2), ""),
     "HardestGroups": (lambda _: groupgt.misses(TRUTH, RUNS, k=2), ""),
@@ -142,6 +143,10 @@ SAME: dict[str, tuple[list[str], Callable[[], Result]]] = {
     "compare": (
         ["compare", "qa.jsonl", *PATHS, "-m", "mrr", "--resamples", "10", "--details"],
         lambda: groupgt.compare("qa.jsonl", PATHS, ["mrr"], resamples=10),
+    ),
+    "stages": (
+        ["stages", "qa.jsonl", "bm25.jsonl", "top=bm25.jsonl@1"],
+        lambda: groupgt.stages("qa.jsonl", {"bm25": "bm25.jsonl", "top": "bm25.jsonl@1"}),
     ),
     "check": (["check", "qa.jsonl", "bm25.jsonl"], lambda: groupgt.check("qa.jsonl", "bm25.jsonl")),
 }

@@ -1,0 +1,175 @@
+"""Stages of a pipeline, such as retrieved, reranked, prompt and cited: at which of them each group is lost."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+
+from groupgt.errors import ConfigError, display
+from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.misses import MetRanks
+from groupgt.evaluation.options import LabelOptions, takes_options
+from groupgt.evaluation.request import Request
+from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.slices import Slicer
+from groupgt.model.hits import Bools, Ints
+from groupgt.render.results import Result
+
+METRIC = "complete.coverage"
+_CUT = re.compile(r"(.+)@(\d{1,9})")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage: the groups that it covers within `cutoff`, those lost at it, and those that it gains.
+
+    A group is `lost` at the first stage after which no stage covers it, this one included; `gained` groups were not
+    covered by the stage before.
+    """
+
+    name: str
+    cutoff: int | None
+    covered: int
+    lost: int
+    gained: int
+    complete: int
+
+
+@dataclass(frozen=True)
+class Stages(Result):
+    """Every group of every query that counts: the stages that cover it, and where it is lost.
+
+    `groups` lists dicts with `qid`, `group`, `covered` (one bool per stage) and `lost` (the name of a stage, None if
+    the last one covers the group). `slices` has the stages of each slice. `kept` groups are covered by the last stage.
+    """
+
+    stages: tuple[Stage, ...]
+    groups: list[dict[str, Any]]
+    queries: int
+    kept: int
+    slices: list[dict[str, Any]]
+    evaluations: tuple[Evaluation, ...]
+
+
+@takes_options(LabelOptions)
+def stages(
+    truth: Any,
+    runs: Mapping[str, Any] | Sequence[Any],
+    *,
+    by: Sequence[str] | str = (),
+    **options: Unpack[LabelOptions],
+) -> Stages:
+    """Finds the stage at which each group is lost: never retrieved, cut by the reranker, not in the prompt, not cited.
+
+    A group is lost at the first stage after which no stage covers it. Every stage is measured against the same ground
+    truth, by one labeller. Raises `DataError` or `ConfigError`.
+
+    Args:
+        runs: `{name: run}` in the order of the pipeline, or a list of paths. `PATH@10` considers the first 10 results,
+            and so does `NAME@10` for a run in memory.
+
+    >>> truth = {"q": [["a", "b"], ["c"], ["d"]]}
+    >>> found = stages(truth, {"retrieved": {"q": ["a", "c", "x"]}, "reranked@1": {"q": ["a", "c"]}})
+    >>> [(each.name, each.covered, each.lost) for each in found.stages]
+    [('retrieved', 2, 1), ('reranked', 1, 1)]
+    """
+    request = Request.of(METRIC, by=by, **options)
+    parts: list[tuple[str, Any, int | None]] = []
+    for name, run in runs.items() if isinstance(runs, Mapping) else [("", run) for run in runs]:
+        if isinstance(run, (str, os.PathLike)):
+            path, cutoff = cut_of(str(run))
+            parts.append((name or Path(path).name.partition(".")[0], path, cutoff))
+        else:
+            stage, cutoff = cut_of(name)
+            parts.append((stage or f"stage {len(parts) + 1}", run, cutoff))
+    return stages_of(request, request.truth_of(truth), parts)
+
+
+def cut_of(text: str) -> tuple[str, int | None]:
+    """The path and the cutoff of `PATH@10`; no cutoff if the text is itself a path.
+
+    >>> cut_of("reranked.trec@10"), cut_of("reranked.trec")
+    (('reranked.trec', 10), ('reranked.trec', None))
+    """
+    found = _CUT.fullmatch(text)
+    if found is None or Path(text).exists():
+        return text, None
+    if int(found[2]) < 1:
+        raise ConfigError(f"{text}: expected a cutoff above 0, found {display(found[2])}")
+    return found[1], int(found[2])
+
+
+def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int | None]]) -> Stages:
+    """The stages of runs that are given as (name, run, cutoff)."""
+    if len(parts) < 2:
+        raise ConfigError(f"stages: expected at least two stages, found {len(parts)}")
+    names = [name for name, _, _ in parts]
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ConfigError(f"stages: two stages are called {twice[0]!r}; name them: {{name: run}}, or NAME=PATH")
+    evaluations = [evaluate_run(request, truth, run, name) for name, (_, run, _) in zip(names, parts)]
+    cutoffs = [cutoff for _, _, cutoff in parts]
+    ranks = [
+        MetRanks.of(each, np.iinfo(np.int64).max if cutoff is None else cutoff)
+        for each, cutoff in zip(evaluations, cutoffs)
+    ]
+    covered = np.stack([each.met for each in ranks])
+    first = evaluations[0]
+    query = first.truth.judgments.group_query
+    lost = lost_at(covered)
+    labels = [first.truth.group_label(group) for group in first.truth.relevant_groups.tolist()]
+    groups = [
+        {
+            "qid": first.truth.qids[of],
+            "group": label,
+            "covered": list(map(bool, column)),
+            "lost": None if at == len(names) else names[at],
+        }
+        for of, label, column, at in zip(query.tolist(), labels, covered.T.tolist(), lost.tolist())
+    ]
+    everything = np.ones(len(query), dtype=np.bool_)
+    slicer: Slicer = first.slicer
+    slices = [
+        {"by": column, "value": value, "stages": _stages(names, cutoffs, covered, lost, query, mask[query])}
+        for column, value, mask in slicer
+        if mask[query].any()
+    ]
+    whole = _stages(names, cutoffs, covered, lost, query, everything)
+    kept = int((lost == len(names)).sum())
+    return Stages(whole, groups, len(np.unique(query)), kept, slices, tuple(evaluations))
+
+
+def lost_at(covered: Bools) -> Ints:
+    """For each group the first stage after which none covers it, from `covered` of shape (stages, groups).
+
+    The number of stages if the last one covers it.
+
+    >>> lost_at(np.array([[True, True, False], [False, True, False], [True, False, False]])).tolist()
+    [3, 2, 0]
+    """
+    count = len(covered)
+    last = count - 1 - covered[::-1].argmax(axis=0)
+    lost: Ints = np.where(covered.any(axis=0), last + 1, 0)
+    return lost
+
+
+def _stages(
+    names: Sequence[str], cutoffs: Sequence[int | None], covered: Bools, lost: Ints, query: Ints, chosen: Bools
+) -> tuple[Stage, ...]:
+    """The counts of each stage over some of the groups."""
+    found = []
+    of_query = np.bincount(query[chosen], minlength=int(query.max(initial=-1)) + 1)
+    for place, (name, cutoff) in enumerate(zip(names, cutoffs)):
+        here = covered[place] & chosen
+        before = covered[place - 1] if place else np.ones_like(here)
+        counts = np.bincount(query[here], minlength=len(of_query))
+        complete = int(((counts == of_query) & (of_query > 0)).sum())
+        gained = int((here & ~before).sum())
+        found.append(Stage(name, cutoff, int(here.sum()), int(((lost == place) & chosen).sum()), gained, complete))
+    return tuple(found)

@@ -1,0 +1,127 @@
+"""Stages: every group is attributed once, and the counts add up."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import groupgt
+from groupgt.cli.main import main
+
+TRUTH = {"q1": [["a", "b"], ["c"], ["d"]], "q2": [["e"]], "q3": []}
+
+
+def test_by_hand() -> None:
+    runs = {
+        "retrieved@3": {"q1": ["a", "x", "c", "d"], "q2": ["y", "e"]},
+        "reranked": {"q1": ["c", "b"], "q2": ["y"]},
+        "prompt@1": {"q1": ["c", "b"], "q2": ["e"]},
+    }
+    found = groupgt.stages(TRUTH, runs)
+    # d is at rank 4, beyond 3: never retrieved. (a or b) goes on as b and is cut at the prompt. e is lost by the
+    # reranker, but the prompt has it: not lost, and gained.
+    assert [(each["group"], each["covered"], each["lost"]) for each in found.groups] == [
+        ("group 1", [True, True, False], "prompt"),
+        ("group 2", [True, True, True], None),
+        ("group 3", [False, False, False], "retrieved"),
+        ("group 1", [True, False, True], None),
+    ]
+    counts = [(each.name, each.cutoff, each.covered, each.lost, each.gained, each.complete) for each in found.stages]
+    assert counts == [("retrieved", 3, 3, 1, 0, 1), ("reranked", None, 2, 0, 0, 0), ("prompt", 1, 2, 1, 1, 1)]
+    assert (found.queries, found.kept) == (2, 2)
+    shown = str(found)
+    assert "2 of 4 groups are covered by the last stage; most are lost at retrieved: 1 (25 %)." in shown
+    assert "1 time a stage covers a group that the stage before did not" in shown
+
+
+@given(st.integers(0, 10**6), st.integers(2, 5))
+def test_every_group_is_attributed_once(seed: int, count: int) -> None:
+    rng = random.Random(seed)
+    truth = {f"q{n}": [rng.sample("abcdef", rng.randint(1, 3)) for _ in range(rng.randint(1, 4))] for n in range(6)}
+    runs = {f"s{at}@{rng.randint(1, 6)}": {q: rng.sample("abcdefxyz", 6) for q in truth} for at in range(count)}
+    found = groupgt.stages(truth, runs)
+    assert len(found.groups) == sum(map(len, truth.values()))
+    assert sum(each.lost for each in found.stages) + found.kept == len(found.groups)
+    names = [each.name for each in found.stages]
+    for each in found.groups:
+        covering = [name for name, is_covered in zip(names, each["covered"]) if is_covered]
+        after = names[names.index(each["lost"]) :] if each["lost"] else []
+        assert not set(covering) & set(after)
+        assert each["lost"] is not None or covering[-1] == names[-1]
+    for at, stage in enumerate(found.stages):
+        assert stage.covered == sum(each["covered"][at] for each in found.groups)
+
+
+def test_citations_of_trec_rag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "truth.jsonl").write_text(
+        "".join(json.dumps({"qid": qid, "retrieval_gt": groups}) + "\n" for qid, groups in TRUTH.items()),
+        encoding="utf-8",
+    )
+    answers: list[dict[str, Any]] = [
+        {"topic_id": "q1", "references": ["a", "c", "x"], "answer": [{"text": "", "citations": [2, 0]}]},
+        {"topic_id": "q2", "references": ["y", "e"], "answer": [{"text": "", "citations": ["e"]}, {"citations": [1]}]},
+    ]
+    cited = tmp_path / "cited.jsonl"
+    cited.write_text("".join(json.dumps(each) + "\n" for each in answers), encoding="utf-8")
+    run = groupgt.read_run(cited)
+    assert groupgt.evaluate(TRUTH, run, ["recall"], convention="coverage").values["recall"][:2].tolist() == [1 / 3, 1]
+    (tmp_path / "retrieved.trec").write_text(
+        "".join(
+            f"{qid} Q0 {doc} {rank} {-rank} t\n"
+            for qid, docs in (("q1", "acd"), ("q2", "ye"))
+            for rank, doc in enumerate(docs, 1)
+        ),
+        encoding="utf-8",
+    )
+    words = [str(tmp_path / name) for name in ("truth.jsonl", "retrieved.trec@2", "cited.jsonl")]
+    main(["stages", *words, "--format", "json", "--groups", str(tmp_path / "groups.csv")])
+    told = json.loads(capsys.readouterr().out)
+    assert [(each["name"], each["covered"], each["lost"]) for each in told["stages"]] == [
+        ("retrieved", 3, 1),
+        ("cited", 2, 1),
+    ]
+    assert (tmp_path / "groups.csv").read_text(encoding="utf-8").splitlines()[:2] == [
+        "qid,group,retrieved,cited,lost",
+        "q1,group 1,1,1,",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (
+            {"topic_id": "q1", "references": ["a"], "answer": [{"citations": [1]}]},
+            "expected a position in references (0 to",
+        ),
+        ({"topic_id": "q1", "references": ["a"], "answer": [{"citations": ["b"]}]}, "or one of its ids, found 'b'"),
+        ({"topic_id": "q1", "references": ["a"], "answer": [{"text": ""}]}, "sentence 1: expected citations (a list)"),
+        ({"references": ["a"], "answer": []}, "expected topic_id, references (a list) and answer (a list), found ref"),
+    ],
+)
+def test_invalid_answers_are_told(tmp_path: Path, answer: dict[str, Any], expected: str) -> None:
+    path = tmp_path / "cited.jsonl"
+    path.write_text(json.dumps(answer) + "\n", encoding="utf-8")
+    with pytest.raises(groupgt.DataError) as error:
+        groupgt.read_run(path)
+    assert f"{path}:1" in str(error.value)
+    assert expected in str(error.value)
+
+
+def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = {"q1": ["a"]}
+    with pytest.raises(groupgt.ConfigError, match="expected at least two stages, found 1"):
+        groupgt.stages(TRUTH, {"one": run})
+    with pytest.raises(groupgt.ConfigError, match="two stages are called 'one'"):
+        groupgt.stages(TRUTH, {"one": run, "one@3": run})
+    with pytest.raises(groupgt.ConfigError, match="expected a cutoff above 0"):
+        groupgt.stages(TRUTH, {"one": run, "two@0": run})
+    with pytest.raises(SystemExit) as end:
+        main(["stages", str(tmp_path / "none.jsonl"), "nothing.trec@3", "neither.trec"])
+    assert end.value.code == 2
+    assert "nothing.trec" in capsys.readouterr().err
