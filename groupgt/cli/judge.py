@@ -15,7 +15,7 @@ import click
 from groupgt.cli.help import command
 from groupgt.cli.output import FILE, check_outputs, say
 from groupgt.engines.carriers import all_rankings
-from groupgt.errors import ConfigError, DataError, GroupgtError
+from groupgt.errors import ConfigError, DataError, GroupgtError, first_of
 from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.formats.corpus import read_corpus
 from groupgt.formats.detect import kind_of, read_run, run_paths
@@ -81,8 +81,8 @@ def judge_command(
 ) -> None:
     """Judge passages on a local page, by keyboard, and write grouped ground truth.
 
-    QUERIES is a file of queries, or ground truth with query texts. Every act is saved in a journal at once; run the
-    same command again to go on. With --audit, the page asks about existing ground truth instead.
+    QUERIES is a file of queries, or ground truth with query texts. Every judgment is saved at once; run the same
+    command again to go on. With --audit, the page asks about existing ground truth instead.
     """
     folder = journal or out.with_suffix(".journal")
     if out.suffix != ".jsonl":
@@ -96,6 +96,10 @@ def judge_command(
         raise ConfigError("--corpus: expected the passages to judge")
     if queries is None and audit is None:
         raise ConfigError("QUERIES: expected a file of queries, or --audit with ground truth to audit")
+    if queries is not None and audit is not None:
+        raise ConfigError(
+            f"QUERIES: --audit has the queries; remove {queries} (give each run with a --runs of its own)"
+        )
     _refuse_clashes(size, following, audit, prior, adjudicate, blind=blind)
     if audit is not None and pool is None:
         # The order of all questions shows what to ask; in a sample, every query is gone through.
@@ -125,11 +129,16 @@ def judge_command(
     try:
         session = Session(plan, log)
 
-        def save() -> None:
-            _write(out, truth_of({**theirs, log.by: log.acts}, base=base, spans=spans), silent=True)
+        def save(*, silent: bool = True) -> None:
+            unsettled: list[str] | None = None if adjudicate is None else []
+            every = {**theirs, log.by: log.acts}
+            _write(out, truth_of(every, base=base, spans=spans, unsettled=unsettled), silent=silent)
+            if unsettled and not silent:
+                left = f"{counted(len(unsettled), 'query', 'queries')} still to settle: {first_of(unsettled, 5)}"
+                say(f"{left}; run the command again to go on")
 
         _serve(session, port, save, browser=not no_browser)
-        _write(out, truth_of({**theirs, log.by: log.acts}, base=base, spans=spans))
+        save(silent=False)
     finally:
         log.close()
 

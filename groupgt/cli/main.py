@@ -170,7 +170,7 @@ def _run(arguments: list[str] | None) -> None:
         why = reason(error)
         if why is None:
             raise
-        several = f"{error.total:,} faults\n" if isinstance(error, GroupgtError) and error.total > 1 else ""
+        several = f"{error.total:,} errors\n" if isinstance(error, GroupgtError) and error.total > 1 else ""
         say(f"{several}{why}")
         sys.exit(2)
 

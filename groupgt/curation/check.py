@@ -18,6 +18,7 @@ from groupgt.evaluation.options import LabelOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.runs import named_runs
 from groupgt.evaluation.unknown_ids import fold, warn_of_blank, warn_of_no_match, warn_of_unknown
+from groupgt.formats.jsonl import NONRELEVANT
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ALONE
 from groupgt.model.hits import Ints
@@ -114,6 +115,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
     in_sets, sets = _in_sets(truth)
     pairs = _nearly_equal(truth)
     relevant, rejected = judgments.relevant[judgments.defined], judgments.rejected
+    uncovered = truth.groups_never_met
     return [
         Finding("queries", len(truth)),
         Finding("groups", len(judgments.group_query), _sizes(judgments.groups[judgments.defined])),
@@ -122,7 +124,12 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         Finding("relevant documents", int(relevant.sum()), _spread(relevant)),
         Finding("documents judged not relevant", int(rejected.sum()), _spread(rejected[rejected > 0])),
         Finding("queries without ground truth (undefined)", len(undefined), _first(undefined)),
-        Finding("groups without a relevant alternative", truth.groups_never_met),
+        # Documents under `nonrelevant` are groups inside, of one document each.
+        *(
+            []
+            if NONRELEVANT in truth.keys
+            else [Finding("groups without a relevant alternative", truth.groups_never_met)]
+        ),
         Finding("groups dropped because they were empty", truth.dropped),
         Finding("duplicate ids in a group", truth.repeated_ids),
         Finding("documents in several groups of one query", len(shared), _first(shared)),

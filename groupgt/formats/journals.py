@@ -309,6 +309,7 @@ def truth_of(
     base: GroundTruth | None = None,
     spans: bool = False,
     unfinished: bool = False,
+    unsettled: list[str] | None = None,
 ) -> GroundTruth:
     """The ground truth of several annotators; raises `DataError` where they differ and nobody adjudicated.
 
@@ -318,6 +319,7 @@ def truth_of(
         base: Ground truth with further columns; what an audit of all queries did not change is taken from it.
         spans: Whether marked words are written as spans in place of ids.
         unfinished: Whether queries that are neither done nor skipped are included, too.
+        unsettled: Gets the queries on which annotators differ, which are left out, in place of an error.
     """
     faults = Faults()
     chosen: dict[str, tuple[str, QueryState]] = {}
@@ -331,9 +333,14 @@ def truth_of(
                 continue
             first, before = chosen.setdefault(qid, (by, state))
             if not all_settings[first].get(ADJUDICATES) and not same_groups(before, state):
+                if unsettled is not None:
+                    unsettled.append(qid)
+                    continue
                 way_out = "adjudicate with groupgt judge --adjudicate, or use one journal"
                 faults.add(f"query {qid!r}", f"{first} and {by} differ; {way_out}")
     faults.stop(DataError)
+    for qid in unsettled or ():
+        chosen.pop(qid, None)
     order = [qid for qid in (base.qids if base is not None else []) if qid in chosen or keep_all]
     order += [qid for qid in chosen if qid not in set(order)]
     rows = [_row(qid, chosen.get(qid), base, all_settings, spans) for qid in order]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,8 @@ from groupgt.model.hits import Floats
 
 # What each time that two passages are alternatives of one another for another query adds, as log₂(1 + times).
 ELSEWHERE = 2.0
+# More than the suspicion of any question.
+LAST = 1000.0
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ def questions(
     index: Index,
     runs: Sequence[Rankings] = (),
     size: int = 50,
+    nonrelevant: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Question]:
     """All questions about ground truth, the most suspicious first.
 
@@ -59,6 +62,7 @@ def questions(
         index: The corpus.
         runs: Results of systems.
         size: The number of candidates of each group.
+        nonrelevant: The passages of each query that are judged not relevant; questions about them come last.
     """
     elsewhere = _alternatives_elsewhere(groups)
     found: list[Question] = []
@@ -67,11 +71,37 @@ def questions(
         for number, group in enumerate(own, 1):
             present = [doc for doc in group if doc in index.number]
             if present:
-                found += _candidates(qid, number, present, wanted, elsewhere, index, size)
-            if len(own) > 1 and present:
+                for each in _candidates(qid, number, present, wanted, elsewhere, index, size):
+                    is_judged = each.doc in (nonrelevant or {}).get(qid, ())
+                    found.append(replace(each, suspicion=each.suspicion - LAST) if is_judged else each)
+            if present and any(shown_for(own, place) != shown_for(own, number) for place in range(1, len(own) + 1)):
                 found.append(Question(qid, "needed", number, None, _overlap(own, number - 1, index)))
     # All groups come before all candidates: there are few of them.
     return sorted(found, key=lambda each: (each.kind != "needed", -each.suspicion))
+
+
+def _own(own: Sequence[Sequence[str]], number: int) -> list[str]:
+    """The passages of a group that are in no other group of its query."""
+    others = {doc for place, group in enumerate(own, 1) if place != number for doc in group}
+    return [doc for doc in own[number - 1] if doc not in others]
+
+
+def shown_for(own: Sequence[Sequence[str]], number: int) -> str:
+    """The passage that stands for a group: one that is in no other group, if there is one."""
+    return next(iter(_own(own, number)), own[number - 1][0])
+
+
+def reference(own: Sequence[Sequence[str]], number: int, doc: str, index: Index) -> tuple[str, bool]:
+    """The passage of a group to compare a candidate with, and whether the two share another group of the query.
+
+    The most alike is chosen, among those that do not share one if there are any: passages that do the same for another
+    part of the query leave open whether they do for this one.
+    """
+    others = [group for place, group in enumerate(own, 1) if place != number and doc in group]
+    present = [each for each in own[number - 1] if each in index.number]
+    free = [each for each in present if not any(each in group for group in others)]
+    like = index.likeness(doc)
+    return max(free or present, key=lambda each: like[index.number[each]]), not free
 
 
 def _alternatives_elsewhere(groups: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Counter[str]]:

@@ -117,7 +117,9 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
             written = session.act(asked)
             if written["act"] in ("done", "skip") and finished is not None:
                 finished()
-            return {"seq": written["seq"], "view": session.view(written["qid"]), "overview": session.overview()}
+            told = {"seq": written["seq"], "view": session.view(written["qid"]), "overview": session.overview()}
+            undone = next((act for act in session.log.acts if act["seq"] == written.get("of")), {})
+            return {**told, "undone": undone.get("doc")}
 
         from starlette.concurrency import run_in_threadpool
 

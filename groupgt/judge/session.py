@@ -9,6 +9,7 @@ from datetime import datetime
 from statistics import median
 from typing import Any, Literal
 
+from groupgt.curation.matching import matching
 from groupgt.curation.near import Passages
 from groupgt.errors import ConfigError, DataError, display
 from groupgt.formats.journals import (
@@ -25,7 +26,7 @@ from groupgt.formats.journals import (
     replayed,
     settings_of,
 )
-from groupgt.judge.audit import Question, questions
+from groupgt.judge.audit import Question, questions, reference, shown_for
 from groupgt.judge.log import ActLog
 from groupgt.judge.pool import Index, PoolRule, Rankings, fused, pooled, shuffled
 from groupgt.model.ground_truth import GroundTruth
@@ -112,8 +113,10 @@ class Session:
         self._queue: list[Question] = []
         self._questions: dict[str, list[Question]] = {}
         if plan.kind == "audit" and plan.truth is not None:
-            groups = {qid: starting(plan.truth, qid)[0] for qid in plan.queries}
-            self._queue = questions(groups, plan.queries, plan.index, plan.runs, plan.pool.size)
+            known = {qid: starting(plan.truth, qid) for qid in plan.queries}
+            groups = {qid: own for qid, (own, _, _) in known.items()}
+            rejected = {qid: nonrelevant for qid, (_, _, nonrelevant) in known.items()}
+            self._queue = questions(groups, plan.queries, plan.index, plan.runs, plan.pool.size, rejected)
             for each in self._queue:
                 self._questions.setdefault(each.qid, []).append(each)
         self.order = self._ordered()
@@ -222,15 +225,18 @@ class Session:
             return {**shown, "questions": [self._asked(qid, each, state) for each in self._left(qid, state)]}
         docs = list(dict.fromkeys([*state.pool, *state.passages]))
         groups = [
-            {"number": number, "name": name, "docs": state.members(number)} for number, name in state.groups.items()
+            {"number": number, "name": name, "docs": members}
+            for number, name in state.groups.items()
+            if (members := state.members(number))
         ]
-        shown |= {"groups": groups, "passages": [self._passage(doc, state) for doc in docs]}
-        shown["suggestions"] = self._suggestions(state)
+        near = self._suggestions(state)
+        shown |= {"groups": groups, "passages": [self._passage(doc, state) | near.get(doc, {}) for doc in docs]}
+        shown["suggestions"] = [self._passage(doc, state) | like for doc, like in near.items() if doc not in docs]
         if self.plan.prior is not None and self.plan.blind and state.status != OPEN:
             groups_before = starting(self.plan.prior, qid)[0]
             shown["prior"] = [[self._passage(doc, state) for doc in group] for group in groups_before]
         if self.plan.kind == "adjudicate":
-            shown["opinions"] = {by: _opinion(states.get(qid)) for by, states in self.plan.opinions.items()}
+            shown["opinions"] = self._opinions(qid)
         return shown
 
     def _check_order(self, qid: str) -> None:
@@ -257,13 +263,56 @@ class Session:
                     groups, names, nonrelevant = grades, source_names(source, qid), no
         docs = [] if plan.kind != "judge" else pooled(plan.pool, qid, text, plan.runs, plan.index)
         if plan.kind == "adjudicate":
-            first = next(iter(plan.opinions.values())).get(qid, QueryState())
-            groups = [{doc: first.passages[doc].grade for doc in first.members(number)} for number in first.groups]
-            names, nonrelevant = list(first.groups.values()), first.nonrelevant
-            docs = [doc for states in plan.opinions.values() if qid in states for doc in states[qid].passages]
+            groups, names, nonrelevant = self._agreed(qid)
+            docs = [doc for states in plan.opinions.values() for doc in states[qid].passages]
         pool = shuffled(plan.seed, qid, list(dict.fromkeys(doc for doc in [*docs, *known] if doc in plan.index.texts)))
+        if plan.kind == "adjudicate":
+            # What is to be settled comes first.
+            settled = {*nonrelevant, *(doc for group in groups for doc in group)}
+            pool.sort(key=settled.__contains__)
         named = [{"docs": docs_, "name": name} for docs_, name in zip(groups, names)]
         return {"query": text, "pool": pool, "groups": named, "nonrelevant": nonrelevant}
+
+    def _aligned(self, qid: str) -> tuple[list[QueryState], list[tuple[int | None, int | None]]]:
+        """The states of the two annotators, and their groups in pairs, matched by the passages that they share."""
+        states = [of[qid] for of in self.plan.opinions.values()]
+        numbers = [[number for number in state.groups if state.members(number)] for state in states]
+        members = [[set(state.members(number)) for number in own] for state, own in zip(states, numbers)]
+        pairs = matching(*members)
+        return states, [
+            (None if one is None else numbers[0][one], None if two is None else numbers[1][two]) for one, two in pairs
+        ]
+
+    def _agreed(self, qid: str) -> tuple[list[dict[str, float]], list[str | None], list[str]]:
+        """The groups and the judgments on which two annotators agree; what they differ on stays open."""
+        (first, second), pairs = self._aligned(qid)
+        apart = {
+            doc
+            for one, two in pairs
+            for doc in set(first.members(one) if one else ()) ^ set(second.members(two) if two else ())
+        }
+        groups, names = [], []
+        for one, two in pairs:
+            both = [doc for doc in first.members(one) if doc in second.members(two)] if one and two else []
+            agreed = {doc: first.passages[doc].grade for doc in both if doc not in apart}
+            if agreed and one and two:
+                groups.append(agreed)
+                names.append(first.groups[one] or second.groups[two])
+        return groups, names, [doc for doc in first.nonrelevant if doc in second.nonrelevant]
+
+    def _opinions(self, qid: str) -> dict[str, Any]:
+        """What each annotator said of each passage: its groups, numbered alike for both, or none: not relevant."""
+        states, pairs = self._aligned(qid)
+        said: dict[str, Any] = {}
+        for side, (by, state) in enumerate(zip(self.plan.opinions, states)):
+            place = {pair[side]: at for at, pair in enumerate(pairs, 1) if pair[side] is not None}
+            if state.status == SKIPPED:
+                said[by] = None
+                continue
+            said[by] = {
+                doc: sorted(place[group] for group in judgment.groups) for doc, judgment in state.passages.items()
+            }
+        return said
 
     def _passage(self, doc: str, state: QueryState) -> dict[str, Any]:
         judgment = state.passages.get(doc)
@@ -274,36 +323,31 @@ class Session:
 
     def _asked(self, qid: str, question: Question, state: QueryState) -> dict[str, Any]:
         """A question with its texts in an order that does not tell which passage is in the ground truth."""
-        index = self.plan.index
+        index, shared = self.plan.index, False
         own = starting(self.plan.truth, qid)[0] if self.plan.truth is not None else []
-        others = [group for place, group in enumerate(own, 1) if place != question.group]
         if question.doc is not None:
-            like = index.likeness(question.doc)
-            near = max(
-                own[question.group - 1], key=lambda doc: like[index.number[doc]] if doc in index.number else -1.0
-            )
+            near, shared = reference(own, question.group, question.doc, index)
             texts = [index.texts.get(each, each) for each in (question.doc, near)]
             code = hashlib.sha256(f"{self.plan.seed}\0{qid}\0{question.doc}".encode("utf-8", "surrogatepass")).digest()
-            texts = texts if code[0] % 2 else texts[::-1]
-            passages: list[dict[str, Any]] = [{"text": text} for text in texts]
+            passages: list[dict[str, Any]] = [{"text": text} for text in (texts if code[0] % 2 else texts[::-1])]
         else:
-            asked = own[question.group - 1][0]
-            passages = [{"text": index.texts.get(asked, asked)}]
-            numbers = [place for place in range(1, len(own) + 1) if place != question.group]
-            passages += [{"text": index.texts.get(group[0], group[0]), "group": n} for group, n in zip(others, numbers)]
+            order = [question.group, *(place for place in range(1, len(own) + 1) if place != question.group)]
+            shown = {shown_for(own, place): place for place in reversed(order)}
+            passages = [{"text": index.texts.get(doc, doc), "group": place} for doc, place in reversed(shown.items())]
         answer = state.answers.get(item_key(question.item))
-        return {"item": question.item, "passages": passages, "answer": answer}
+        part = state.groups.get(question.group)
+        return {"item": question.item, "passages": passages, "answer": answer, "part": part, "shared": shared}
 
-    def _suggestions(self, state: QueryState) -> list[dict[str, Any]]:
-        """Unjudged passages that nearly equal a relevant one; they are never judged by themselves."""
+    def _suggestions(self, state: QueryState) -> dict[str, dict[str, Any]]:
+        """Unjudged passages that nearly equal a relevant one, which one, and how much; never judged by themselves."""
         texts = self.plan.index.texts
         relevant = [doc for doc, judgment in state.passages.items() if judgment.groups and doc in texts]
         found: dict[str, dict[str, Any]] = {}
         for doc in relevant:
             for name, similarity in self._alike_of(doc):
-                if name not in state.passages and name not in found:
-                    found[name] = {**self._passage(name, state), "like": doc, "similarity": round(similarity, 3)}
-        return list(found.values())
+                if name not in state.passages:
+                    found.setdefault(name, {"like": doc, "similarity": round(similarity, 3)})
+        return found
 
     def _alike_of(self, doc: str) -> list[tuple[str, float]]:
         if doc not in self._alike and not self.near_fault:
@@ -395,11 +439,6 @@ def _is_moot(question: Question, state: QueryState) -> bool:
     return question.group not in state.groups or (question.kind == "needed" and len(state.groups) == 1)
 
 
-def _own(group: Sequence[str], others: Sequence[Sequence[str]]) -> str:
-    """A passage of a group that is in none of the others, if there is one."""
-    return next((doc for doc in group if not any(doc in other for other in others)), group[0])
-
-
 def starting(truth: GroundTruth, qid: str) -> tuple[list[list[str]], list[dict[str, float]], list[str]]:
     """The groups of a query as ids, the same with grades, and the ids judged not relevant."""
     groups: list[list[str]] = []
@@ -427,11 +466,3 @@ def source_names(truth: GroundTruth, qid: str) -> list[str | None]:
     """The names of the groups of a query that have a relevant passage."""
     named = [group.get("name") if isinstance(group, dict) else None for group in truth.relevant(qid)]
     return list(named)
-
-
-def _opinion(state: QueryState | None) -> dict[str, Any] | None:
-    """What one annotator said of a query: the groups of each passage by position, empty for not relevant."""
-    if state is None or state.status == SKIPPED:
-        return None
-    place = {number: at for at, number in enumerate(state.groups, 1)}
-    return {doc: sorted(place[group] for group in judgment.groups) for doc, judgment in state.passages.items()}

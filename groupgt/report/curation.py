@@ -135,7 +135,8 @@ class AgreementTeller(Teller[Agreement]):
             (["agreement", "value"], figures),
         ]
         headers, rows = agreement.group_rows()
-        if differing := [row for row in rows if row[-2] or row[-1]][: agreement.worst]:
+        # Matched groups say more than those of each side.
+        if not agreement.pairs and (differing := [row for row in rows if row[-2] or row[-1]][: agreement.worst]):
             blocks.append((["query", *headers[1:-3], "both", "only the first", "only the second"], differing))
         if apart := [pair for pair in agreement.pairs if pair.only_first or pair.only_second][: agreement.worst]:
             names = ["query", "the first's group", "the second's", "both", "only the first", "only the second"]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.result import Evaluation
+from groupgt.formats.jsonl import NONRELEVANT
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
 from groupgt.render import tables
@@ -223,8 +224,10 @@ def footer(evaluation: Evaluation) -> list[str]:
     """The convention and the counts that are not 0; the policy and the labeller, if not the default."""
     counts = dict(evaluation.counts)
     total = counted(counts.pop("queries"), "query", "queries")
-    # Each document of flat qrels is a group, and one without a relevant alternative was judged non-relevant.
-    flat = {"irrelevant_groups": "judged non-relevant"} if evaluation.truth.shape == "flat" else {}
+    # A document that was judged alone, as in qrels, is a group; without a relevant alternative it is non-relevant.
+    truth = evaluation.truth
+    alone = truth.shape == "flat" or NONRELEVANT in truth.keys
+    flat = {"irrelevant_groups": "judged non-relevant"} if alone else {}
     names = {name: flat.get(name, name.replace("_", " ")) for name in counts}
     shown = [f"{names[name]} {count:,}" for name, count in counts.items() if count or name == "evaluated"]
     shape = f" ({SHAPES[evaluation.truth.shape]})" if evaluation.is_auto else ""

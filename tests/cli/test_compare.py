@@ -102,7 +102,7 @@ def test_depth(capsys: pytest.CaptureFixture[str]) -> None:
     # bm25 completes q1 at 3 and q2 at 2, other q2 alone.
     assert told == [("bm25", 0.5, 2, 1.0), ("bm25", 1.0, 3, 1.0), ("other", 0.5, 2, 0.5), ("other", 1.0, None, 0.5)]
     _, err = call(capsys, "depth", "qa.jsonl", "bm25.trec", "--share", "0,x", status=2)
-    assert "2 faults" in err
+    assert "2 errors" in err
 
 
 def test_depth_in_chars(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_good_experiment(cli: Cli, experiment: Path) -> None:
 def test_all_faults_of_an_experiment_at_once(cli: Cli, experiment: Path) -> None:
     text = YAML.replace("version: 1", "version: 2").replace("small", "[x]").replace("[recall]", "[recal]")
     put(experiment, text.replace("k: [1]", "k: [0]") + "foo: 1\n")
-    fails(cli("run", experiment, "--dry-run"), "5 faults", ":1:10", ":2:7", ":8:13", ":9:7", ":11:1")
+    fails(cli("run", experiment, "--dry-run"), "5 errors", ":1:10", ":2:7", ":8:13", ":9:7", ":11:1")
 
 
 def test_laughs_are_not_expanded(cli: Cli, experiment: Path) -> None:

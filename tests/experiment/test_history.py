@@ -122,7 +122,7 @@ def test_what_does_not_fit_is_refused(folder: Path, capsys: pytest.CaptureFixtur
         main(["report", str(first), str(second)])
     assert end.value.code == 2
     err = capsys.readouterr().err
-    assert "3 faults" in err
+    assert "3 errors" in err
     assert "the ground truth of data set 'own' differs" in err
     assert "the convention is autorag, and coverage" in err
     assert "run both with `convention: coverage`" in err
@@ -230,7 +230,7 @@ def test_faults_of_all_folders_are_told(folder: Path, capsys: pytest.CaptureFixt
     (second / "per_query.csv").unlink()
     with pytest.raises(SystemExit):
         main(["report", str(first), str(second)])
-    assert "2 faults" in capsys.readouterr().err
+    assert "2 errors" in capsys.readouterr().err
 
 
 def test_folders_of_one_name_are_told_apart_by_their_paths(folder: Path) -> None:
@@ -265,7 +265,7 @@ def test_paths_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         main(["report", str(tmp_path / "nowhere"), str(tmp_path)])
     assert end.value.code == 2
     err = capsys.readouterr().err
-    assert "2 faults" in err
+    assert "2 errors" in err
     assert "no such folder" in err
 
 

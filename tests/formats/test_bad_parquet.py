@@ -65,9 +65,9 @@ def test_bad_parquet_run(case: Any, cli: Cli, truth: Path) -> None:
 
 GT = {"qid": ["q0", "q1"], "retrieval_gt": [[["d1"]], [["d2"]]]}
 BAD_QA: list[tuple[str, Any, tuple[str, ...]]] = [
-    ("flat", {**GT, "retrieval_gt": [["d1"], ["d2"]]}, ("row 1", "query 'q0'", "flat_gt", "2 faults")),
-    ("text", {**GT, "retrieval_gt": ["d1", "d2"]}, ("row 1", "query 'q0'", "'d1'", "2 faults")),
-    ("float ids", {**GT, "retrieval_gt": [[[1.0]], [[2.0]]]}, ("row 1", "query 'q0'", "1.0", "2 faults")),
+    ("flat", {**GT, "retrieval_gt": [["d1"], ["d2"]]}, ("row 1", "query 'q0'", "flat_gt", "2 errors")),
+    ("text", {**GT, "retrieval_gt": ["d1", "d2"]}, ("row 1", "query 'q0'", "'d1'", "2 errors")),
+    ("float ids", {**GT, "retrieval_gt": [[[1.0]], [[2.0]]]}, ("row 1", "query 'q0'", "1.0", "2 errors")),
     ("empty group", {**GT, "retrieval_gt": [[["d1"]], [["d2"], []]]}, ("row 2", "query 'q1'", "empty_groups")),
     ("no id", {**GT, "retrieval_gt": [[["d1"]], [["d2", None]]]}, ("row 2", "query 'q1'", "empty_groups")),
     ("NUL", {**GT, "retrieval_gt": [[["d1"]], [["d\0"]]]}, ("row 2", "query 'q1'", "NUL")),

@@ -75,7 +75,7 @@ def test_a_query_by_keys_alone(tab: Tab, server: str, tmp_path: Path) -> None:
     press(tab, "0", f"{state(docs[3])} === 'not relevant'")
     press(tab, "k", f"document.querySelector('[aria-current] .name').innerText === {json.dumps(docs[3])}")
     press(tab, "2", f"{state(docs[3])} === 'group 2'")
-    press(tab, "1", f"{state(docs[3])} === 'group 2 and 1'")
+    press(tab, "1", f"{state(docs[3])} === 'groups 1 and 2'")
     press(tab, "u", f"{state(docs[3])} === 'group 2'")
     press(tab, "#", "true")
     tab.call("Input.dispatchKeyEvent", type="keyDown", key='"', code="Digit2", modifiers=8)

@@ -15,7 +15,7 @@ Groups = dict[str, list[list[str]]]
 
 
 def planted(seed: int, groups: Groups) -> tuple[Groups, set[tuple[str, str]], dict[str, tuple[int, int]]]:
-    """30 faults in 30 queries: an alternative is removed from 15 groups, and 15 groups are split in two."""
+    """30 errors in 30 queries: an alternative is removed from 15 groups, and 15 groups are split in two."""
     rng = random.Random(seed)
     faulty = {qid: [list(group) for group in own] for qid, own in groups.items()}
     places = [(qid, at) for qid, own in groups.items() for at, group in enumerate(own) if len(group) > 1]

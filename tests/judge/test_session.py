@@ -59,12 +59,12 @@ def test_a_query_is_judged(tmp_path: Path) -> None:
     assert [(each["number"], each["name"], each["docs"]) for each in view["groups"]] == [
         (1, "the fare", ["youth", "fares"]),
         (2, None, ["night"]),
-        (4, None, []),
     ]
-    # The copy of a judged passage is suggested, and not judged.
-    assert [(each["doc"], each["like"], each["judged"]) for each in view["suggestions"]] == [
-        ("youth-copy", "youth", None)
-    ]
+    assert session.act({"qid": "q1", "act": "group", "doc": "pets"})["group"] == 5
+    session.act({"qid": "q1", "act": "undo"})
+    # The copy of a judged passage is marked as one, and not judged.
+    near = [(each["doc"], each["like"], each["judged"]) for each in view["passages"] if "like" in each]
+    assert (near, view["suggestions"]) == ([("youth-copy", "youth", None)], [])
     session.act({"qid": "q1", "act": "done"})
     overview = session.overview()
     assert (overview["finished"], overview["next"]) == (1, "q2")
@@ -75,6 +75,14 @@ def test_a_query_is_judged(tmp_path: Path) -> None:
     again = session_of(tmp_path)
     assert again.overview()["next"] == "q2"
     assert again.view("q1") == session.view("q1")
+
+
+def test_passages_outside_the_pool_are_suggested(tmp_path: Path) -> None:
+    session = session_of(tmp_path, pool=PoolRule("bm25", 1))
+    doc = session.view("q1")["passages"][0]["doc"]
+    session.act({"qid": "q1", "act": "not_relevant", "doc": doc})
+    session.act({"qid": "q1", "act": "group", "doc": "youth"})
+    assert [(each["doc"], each["like"]) for each in session.view("q1")["suggestions"]] == [("youth-copy", "youth")]
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
@@ -225,12 +233,44 @@ def test_differences_are_settled(tmp_path: Path) -> None:
     opinions = {by: replayed(mine) for by, mine in acts.items()}
     session = session_of(tmp_path, "carla", kind="adjudicate", queries={"q1": QUERIES["q1"]}, opinions=opinions)
     view = session.view("q1")
-    assert view["opinions"] == {"anna": {"youth": [1]}, "ben": {"night": [1]}}
-    assert view["groups"][0]["docs"] == ["youth"]
+    # Groups are numbered alike: the two have none in common. Nothing is agreed, so nothing is judged at first.
+    assert view["opinions"] == {"anna": {"youth": [1]}, "ben": {"night": [2]}}
+    assert view["groups"] == []
+    unsettled: list[str] = []
+    assert truth_of({**acts, "carla": session.log.acts}, unsettled=unsettled).qids == ["q2", "q3"]
+    assert unsettled == ["q1"]
+    session.act({"qid": "q1", "act": "group", "doc": "youth"})
     session.act({"qid": "q1", "act": "group", "doc": "night"})
     session.act({"qid": "q1", "act": "done"})
     truth = truth_of({**acts, "carla": session.log.acts})
     assert (truth["q1"], truth["q2"]) == ([["youth"], ["night"]], [["pets"]])
+
+
+def test_adjudication_starts_with_what_is_agreed(tmp_path: Path) -> None:
+    said = {
+        "anna": [["youth", "fares"], ["night"]],
+        "ben": [["night", "cars"], ["fares"]],
+    }
+    opinions = {}
+    for by, groups in said.items():
+        session = session_of(tmp_path, by)
+        session.view("q1")
+        for number, group in enumerate(groups, 1):
+            session.act({"qid": "q1", "act": "group", "doc": group[0]})
+            for doc in group[1:]:
+                session.act({"qid": "q1", "act": "relevant", "doc": doc, "groups": [number]})
+        session.act({"qid": "q1", "act": "not_relevant", "doc": "pets"})
+        session.act({"qid": "q1", "act": "done"})
+        opinions[by] = replayed(session.log.acts)
+    session = session_of(tmp_path, "carla", kind="adjudicate", queries={"q1": QUERIES["q1"]}, opinions=opinions)
+    view = session.view("q1")
+    assert sorted(each["docs"] for each in view["groups"]) == [["fares"], ["night"]]
+    by_doc = {each["doc"]: each["judged"] for each in view["passages"]}
+    assert by_doc["pets"]["groups"] == []
+    assert [by_doc["youth"], by_doc["cars"]] == [None, None]
+    assert {each["doc"] for each in view["passages"][:2]} == {"youth", "cars"}
+    assert view["opinions"]["anna"]["fares"] == view["opinions"]["ben"]["fares"]
+    assert view["opinions"]["anna"]["night"] == view["opinions"]["ben"]["night"]
 
 
 def test_the_order_of_queries(tmp_path: Path) -> None:

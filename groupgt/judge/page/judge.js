@@ -23,7 +23,7 @@ async function ask(path, body) {
   try {
     answer = await fetch(path, { method: body ? "POST" : "GET", headers, body: body ? JSON.stringify(body) : undefined });
   } catch {
-    throw new Error("The server does not answer. Your judgments are saved; run the command again to go on.");
+    throw new Error("groupgt judge has stopped. Your judgments are saved. Run it again and open the new address.");
   }
   const value = await answer.json();
   if (!answer.ok) throw new Error(value.error);
@@ -37,10 +37,9 @@ const announce = (text) => { element("said").textContent = text; };
 function say(text, wrong = false) {
   announce(text);
   const notice = element("notice");
-  if (notice) {
-    notice.textContent = text;
-    notice.className = wrong ? "error" : "soft";
-  }
+  notice.textContent = text;
+  notice.hidden = !text;
+  notice.className = wrong ? "error" : "";
 }
 
 /** One act; the page shows it when the journal has it. @param {Plain} fields @param {string} [told] */
@@ -51,8 +50,9 @@ async function act(fields, told = "") {
     const answer = await ask("/api/act", { qid: shown.qid, ...fields });
     session = answer.overview;
     shown = answer.view;
+    if (answer.undone && passage(answer.undone)) current = answer.undone;
     draw();
-    if (told) say(told);
+    say(told);
   } catch (error) {
     say(/** @type {Error} */ (error).message, true);
   } finally {
@@ -81,10 +81,11 @@ async function open(qid, at = null) {
 function finished() {
   shown = null;
   element("main").replaceChildren(
-    h("h1", null, "All queries are finished"),
-    h("p", null, "End the command with Ctrl-C: it writes the ground truth. You can still open a query again."),
-    h("p", { id: "notice" })
+    h("h1", null, session.queue ? "All questions are answered" : "All queries are finished"),
+    h("p", null, "The ground truth is written. Open a query to change it, or end the command with Ctrl-C."),
+    h("ul", { class: "queue" }, ...queueRows())
   );
+  say("");
   drawTop();
 }
 
@@ -146,7 +147,7 @@ async function toggle(each, place) {
   const groups = before.includes(group.number) ? before.filter((/** @type {number} */ one) => one !== group.number) : [...before, group.number];
   if (!groups.length) return act({ act: "clear", doc: each.doc }, "No longer judged");
   const kept = each.judged && before.length ? each.judged : { grade: 1, span: null };
-  await act({ act: "relevant", doc: each.doc, groups, grade: kept.grade, span: kept.span }, `In group ${groups.map(digit).join(" and ")}`);
+  await act({ act: "relevant", doc: each.doc, groups, grade: kept.grade, span: kept.span }, `In group ${groups.map(digit).sort().join(" and ")}`);
   if (!each.judged) forward(each.doc);
 }
 
@@ -262,21 +263,21 @@ function dialog(title, ...children) {
 const KEYS = {
   judge: [
     ["n", "new group with this passage"],
-    ["1 … 9", "the passage belongs to this group, or no longer; several are possible"],
+    ["1 … 9", "add to this group, or remove from it"],
     ["0", "not relevant"],
     ["Shift 1 … 3", "grade of a relevant passage"],
     ["s", "mark the selected words, or remove the mark"],
-    ["m 1 … 9", "merge: the passage's group into this one"],
-    ["x", "split: the passage leaves its group for a new one"],
+    ["m 1 … 9", "merge its group into group 1 … 9"],
+    ["x", "split it off into a new group"],
     ["r", "name a group"],
-    ["↑ ↓ or k j", "previous, next passage"],
+    ["↑ ↓ or k j", "previous, next passage; a first judgment goes to the next by itself"],
     ["/", "search the corpus"],
   ],
   audit: [
     ["y", "yes"],
     ["n", "no"],
     ["0", "cannot tell"],
-    ["2 … 9", "not needed: does the same as this passage"],
+    ["2 … 9", "not needed: same as this passage"],
     ["↑ ↓ or k j", "previous, next question"],
   ],
   all: [
@@ -294,11 +295,13 @@ function help() {
 }
 
 function queue() {
-  const rows = session.queries.map((/** @type {Plain} */ each) =>
+  dialog(session.fixed ? "Queries, in the fixed order of the sample" : "Queries", h("ul", { class: "queue" }, ...queueRows()));
+}
+
+const queueRows = () =>
+  session.queries.map((/** @type {Plain} */ each) =>
     h("li", null, h("button", { type: "button", onclick: () => { closeDialog(); void open(each.qid); } }, `${each.status === "done" ? "✓" : each.status === "skipped" ? "–" : "○"} `, hidden(`${each.status}: `), h("bdi", null, brief(each.text, 100))))
   );
-  dialog(session.fixed ? "Queries, in the fixed order of the sample" : "Queries", h("ul", { class: "queue" }, ...rows));
-}
 
 const closeDialog = () => /** @type {HTMLDialogElement} */ (element("dialog")).close();
 
@@ -313,7 +316,7 @@ function searching() {
       ...found.map((/** @type {Plain} */ each) =>
         h("li", { class: "card" },
           h("div", { class: "head" }, named(each.doc), h("span", { class: "state" }, stateText(each))),
-          h("p", { class: "brief" }, brief(each.text, 300)),
+          snippet(each),
           h("div", { class: "acts" }, h("button", { type: "button", onclick: () => add(each) }, "Judge this passage")))
       )
     );
@@ -321,7 +324,10 @@ function searching() {
   const box = search("search", "Search the corpus", "", (value) => void look(value));
   dialog("Search", h("div", { class: "controls" }, box), results);
   // Escape in a search field would only clear it.
-  element("search").addEventListener("keydown", (event) => { if (event.key === "Escape") closeDialog(); });
+  element("search").addEventListener("keydown", (event) => {
+    if (event.key === "Escape") closeDialog();
+    if (event.key === "Enter") results.querySelector("button")?.click();
+  });
   element("search").focus();
 }
 
@@ -338,7 +344,7 @@ function rename(group) {
   const input = h("input", { id: "group-name", type: "search", value: group.name || "", maxlength: 80, autocomplete: "off" });
   const save = () => { const name = /** @type {HTMLInputElement} */ (input).value.trim(); closeDialog(); if (name) void act({ act: "group", group: group.number, name }, `Group ${digit(group.number)} is named ${name}`); };
   input.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); save(); } });
-  dialog(`Name of group ${digit(group.number)}`, h("label", { class: "field", for: "group-name" }, h("span", null, "What a passage of this group tells"), input), h("div", { class: "acts" }, h("button", { type: "button", onclick: save }, "Save")));
+  dialog(`Name of group ${digit(group.number)}`, h("label", { class: "field", for: "group-name" }, h("span", null, "What this group is about"), input), h("div", { class: "acts" }, h("button", { type: "button", onclick: save }, "Save")));
   input.focus();
 }
 
@@ -349,7 +355,8 @@ function stateText(each) {
   if (!each.judged) return "not judged";
   if (!each.judged.groups.length) return "not relevant";
   const grade_ = each.judged.grade === 1 ? "" : `, grade ${each.judged.grade}`;
-  return `group ${each.judged.groups.map(digit).join(" and ")}${grade_}`;
+  const groups = each.judged.groups.map(digit).sort();
+  return `${groups.length > 1 ? "groups" : "group"} ${groups.join(" and ")}${grade_}`;
 }
 
 function drawTop() {
@@ -363,12 +370,12 @@ function drawTop() {
 function draw() {
   if (!shown) return;
   drawTop();
-  const notice = h("p", { id: "notice", class: "soft" }, session.assisted ? "Started from prior judgments: this ground truth is marked as assisted." : session.note || "");
+  const note = session.assisted ? "Started from prior judgments: this ground truth is marked as assisted." : session.note;
   const body = session.kind === "audit" ? audit() : judging();
   element("main").replaceChildren(
     h("h1", { class: "asked", id: "query" }, hidden("Query: "), h("bdi", null, visible(shown.text))),
     shown.status === "open" ? "" : h("p", null, h("strong", null, shown.status === "done" ? "Finished. " : "Skipped. "), "Any change opens it again."),
-    notice,
+    note ? h("p", { class: "soft" }, note) : "",
     body,
     bottom()
   );
@@ -395,9 +402,9 @@ async function skip() {
 function judging() {
   const groups = shown?.groups || [];
   const left = h("aside", { "aria-label": "Groups" },
-    h("h2", null, groups.length ? `${counted(groups.length, "group")}: all are needed` : "No groups yet"),
+    h("h2", null, groups.length ? `${counted(groups.length, "group")}${groups.length > 1 ? ", all needed" : ""}` : "No groups yet"),
     h("ol", { class: "own" }, ...groups.map(groupCard)),
-    groups.length ? h("p", { class: "soft" }, "Passages of one group are alternatives: one of them is enough.") : h("p", { class: "soft" }, "Press ", h("kbd", null, "n"), " on a passage that answers the query, or a part of it.")
+    groups.length ? h("p", { class: "soft" }, "Any passage in a group is enough.") : h("p", { class: "soft" }, "Press ", h("kbd", null, "n"), " on a passage that answers the query, or a part of it.")
   );
   const more = shown?.suggestions || [];
   const right = h("section", { "aria-label": "Passages" },
@@ -432,8 +439,15 @@ function card(each) {
     ...opinions(each.doc),
     h("span", { class: kind }, stateText(each))
   );
-  if (!active) return h("li", { class: "card" }, head, h("p", { class: "brief" }, brief(each.text, 300)));
+  if (!active) return h("li", { class: "card" }, head, snippet(each));
   return h("li", { class: "card", "aria-current": "true" }, head, h("p", { class: "text", tabindex: 0 }, ...marked(each)), buttons(each));
+}
+
+/** The beginning of a passage, its title in bold. @param {Plain} each */
+function snippet(each) {
+  const end = each.text.indexOf("\n");
+  const title = end > 0 && end < 120 ? each.text.slice(0, end) : "";
+  return h("p", { class: "brief" }, title ? h("b", null, brief(title), " · ") : null, brief(each.text.slice(title ? end + 1 : 0), 300));
 }
 
 /** What two annotators said. @param {string} doc */
@@ -475,7 +489,7 @@ function merging(each) {
   if (!from) return say("First put the passage into a group.", true);
   pending = "m";
   const others = shown?.groups.filter((/** @type {Plain} */ group) => group.number !== from);
-  dialog(`Merge group ${digit(from)} into`, h("div", { class: "acts" }, ...others.map((/** @type {Plain} */ group) => h("button", { type: "button", onclick: () => void merge(from, group.number) }, `Group ${groupName(group)}`))));
+  dialog(`Merge group ${digit(from)} into`, h("div", { class: "acts" }, ...others.map((/** @type {Plain} */ group) => h("button", { type: "button", onclick: () => void merge(from, group.number) }, `Group ${groupName(group)} `, h("kbd", null, digit(group.number))))));
   element("dialog").addEventListener("close", () => { pending = null; }, { once: true });
 }
 
@@ -498,10 +512,12 @@ function audit() {
   const each = all[Number(current)];
   if (!each) return h("p", null, "No question about this query. Enter goes on.");
   const same = each.item.kind === "same";
-  const question = same ? "Do both passages, each alone, answer the same part of the query?" : "Is the first passage still needed, given the others?";
+  const part = each.part ? `the part “${brief(each.part, 80)}”` : "the same part";
+  const again = "Both passages answer one part of the query. Does each also answer another part, the same one?";
+  const question = same && each.shared && !each.part ? again : same ? `Do both passages, each alone, answer ${part} of the query?` : "Is the first passage still needed, given the others?";
   const button = (/** @type {string} */ text, /** @type {string} */ key, /** @type {string} */ value) =>
     h("button", { type: "button", onclick: () => void answer(value), "aria-pressed": String(each.answer === value) }, `${text} `, h("kbd", null, key));
-  const merges = same ? [] : each.passages.slice(1, 9).map((/** @type {Plain} */ one, /** @type {number} */ at) => button(`Does the same as ${at + 2}`, String(at + 2), String(one.group)));
+  const merges = same ? [] : each.passages.slice(1, 9).map((/** @type {Plain} */ one, /** @type {number} */ at) => button(`Same as passage ${at + 2}`, String(at + 2), String(one.group)));
   return h("section", { class: "card", "aria-current": "true" },
     session.queue ? null : h("p", { class: "soft" }, `question ${Number(current) + 1} of ${all.length}; ${all.filter((/** @type {Plain} */ one) => one.answer !== null).length} answered`),
     h("h2", null, question),
@@ -561,7 +577,8 @@ function keyed(event, number) {
   if (key === "m") return () => merging(each);
   if (key === "x") return () => void split(each);
   const group = shown.groups.find((/** @type {Plain} */ one) => each.judged?.groups.includes(one.number));
-  return key === "r" && group ? () => rename(group) : null;
+  if (key !== "r") return null;
+  return group ? () => rename(group) : () => say("First put the passage into a group.", true);
 }
 
 document.addEventListener("keydown", pressed);
