@@ -115,7 +115,6 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
     in_sets, sets = _in_sets(truth)
     pairs = _nearly_equal(truth)
     relevant, rejected = judgments.relevant[judgments.defined], judgments.rejected
-    uncovered = truth.groups_never_met
     return [
         Finding("queries", len(truth)),
         Finding("groups", len(judgments.group_query), _sizes(judgments.groups[judgments.defined])),
