@@ -100,6 +100,8 @@ def judge_command(
         raise ConfigError(
             f"QUERIES: --audit has the queries; remove {queries} (give each run with a --runs of its own)"
         )
+    if out.exists() and not any(folder.glob("*.jsonl")):
+        raise ConfigError(f"--out {out}: already exists, and was not made from {folder}; choose another file")
     _refuse_clashes(size, following, audit, prior, adjudicate, blind=blind)
     if audit is not None and pool is None:
         # The order of all questions shows what to ask; in a sample, every query is gone through.
@@ -251,5 +253,5 @@ def _write(out: Path, truth: GroundTruth, *, silent: bool = False) -> None:
     written_whole(out, write)
     if not silent:
         skipped = sum(value is not None for value in truth.columns.get("skipped", []))
-        left = f", {skipped:,} skipped" if skipped else ""
-        say(f"wrote {counted(len(truth), 'query', 'queries')}{left} to {out}")
+        left = f", {skipped:,} of them skipped" if skipped else ""
+        say(f"wrote {counted(len(truth), 'query', 'queries')} to {out}{left}")

@@ -1,0 +1,139 @@
+"""`groupgt judge` before its page is served: what is refused, and what is written from journals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groupgt.cli.main import main
+from tests.judge.acts import QUERIES, TEXTS
+
+JUDGE = ["judge", "queries.tsv", "--corpus", "corpus.jsonl", "--out", "truth.jsonl", "--by", "anna", "--no-browser"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    corpus = "".join(json.dumps({"doc_id": name, "contents": text}) + "\n" for name, text in TEXTS.items())
+    Path("corpus.jsonl").write_text(corpus, encoding="utf-8")
+    Path("queries.tsv").write_text("".join(f"{qid}\t{text}\n" for qid, text in QUERIES.items()), encoding="utf-8")
+    truth = [{"qid": qid, "query": text, "retrieval_gt": [["pets"]]} for qid, text in QUERIES.items()]
+    Path("qa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in truth), encoding="utf-8")
+    Path("bare.jsonl").write_text(json.dumps({"qid": "q1", "retrieval_gt": [["pets"]]}) + "\n", encoding="utf-8")
+    Path("spans.jsonl").write_text(
+        json.dumps({"qid": "q1", "query": "?", "retrieval_gt": [[{"doc": "a", "start": 0, "end": 3}]]}) + "\n",
+        encoding="utf-8",
+    )
+    Path("run.jsonl").write_text(json.dumps({"qid": "q1", "retrieved_ids": ["night"]}) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def served(monkeypatch: pytest.MonkeyPatch, *acts: dict[str, Any]) -> None:
+    """Performs acts in place of serving the page."""
+
+    def serve(session: Any, *_: object, **__: object) -> None:
+        for act in acts:
+            session.view(act["qid"])
+            session.act(act)
+
+    monkeypatch.setattr("groupgt.cli.judge._serve", serve)
+
+
+def words(**changes: str) -> list[str]:
+    """The command with other values of some options."""
+    given = list(JUDGE)
+    for name, value in changes.items():
+        given[given.index(f"--{name}") + 1] = value
+    return given
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (words(out="truth.csv"), "--out truth.csv: expected a file that ends in .jsonl"),
+        (words(out="qa.jsonl"), "--out qa.jsonl: already exists, and was not made from qa.journal"),
+        (words(out="corpus.jsonl"), "corpus.jsonl"),
+        ([*JUDGE[:2], "--out", "truth.jsonl"], "--corpus: expected the passages to judge"),
+        (["judge", *JUDGE[2:]], "QUERIES: expected a file of queries, or --audit"),
+        ([*JUDGE, "--blind"], "--blind: needs --prior"),
+        ([*JUDGE, "--sample", "2", "--next", "rrf"], "--next: the order of a sample is fixed"),
+        ([*JUDGE, "--sample", "9"], "--sample 9: there are only 3 queries"),
+        ([*JUDGE, "--pool", "depth:3"], "--pool depth:3: needs runs; add --runs, or use bm25:3"),
+        ([*JUDGE, "--audit", "qa.jsonl"], "QUERIES: --audit has the queries; remove queries.tsv"),
+        (
+            ["judge", "--audit", "bare.jsonl", *JUDGE[2:]],
+            "bare.jsonl: expected the text of every query, under the key query",
+        ),
+        (
+            ["judge", "--audit", "spans.jsonl", *JUDGE[2:]],
+            "query 'q1': expected ids of passages in existing ground truth",
+        ),
+        (
+            ["judge", "--audit", "qa.jsonl", *JUDGE[2:], "--prior", "qa.jsonl"],
+            "--audit: cannot be combined with --prior",
+        ),
+        ([*JUDGE, "--export"], "truth.journal: expected journals (*.jsonl), found none"),
+        ([*JUDGE, "--adjudicate", "qa.jsonl", "qa.jsonl"], "qa.jsonl:1: expected an act"),
+        (words(by="a/b"), "--by: expected a name of letters"),
+        (
+            ["sample", "queries.tsv", "--size", "2", "--out", "x.csv"],
+            "--out x.csv: expected a file that ends in .jsonl",
+        ),
+    ],
+)
+def test_what_is_refused(call: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(call)
+    assert end.value.code == 2
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_session_and_the_next(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    served(monkeypatch, {"qid": "q1", "act": "group", "doc": "night"}, {"qid": "q1", "act": "done"})
+    main([*JUDGE, "--runs", "run.jsonl"])
+    assert "wrote 1 query to truth.jsonl" in capsys.readouterr().err
+    served(monkeypatch, {"qid": "q2", "act": "skip"})
+    main([*JUDGE, "--runs", "run.jsonl"])
+    assert "wrote 2 queries to truth.jsonl, 1 of them skipped" in capsys.readouterr().err
+    rows = [json.loads(line) for line in Path("truth.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["retrieval_gt"] for row in rows] == [[["night"]], []]
+    assert rows[0]["pool"] == "depth:10"
+    main(["evaluate", "truth.jsonl", "run.jsonl", "-m", "recall"])
+    assert "judged from pools (depth:10)" in capsys.readouterr().out
+    main(["check", "truth.journal/anna.jsonl"])
+    assert "documents judged not relevant" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("folder")
+def test_two_annotators_and_a_third(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for by, doc in (("anna", "night"), ("ben", "youth")):
+        done = [({"qid": qid, "act": "group", "doc": doc}, {"qid": qid, "act": "done"}) for qid in ("q1", "q2")]
+        served(monkeypatch, *(act for pair in done for act in pair))
+        main([*words(by=by, out=f"{by}.jsonl"), "--journal", "journals"])
+    with pytest.raises(SystemExit):
+        main([*words(out="all.jsonl"), "--journal", "journals", "--export"])
+    assert "query 'q1': anna and ben differ" in capsys.readouterr().err
+    settle = ["judge", "queries.tsv", "--corpus", "corpus.jsonl", "--out", "all.jsonl", "--no-browser"]
+    settle += ["--adjudicate", "journals/anna.jsonl", "journals/ben.jsonl"]
+    served(monkeypatch, {"qid": "q1", "act": "group", "doc": "night"}, {"qid": "q1", "act": "done"})
+    main(settle)
+    assert (
+        "wrote 1 query to all.jsonl\ngroupgt: 1 query still to settle: q2; run the command again"
+        in capsys.readouterr().err
+    )
+    served(monkeypatch, {"qid": "q2", "act": "group", "doc": "youth"}, {"qid": "q2", "act": "done"})
+    main(settle)
+    assert "wrote 2 queries to all.jsonl\n" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_audit_keeps_what_it_does_not_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    served(monkeypatch)
+    main(["judge", "--audit", "qa.jsonl", *JUDGE[2:]])
+    rows = [json.loads(line) for line in Path("truth.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["retrieval_gt"] for row in rows] == [[["pets"]]] * 3
