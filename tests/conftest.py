@@ -2,13 +2,15 @@
 
 The examples of hypothesis are the same every time; `GROUPGT_RANDOM=1` draws new ones.
 
-And what tests of bad input begin with: the command line in this process, all readers of text files, a ground truth.
+And what tests of bad input begin with: the command line in this process, all readers of text files, a ground truth; and
+a browser.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+from tests import browser as driver
 from tests.bad_input import TRUTH, Cli, Outcome
 
 FOLDER = Path(__file__).parent
@@ -95,3 +98,17 @@ def truth(tmp_path: Path) -> Path:
     path = tmp_path / "truth.jsonl"
     path.write_text(TRUTH, encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[driver.Browser]:
+    """A browser for the tests of pages, if there is one."""
+    if driver.found() is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium, or set GROUPGT_BROWSER")
+    with driver.running() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def tab(browser: driver.Browser) -> driver.Tab:
+    return browser.tab()
