@@ -63,6 +63,8 @@ class QueryState:
     query: str | None = None
     pool: list[str] = field(default_factory=list)
     groups: dict[int, str | None] = field(default_factory=dict)
+    # The weight and the importance of groups that existing ground truth gave them.
+    more: dict[int, dict[str, Any]] = field(default_factory=dict)
     passages: dict[str, Judgment] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -79,8 +81,9 @@ class QueryState:
         written: list[Any] = []
         for group, name in self.groups.items():
             alternatives = [self._alternative(doc, spans) for doc in self.members(group)]
+            described = {**({"name": name} if name else {}), **self.more.get(group, {})}
             if alternatives:
-                written.append({"alternatives": alternatives, "name": name} if name else alternatives)
+                written.append({"alternatives": alternatives, **described} if described else alternatives)
         return written
 
     def _alternative(self, doc: str, spans: bool) -> Any:
@@ -136,6 +139,8 @@ def _apply(state: QueryState, act: Act) -> None:
         state.query, state.pool = act["query"], list(act["pool"])
         for number, group in enumerate(act["groups"], 1):
             state.groups[number] = group.get("name")
+            if isinstance(group.get("more"), dict):
+                state.more[number] = group["more"]
             for doc, grade in group["docs"].items():
                 passages.setdefault(doc, Judgment([], grade)).groups.append(number)
         passages.update({doc: Judgment([]) for doc in act["nonrelevant"] if doc not in passages})
@@ -353,8 +358,17 @@ def truth_of(
         policy or Policy(),
         texts=texts,
         columns={key: values for key, values in columns.items() if key not in ("qid", "retrieval_gt", "nonrelevant")},
+        excluded=_excluded(base, order),
     )
     return replace(truth, keys=("qid", "query", "retrieval_gt", "nonrelevant"))
+
+
+def _excluded(base: GroundTruth | None, qids: Sequence[str]) -> list[list[str] | None] | None:
+    """The ids that existing ground truth excludes from the results of each query."""
+    if base is None or base.excluded is None:
+        return None
+    places = [base.index.get(qid) for qid in qids]
+    return [None if place is None else sorted(base.excluded[place]) for place in places]
 
 
 def _row(

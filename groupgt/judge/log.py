@@ -12,6 +12,7 @@ from typing import Any
 
 from groupgt.errors import ConfigError, DataError, warn
 from groupgt.formats.journals import Act, act_fault, read_acts
+from groupgt.formats.jsonl import has_surrogate
 from groupgt.formats.source import Source
 from groupgt.store.files import is_gone, make_folder, owner, reached, sync_folder
 from groupgt.store.journal import now
@@ -78,7 +79,9 @@ class ActLog:
         act = {"at": now(), "by": self.by, "seq": seq, **fields}
         if fault := act_fault(act):
             raise DataError(fault)
-        line = (json.dumps(act, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+        if has_surrogate(act):
+            raise DataError(f"act {act['act']}: contains a lone surrogate")
+        line = (json.dumps(act, ensure_ascii=False) + "\n").encode()
         try:
             is_new = not self.path.exists()
             with self.path.open("ab") as file:

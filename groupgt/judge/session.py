@@ -253,14 +253,14 @@ class Session:
         plan, text = self.plan, self.plan.queries[qid]
         known: list[str] = []
         groups: list[dict[str, float]] = []
-        names: list[str | None] = []
+        names: list[dict[str, Any]] = []
         nonrelevant: list[str] = []
         for source in (plan.truth, plan.prior):
             if source is not None and qid in source.index:
                 of_source, grades, no = starting(source, qid)
                 known += [doc for group in of_source for doc in group]
                 if (source is plan.truth and plan.kind == "audit") or (source is plan.prior and not plan.blind):
-                    groups, names, nonrelevant = grades, source_names(source, qid), no
+                    groups, names, nonrelevant = grades, described_groups(source, qid), no
         docs = [] if plan.kind != "judge" else pooled(plan.pool, qid, text, plan.runs, plan.index)
         if plan.kind == "adjudicate":
             groups, names, nonrelevant = self._agreed(qid)
@@ -270,8 +270,8 @@ class Session:
             # What is to be settled comes first.
             settled = {*nonrelevant, *(doc for group in groups for doc in group)}
             pool.sort(key=settled.__contains__)
-        named = [{"docs": docs_, "name": name} for docs_, name in zip(groups, names)]
-        return {"query": text, "pool": pool, "groups": named, "nonrelevant": nonrelevant}
+        described = [{"docs": docs_, **group} for docs_, group in zip(groups, names)]
+        return {"query": text, "pool": pool, "groups": described, "nonrelevant": nonrelevant}
 
     def _aligned(self, qid: str) -> tuple[list[QueryState], list[tuple[int | None, int | None]]]:
         """The states of the two annotators, and their groups in pairs, matched by the passages that they share."""
@@ -283,7 +283,7 @@ class Session:
             (None if one is None else numbers[0][one], None if two is None else numbers[1][two]) for one, two in pairs
         ]
 
-    def _agreed(self, qid: str) -> tuple[list[dict[str, float]], list[str | None], list[str]]:
+    def _agreed(self, qid: str) -> tuple[list[dict[str, float]], list[dict[str, Any]], list[str]]:
         """The groups and the judgments on which two annotators agree; what they differ on stays open."""
         (first, second), pairs = self._aligned(qid)
         apart = {
@@ -291,13 +291,14 @@ class Session:
             for one, two in pairs
             for doc in set(first.members(one) if one else ()) ^ set(second.members(two) if two else ())
         }
-        groups, names = [], []
+        groups: list[dict[str, float]] = []
+        names: list[dict[str, Any]] = []
         for one, two in pairs:
             both = [doc for doc in first.members(one) if doc in second.members(two)] if one and two else []
             agreed = {doc: first.passages[doc].grade for doc in both if doc not in apart}
             if agreed and one and two:
                 groups.append(agreed)
-                names.append(first.groups[one] or second.groups[two])
+                names.append({"name": first.groups[one] or second.groups[two]})
         return groups, names, [doc for doc in first.nonrelevant if doc in second.nonrelevant]
 
     def _opinions(self, qid: str) -> dict[str, Any]:
@@ -462,7 +463,11 @@ def starting(truth: GroundTruth, qid: str) -> tuple[list[list[str]], list[dict[s
     return groups, grades, nonrelevant
 
 
-def source_names(truth: GroundTruth, qid: str) -> list[str | None]:
-    """The names of the groups of a query that have a relevant passage."""
-    named = [group.get("name") if isinstance(group, dict) else None for group in truth.relevant(qid)]
-    return list(named)
+def described_groups(truth: GroundTruth, qid: str) -> list[dict[str, Any]]:
+    """The name, and the weight and importance, of the groups of a query that have a relevant passage."""
+    found: list[dict[str, Any]] = []
+    for group in truth.relevant(qid):
+        known = group if isinstance(group, dict) else {}
+        more = {key: value for key, value in known.items() if key in ("weight", "importance")}
+        found.append({"name": known.get("name"), **({"more": more} if more else {})})
+    return found

@@ -223,6 +223,30 @@ def test_an_audit_asks_blind_and_corrects(tmp_path: Path) -> None:
     assert (truth["q2"], truth.columns["judged_by"]) == ([["pets"]], ["anna", None, None])
 
 
+def test_an_audit_keeps_weights_names_and_excluded_ids(tmp_path: Path) -> None:
+    groups = [
+        {"alternatives": ["youth", {"id": "fares", "grade": 2}], "name": "fare", "weight": 2, "importance": "vital"}
+    ]
+    truth = groupgt.GroundTruth.of({"q1": [*groups, ["night"]]}, excluded_ids={"q1": ["cars"]})
+    session = session_of(tmp_path, kind="audit", truth=truth, queries={"q1": QUERIES["q1"]})
+    session.view("q1")
+    missing = {"kind": "same", "group": 1, "doc": "youth-copy"}
+    session.act({"qid": "q1", "act": "answer", "item": missing, "value": "yes"})
+    found = truth_of({"anna": session.log.acts}, base=truth)
+    alternatives = [*groups[0]["alternatives"], "youth-copy"]
+    assert found["q1"] == [{**groups[0], "alternatives": alternatives}, ["night"]]
+    assert found.excluded == [frozenset({"cars"})]
+
+
+def test_half_characters_do_not_reach_the_journal(tmp_path: Path) -> None:
+    session = session_of(tmp_path)
+    session.view("q1")
+    with pytest.raises(groupgt.DataError, match="act group: contains a lone surrogate"):
+        session.act({"qid": "q1", "act": "group", "doc": "pets", "name": "\ud800"})
+    session.log.close()
+    assert [act["act"] for act in session_of(tmp_path).log.acts] == ["begin", "open"]
+
+
 def test_differences_are_settled(tmp_path: Path) -> None:
     for by, doc in (("anna", "youth"), ("ben", "night")):
         session = session_of(tmp_path, by)
