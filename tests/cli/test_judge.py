@@ -137,3 +137,30 @@ def test_an_audit_keeps_what_it_does_not_change(monkeypatch: pytest.MonkeyPatch)
     main(["judge", "--audit", "qa.jsonl", *JUDGE[2:]])
     rows = [json.loads(line) for line in Path("truth.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["retrieval_gt"] for row in rows] == [[["pets"]]] * 3
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_judged_sample_corrects_figures(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    qids = [f"q{number:02}" for number in range(14)]
+    rows = [{"qid": qid, "query": "pets", "retrieval_gt": [["pets"]]} for qid in qids]
+    Path("model.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    results = [{"qid": qid, "retrieved_ids": ["pets", "night"]} for qid in qids]
+    Path("system.jsonl").write_text("".join(json.dumps(row) + "\n" for row in results), encoding="utf-8")
+    call = ["judge", "model.jsonl", *words(out="human.jsonl")[2:], "--sample", "12", "--seed", "4"]
+
+    def serve(session: Any, *_: object, **__: object) -> None:
+        for number, qid in enumerate(session.order[:11]):
+            session.view(qid)
+            doc = "pets" if number % 3 else "cars"
+            session.act({"qid": qid, "act": "group", "doc": doc})
+            session.act({"qid": qid, "act": "done", "rest": "nonrelevant"})
+
+    monkeypatch.setattr("groupgt.cli.judge._serve", serve)
+    main(call)
+    capsys.readouterr()
+    main(["evaluate", "model.jsonl", "system.jsonl", "-m", "recall@2", "--audit", "human.jsonl"])
+    shown = capsys.readouterr().out
+    # The annotator finds pets relevant in 7 of 11 queries, the model in all 14.
+    row = next(line for line in shown.splitlines() if line.startswith("recall@2 ") and " to " in line)
+    assert row.split()[1:4] == ["1.0000", "0.6364", "0.6364"]
+    assert "corrected by 11 audited of 14 queries, a recorded random sample" in shown
