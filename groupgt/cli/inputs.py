@@ -486,7 +486,7 @@ ONE_CONVENTION: Group = [
         type=click.Choice([AUTO, *CONVENTIONS]),
         default=AUTO,
         show_default=True,
-        help="How metrics read groups; auto goes by the shape of TRUTH.",
+        help="How metrics treat groups; auto depends on the shape of TRUTH.",
     )
 ]
 SEVERAL_CONVENTIONS: Group = [

@@ -68,7 +68,7 @@ TEXTS = {
     "run": "`{qid: ranking}`, a `Run`, a path or a frame.",
     "runs": "`{name: run}`, a path, or a list of these; a file of a folder or a glob is a run, named after its file.",
     "metrics": 'Metrics, such as `["recall@5", "mrr"]`.',
-    "convention": "How metrics read groups: `autorag`, `trec`, `coverage`, or `auto`, by the shape of the truth.",
+    "convention": "How metrics treat groups: `autorag`, `trec`, `coverage`, or `auto` (set by the shape of the truth).",
     "k": "Cutoffs for metrics without one of their own.",
     "by": "Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.",
     "policy": "How invalid or ambiguous data are handled: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.",

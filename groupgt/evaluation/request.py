@@ -102,7 +102,7 @@ class Request:
         )
 
     def resolved(self, truth: GroundTruth) -> Request:
-        """The same in a fixed convention: the requested one, or that of the ground truth's shape."""
+        """This request with a fixed convention: the one requested, or the default for the shape of the ground truth."""
         if self.convention != AUTO:
             return self
         convention = OF_SHAPE[truth.shape]

@@ -169,7 +169,7 @@ class Config:
     name: Annotated[Name, Doc("The name of the experiment, and of its folder of results.")]
     seed: Annotated[int, Ge(0), Lt(2**32), Doc("Random seed; the same seed gives identical results.")] = 0
     convention: Annotated[
-        ConventionChoice, Doc("How metrics read groups; auto goes by the shape of the ground truth.")
+        ConventionChoice, Doc("How metrics treat groups; auto depends on the shape of the ground truth.")
     ] = "auto"
     datasets: Annotated[dict[Name, Dataset], MinLen(1), Doc("The data sets by name.")]
     systems: Annotated[dict[Name, Annotated[SystemConfig, Short("use")]], MinLen(1), Doc("The systems by name.")]

@@ -111,7 +111,7 @@ def item_key(item: Mapping[str, Any]) -> str:
 
 
 def replayed(acts: Iterable[Act]) -> dict[str, QueryState]:
-    """The state of each query that the acts of one annotator give.
+    """Replays the acts of one annotator and returns the state of each query.
 
     >>> acts = [{"seq": 1, "qid": "q", "act": "group", "group": 1, "doc": "a", "name": None},
     ...         {"seq": 2, "qid": "q", "act": "not_relevant", "doc": "b"},

@@ -50,7 +50,7 @@ class Layout:
         )
 
     def has_columns(self, count: int) -> bool:
-        """Whether lines have `count` cells on average: if none has fewer, then none has more."""
+        """Whether lines have `count` cells on average; if none has fewer, all have exactly `count`."""
         return self.regular and self.separators == (self.lines + self.open_line) * (count - 1)
 
 

@@ -52,7 +52,7 @@ def _changes(systems: Systems) -> Iterator[data.Sentence]:
 
 
 class Other(NamedTuple):
-    """What systems are compared with: the words that follow `worse` and `different from`, and the name."""
+    """The opponent in sentences: the phrases after `worse` and `different from`, and its name."""
 
     than: str
     from_: str

@@ -21,7 +21,7 @@ class CheckTeller(Teller[Check]):
     """A table of findings for the ground truth and for each run."""
 
     def blocks(self) -> list[Block]:
-        """A table for each of them, below its name."""
+        """The name and the findings of each file."""
         blocks: list[Block] = []
         for name, findings in self.result.findings.items():
             blocks += [name, Table(FINDING, [_finding_row(finding) for finding in findings], keep=2)]

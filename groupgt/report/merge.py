@@ -368,7 +368,7 @@ def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, a
 
 
 def _best(folder: ResultFolder, dataset: str, metric: Metric) -> tuple[str, Floats]:
-    """The system with the best mean and its values, in the order of query ids; NaN if the metric was not evaluated."""
+    """The system with the best mean, and its values sorted by query id; NaN if the metric was not evaluated."""
     systems = list(folder.systems[dataset].values())
     text = next((text for text, known in systems[0].metrics.items() if known == metric), None)
     if text is None:
