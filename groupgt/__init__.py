@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from groupgt.comparison.audit_power import AuditPower
     from groupgt.comparison.compare import Comparison, compare, power
     from groupgt.comparison.misses import HardestGroups, misses
     from groupgt.comparison.power_analysis import PowerAnalysis
@@ -49,6 +50,7 @@ __version__ = "0.1.0"
 # Where each public name lives; it is imported when first asked for.
 _HOME = {
     "Agreement": "curation.agree",
+    "AuditPower": "comparison.audit_power",
     "Check": "curation.check",
     "Comparison": "comparison.compare",
     "ConfigError": "errors",
@@ -97,6 +99,7 @@ _HOME = {
 
 __all__ = [
     "Agreement",
+    "AuditPower",
     "Check",
     "Comparison",
     "ConfigError",

@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.inputs import EVALUATION, ONE_CONVENTION, Inputs, input_options, typed
+from groupgt.cli.inputs import Inputs, input_options, typed
+from groupgt.cli.options import EVALUATION, ONE_CONVENTION
 from groupgt.cli.output import (
     FILE,
     Decorator,
@@ -205,7 +206,13 @@ def power_command(
     It starts from the differences between RUNS and the baseline, query by query. Where all differences have the same
     size, as with complete and hit_rate, it is the exact power of the test, otherwise that of the paired t test. Needs
     SciPy. Unless --correction is none, alpha is divided by the number of comparisons.
+
+    With --audit: how wide the intervals of corrected means and differences will be with 20, 50, 100 and 200 audited
+    queries.
     """
     # No confidence interval is shown: one resample is enough.
     comparison = _comparison(inputs, baseline, primary, {**settings, "resamples": 1, "seed": 0})
+    if inputs.audit is not None:
+        show_result(comparison.audit_power(), style)
+        return
     show_result(comparison.power(difference=difference, power=power), style)

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.inputs import (
+from groupgt.cli.inputs import Inputs, input_options, name_and_path
+from groupgt.cli.options import (
     BUDGETS,
     BY,
     EVALUATION,
@@ -19,9 +20,6 @@ from groupgt.cli.inputs import (
     SEVERAL_CONVENTIONS,
     THE_RUN,
     TRUTH,
-    Inputs,
-    input_options,
-    name_and_path,
 )
 from groupgt.cli.output import (
     FILE,
@@ -34,9 +32,8 @@ from groupgt.cli.output import (
     write_table,
 )
 from groupgt.errors import ConfigError, Faults, GroupgtWarning
-from groupgt.evaluation.evaluate import audited, evaluate_run
+from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.explain import explanation
-from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.evaluation.runs import Evaluations, per_query_rows
 from groupgt.metrics.language import metrics_in, split_names
 from groupgt.model.validity import number_of
@@ -46,35 +43,18 @@ from groupgt.model.values import UNITS
 @command("evaluate")
 @click.option("--per-query", type=FILE, help="Write per-query values: .csv, .jsonl or .parquet.")
 @click.option("--html", "page", type=FILE, help="Write an HTML report: one self-contained page.")
-@click.option("--audit", type=FILE, help="An annotator's judgments of a random sample: corrects the means of TRUTH.")
-@click.option("--assume-random", is_flag=True, help="Take the queries of --audit for a random sample.")
 @format_option
 @details_option
 @input_options(EVALUATION, SEVERAL_CONVENTIONS)
-def evaluate_command(
-    inputs: Inputs,
-    per_query: Path | None,
-    page: Path | None,
-    audit: Path | None,
-    assume_random: bool,
-    style: str,
-) -> None:
+def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, style: str) -> None:
     """Compute metrics for RUNS (files, folders or globs; each file is one run) against the ground truth in TRUTH.
 
     Default metrics: precision, recall, f1, mrr, map and ndcg. Without -k, metrics written without a cutoff use the
     whole ranking.
     """
     check_table_ending(per_query)
-    if assume_random and audit is None:
-        raise ConfigError("--assume-random: needs --audit")
-    inputs.check(also_read=[audit], written=[per_query, page])
+    inputs.check(written=[per_query, page])
     evaluations = inputs.evaluations(inputs.request)
-    if audit is not None:
-        judged = as_ground_truth(audit, inputs.policy)
-        evaluations = [
-            audited(evaluation, inputs.request, judged, run, assume_random=assume_random)
-            for evaluation, (_, run) in zip(evaluations, inputs.named_runs)
-        ]
     if page is not None:
         from groupgt.comparison.compare import comparison_of
         from groupgt.comparison.settings import Settings

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from groupgt.cli.output import FILE, Decorator, check_outputs
+from groupgt.cli.output import Decorator, check_outputs
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.inputs import as_ground_truth
-from groupgt.evaluation.request import Request
+from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import where
 from groupgt.evaluation.sources import Sources, labeller_of
@@ -28,23 +28,20 @@ from groupgt.formats.corpus import read_corpus, read_lengths
 from groupgt.formats.detect import all_there
 from groupgt.formats.parts import is_url
 from groupgt.formats.source import Source
-from groupgt.formats.tokenizers import forms, tokenizer_named
+from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.formats.trec import tag_of
 from groupgt.labellers.base import Labeller
-from groupgt.metrics.base import AUTO, CONVENTIONS, OF_SHAPE
+from groupgt.metrics.base import AUTO, OF_SHAPE
 from groupgt.metrics.language import Metric, metrics_in, split_names
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.validity import shown
 from groupgt.model.values import Lengths
-from groupgt.plugins import ours
 from groupgt.store.verdicts import VerdictStore
 
 if TYPE_CHECKING:
     from groupgt.report.folder import ResultFolder
 
-# Options of one kind, with their arguments.
-Group = list[Any]
 CACHE = Path(".groupgt/cache")
 DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")
 
@@ -75,6 +72,8 @@ class Inputs:
     systems: tuple[str, ...] = ()
     dataset_name: str | None = None
     takes_folder: bool = False
+    audit_path: Path | None = None
+    assume_random: bool = False
 
     @cached_property
     def reopened(self) -> ResultFolder | None:
@@ -106,7 +105,9 @@ class Inputs:
         """
         self._check_folder()
         _ = self.engine, self.policy
-        others = [path for path in also_read if path is not None]
+        if self.assume_random and self.audit is None:
+            raise ConfigError("--assume-random: needs --audit")
+        others = [path for path in (*also_read, self.audit_path) if path is not None]
         faults = Faults()
         for look in (lambda: self.runs, lambda: all_there(self.truth_path, others)):
             try:
@@ -233,6 +234,11 @@ class Inputs:
         return {} if self.corpus is None else read_corpus(self.corpus)
 
     @property
+    def audit(self) -> Path | None:
+        """The audit of --audit, or that of the result folder."""
+        return self.audit_path or (self.reopened.audit if self.reopened is not None else None)
+
+    @property
     def by(self) -> list[str]:
         """The columns of all --by options."""
         return _parts(self.by_texts)
@@ -276,12 +282,17 @@ class Inputs:
 
     @cached_property
     def request(self) -> Request:
-        """The request made from -m, -k and --convention."""
-        if self.is_auto:
-            return self.request_for(self.metrics, AUTO, self.cutoffs)
-        if len(self.conventions) > 1:
-            return self.request_for(metrics_in(self.metrics, self.conventions, self.cutoffs), self.conventions[0])
-        return self.request_for(self.metrics, self.conventions[0], self.cutoffs)
+        """The request made from -m, -k, --convention and --audit."""
+        convention = AUTO if self.is_auto else self.conventions[0]
+        if not self.is_auto and len(self.conventions) > 1:
+            request = self.request_for(metrics_in(self.metrics, self.conventions, self.cutoffs), convention)
+        else:
+            request = self.request_for(self.metrics, convention, self.cutoffs)
+        if self.audit is None:
+            return request
+        # The run of a result folder has already checked its own audit.
+        assumed = self.assume_random or self.audit_path is None
+        return replace(request, audit=Audit(as_ground_truth(self.audit, self.policy), assumed))
 
     def request_for(
         self, metrics: Sequence[str | Metric] = (), convention: str = AUTO, k: Sequence[int] = ()
@@ -345,7 +356,7 @@ def _parts(texts: Sequence[str]) -> list[str]:
     return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 
-def input_options(*groups: Group) -> Decorator:
+def input_options(*groups: list[Any]) -> Decorator:
     """Adds these options to a command and passes, as its first argument, one `Inputs` with their values."""
     names = {field.name for field in fields(Inputs)}
 
@@ -365,148 +376,3 @@ def input_options(*groups: Group) -> Decorator:
         return decorated
 
     return decorate
-
-
-def _one(_context: click.Context, _parameter: click.Parameter, run: Any) -> tuple[Any, ...]:
-    return () if run is None else (run,)
-
-
-_READING: Group = [
-    click.option("--run-format", help="Format of the runs (default: auto-detect)."),
-    click.option(
-        "--parts",
-        "in_parts",
-        is_flag=True,
-        help="Read a folder or glob as one run split over many files.",
-    ),
-    click.option("--memory", metavar="SIZE", help="Memory limit, such as 2GB; files are then streamed."),
-]
-NAMES: Group = [
-    click.option(
-        "--names",
-        type=click.Choice(["file", "tag"]),
-        default="file",
-        show_default=True,
-        help="What a run without NAME= is called: by its file, or by the tag in the sixth column of a TREC run.",
-    )
-]
-TRUTH_FORMAT: Group = [
-    click.option("--truth-format", help="Format of TRUTH, such as trec-subtopics (default: auto-detect).")
-]
-WHERE: Group = [
-    click.option(
-        "--where",
-        "conditions",
-        multiple=True,
-        metavar="COLUMN=VALUE",
-        help="Only queries with this value in a column of TRUTH, such as split=test; repeatable.",
-    )
-]
-POLICY: Group = [
-    click.option(
-        "--policy",
-        "policy_texts",
-        multiple=True,
-        metavar="FIELD=VALUE",
-        help="How to handle invalid or ambiguous data, such as missing=skip, or a preset (autorag, trec); repeatable.",
-    )
-]
-CORPUS: Group = [
-    click.option(
-        "--corpus",
-        "corpus_path",
-        type=FILE,
-        help="The corpus (JSONL, parquet or CSV). Its texts are shown next to ids and compared by labellers. "
-        "Budgets such as recall@2000tokens need its texts, or its columns tokens and chars.",
-    )
-]
-PARTS: Group = _READING[1:2]
-TRUTH: Group = [click.argument("truth_path", metavar="TRUTH", type=FILE), *TRUTH_FORMAT, *WHERE, *POLICY]
-FOLDER: Group = [
-    click.option(
-        "--system",
-        "systems",
-        multiple=True,
-        metavar="NAME",
-        help="With a result folder of groupgt run (or its file latest) as TRUTH and no RUNS: a system of it, such as "
-        "'bm25[k1=0.9,b=0.4]'; repeatable (default: all).",
-    ),
-    click.option("--dataset", "dataset_name", metavar="NAME", help="Data set to use."),
-]
-RUNS: Group = [click.argument("run_paths", metavar="RUNS...", nargs=-1, type=FILE), *_READING, *NAMES, *FOLDER]
-ANY_RUNS: Group = [click.argument("run_paths", metavar="[RUNS]...", nargs=-1, type=FILE), *_READING, *NAMES]
-ONE_RUN: Group = [
-    click.argument("run_paths", metavar="RUN", required=False, type=FILE, callback=_one),
-    *_READING,
-    *FOLDER,
-]
-MAYBE_RUN: Group = [click.argument("run_paths", metavar="[RUN]", required=False, type=FILE, callback=_one), *_READING]
-THE_RUN: Group = [click.argument("run_paths", metavar="RUN", type=FILE, callback=_one), *_READING]
-LABELLER: Group = [
-    click.option(
-        "--labeller",
-        "labeller_name",
-        default="id",
-        show_default=True,
-        metavar="NAME",
-        help=f"How results are matched to alternatives: {', '.join(ours('labeller'))} (see groupgt list labellers).",
-    ),
-    click.option(
-        "--with",
-        "labeller_options",
-        multiple=True,
-        metavar="OPTION=VALUE",
-        help="An option of the labeller, such as chunks=chunks.csv or min_overlap=0.5; repeatable.",
-    ),
-    *CORPUS,
-    click.option("--allow-code", is_flag=True, help="Allow custom tokenizer or labeller code."),
-]
-BUDGETS: Group = [click.option("--tokenizer", metavar="NAME", help=f"Tokenizer: {', '.join(forms())}.")]
-METRICS: Group = [
-    click.option(
-        "-m",
-        "--metric",
-        "metric_texts",
-        multiple=True,
-        metavar="METRIC",
-        help="Metrics, such as recall@5 or ndcg,mrr; repeatable.",
-    ),
-    click.option(
-        "-k",
-        "cutoff_texts",
-        multiple=True,
-        metavar="K",
-        help="Cutoffs for metrics written without one, such as 1,5,10.",
-    ),
-]
-ONE_CONVENTION: Group = [
-    click.option(
-        "--convention",
-        "convention_text",
-        type=click.Choice([AUTO, *CONVENTIONS]),
-        default=AUTO,
-        show_default=True,
-        help="How metrics treat groups; auto depends on the shape of TRUTH.",
-    )
-]
-SEVERAL_CONVENTIONS: Group = [
-    click.option(
-        "--convention",
-        "convention_text",
-        default=AUTO,
-        show_default=True,
-        metavar="C[,C]",
-        help=f"{', '.join(CONVENTIONS)}, several side by side; or auto, by the shape of TRUTH.",
-    )
-]
-BY: Group = [
-    click.option(
-        "--by",
-        "by_texts",
-        multiple=True,
-        metavar="COLUMN",
-        help="Slice by a column of TRUTH, by n_groups or n_alternatives; repeatable.",
-    )
-]
-# Options of every command that measures runs with metrics of the user's choice.
-EVALUATION: Group = [*TRUTH, *RUNS, *METRICS, *BY, *LABELLER, *BUDGETS]

@@ -12,19 +12,8 @@ from click.core import ParameterSource
 
 from groupgt.cli.compare import BASELINE, setting_options
 from groupgt.cli.help import command
-from groupgt.cli.inputs import (
-    ANY_RUNS,
-    BUDGETS,
-    BY,
-    LABELLER,
-    METRICS,
-    ONE_CONVENTION,
-    POLICY,
-    TRUTH_FORMAT,
-    WHERE,
-    Inputs,
-    input_options,
-)
+from groupgt.cli.inputs import Inputs, input_options
+from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, ONE_CONVENTION, POLICY, TRUTH_FORMAT, WHERE
 from groupgt.cli.output import FILE, check_outputs, output_option, say, show
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, DataError

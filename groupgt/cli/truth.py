@@ -9,19 +9,8 @@ from typing import Any
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.inputs import (
-    ANY_RUNS,
-    CORPUS,
-    LABELLER,
-    MAYBE_RUN,
-    PARTS,
-    POLICY,
-    TRUTH,
-    TRUTH_FORMAT,
-    WHERE,
-    Inputs,
-    input_options,
-)
+from groupgt.cli.inputs import Inputs, input_options
+from groupgt.cli.options import ANY_RUNS, CORPUS, LABELLER, MAYBE_RUN, PARTS, POLICY, TRUTH, TRUTH_FORMAT, WHERE
 from groupgt.cli.output import (
     FILE,
     check_outputs,

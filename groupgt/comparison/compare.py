@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
+from groupgt.comparison.audit_power import AuditPower
 from groupgt.comparison.contrast import Row
 from groupgt.comparison.power import alpha_of, power_of
 from groupgt.comparison.power_analysis import PowerAnalysis
@@ -131,12 +132,18 @@ class Comparison(Systems, Result):
             difference: The difference to detect (default: the observed one).
             power: Target power.
         """
+        if self.audit is not None:
+            raise ConfigError("power: with an audit, ask how wide intervals will be: audit_power()")
         powers = power_of(self.rows, self.settings, difference=difference, power=power)
         for part in self.slices:
             powers += power_of(
                 part.rows, self.settings, difference=difference, power=power, by=part.by, value=part.value
             )
         return PowerAnalysis(tuple(powers), power, alpha_of(self.rows, self.primary, self.settings), self)
+
+    def audit_power(self) -> AuditPower:
+        """How wide the intervals will be if more, or fewer, queries are audited."""
+        return AuditPower.of(self)
 
     def __repr__(self) -> str:
         return printable(f"Comparison({', '.join(self.names)}; baseline {self.baseline}; {', '.join(self.metrics)})")

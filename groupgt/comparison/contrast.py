@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Annotated, Any, Generic, Self, TypeVar, overload
 
@@ -28,6 +28,7 @@ from groupgt.comparison.tests import (
     scipy_stats,
     slack_of,
 )
+from groupgt.evaluation.corrected import OF_DELTAS, of_column
 from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
@@ -48,6 +49,8 @@ class Contrast:
     mean ÷ `spread`. Undefined values are NaN. `size` is the mean size of the nonzero differences, 0 if there are none;
     `alike` is whether all of these have that size, as with 0/1 metrics. `significant` is whether `p_value` is at most
     alpha; `confidence` is the level of `delta_interval`, at which the interval agrees with `significant`.
+
+    With an audit, `delta`, its interval and p are corrected; the other fields are by the ground truth that was audited.
     """
 
     delta: float
@@ -96,7 +99,7 @@ class Row:
     """One system by one metric: its mean with a CI over `queries`, and its contrast `against` the baseline.
 
     The fields of `against` (a `Contrast`, None for the baseline itself) can be read from the row: `row.delta`,
-    `row.p_value`, `row.wins` …, None for the baseline.
+    `row.p_value`, `row.wins` …, None for the baseline. With an audit, the mean and its CI are corrected.
     """
 
     system: str
@@ -127,7 +130,7 @@ class Row:
     differ = OfContrast(lambda contrast: contrast.differ)
 
 
-# By system and metric, shape (Q,) each: NaN if a query does not count.
+# By system and metric, shape (Q,) each: NaN if a query does not count. With an audit (Q, 2), see `corrected`.
 Values = Mapping[str, Mapping[str, Floats]]
 
 
@@ -166,6 +169,8 @@ def rows_of(values: Values, metrics: Mapping[str, Metric], baseline: str, settin
 
 def row_of(key: tuple[str, str], column: Floats, interval: Interval, contrast: Contrast | None) -> Row:
     """The row of one system and metric, with the mean of its values."""
+    if column.ndim == 2:
+        return Row(*key, mean_of(column), interval, len(column), contrast)
     return Row(*key, mean_of(column), interval, int((~np.isnan(column)).sum()), contrast)
 
 
@@ -182,6 +187,9 @@ def mean_intervals(
         for bounds in [bounds_of(metric, columns[place * width : (place + 1) * width])] * width
     ]
     spans: list[Interval] = [(math.nan, math.nan)] * len(columns)
+    if columns and columns[0].ndim == 2:
+        known = [of_column(column, level=settings.confidence) for column in columns]
+        return dict(zip(keys, [(math.nan, math.nan) if each is None else each.interval for each in known]))
     for places, block in _by_known_queries(columns):
         own = [within[place] for place in places]
         ends = intervals(block, own, settings.confidence, settings.resamples, settings.seed)
@@ -212,9 +220,12 @@ def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Co
     columns = [column for of_family in differences for column in of_family]
     family_of = np.repeat(np.arange(len(families)), [len(of_family) for of_family in differences])
     raw, p_values = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
+    is_audited = bool(columns) and columns[0].ndim == 2
+    audits = [of_column(column, *OF_DELTAS) for column in columns] if is_audited else []
+    raw[:] = [math.nan if each is None else each.p_value for each in audits] or raw
     blocks = [
         (places, values, infer(settings.test, values, settings.resamples, settings.seed, settings.alpha))
-        for places, values in _by_known_queries(columns)
+        for places, values in ([] if is_audited else _by_known_queries(columns))
     ]
     for places, _, inference in blocks:
         raw[places] = inference.p_values
@@ -228,6 +239,9 @@ def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Co
     for places, values, inference in blocks:
         within = [_widened(families[family_of[place]].bounds) for place in places]
         ends[places] = delta_intervals(values, within, inference, alphas[places], settings.resamples, settings.seed)
+    for place, (audit, alpha) in enumerate(zip(audits, alphas.tolist())):
+        if audit is not None:
+            ends[place] = audit.at(1 - alpha, OF_DELTAS[0])
     contrasts: list[list[Contrast]] = [[] for _ in families]
     pairs = ((family, *pair) for family in families for pair in zip(family.systems, family.others))
     for place, (family, system, other) in enumerate(pairs):
@@ -248,6 +262,9 @@ def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Co
 
 def _contrast(metric: Metric, system: Floats, other: Floats, *, interval: Interval, **tested: Any) -> Contrast:
     difference = system - other
+    if difference.ndim == 2:
+        judged = _contrast(metric, system[:, 0], other[:, 0], interval=interval, **tested)
+        return replace(judged, delta=mean_of(difference), delta_interval=interval)
     known = difference[~np.isnan(difference)]
     sign = 1 if metric.higher_is_better else -1
     wins, losses = int((sign * known > SLACK).sum()), int((sign * known < -SLACK).sum())
@@ -351,7 +368,9 @@ def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) 
     honest = {}
     for text in metrics:
         columns = np.stack([of_system[text] for of_system in values.values()], axis=1)
-        honest[text] = tukey(columns[~np.isnan(columns).any(axis=1)], settings)
+        # Tukey's test is not corrected by audits.
+        known = columns[:0, :, 0] if columns.ndim == 3 else columns[~np.isnan(columns).any(axis=1)]
+        honest[text] = tukey(known, settings)
     return [
         Pair(first, second, text, against, float(honest[text][place[first], place[second]]))
         for (first, second, text), against in contrasts.items()

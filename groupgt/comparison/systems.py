@@ -20,6 +20,7 @@ from groupgt.comparison.contrast import (
     Key,
     Pair,
     Row,
+    Values,
     contrasts_of,
     mean_intervals,
     pairs_of,
@@ -186,12 +187,24 @@ class Systems:
         """Whether higher values of the primary metric are better."""
         return self.metrics[self.primary].higher_is_better
 
+    @property
+    def audit(self) -> Evaluation | None:
+        """The audit that corrects means and differences, if any."""
+        return self.first.audit if self.evaluations else None
+
+    @cached_property
+    def tested(self) -> Values:
+        """The values that means and differences are tested by: with an audit, the annotator's next to them."""
+        if self.audit is None:
+            return self.values
+        return {name: self.evaluations[name].tested for name in self.values}
+
     @cached_property
     def means(self) -> dict[str, dict[str, float | None]]:
         """`means[system][metric]`, None if no query counts."""
         return {
             name: {text: finite(mean_of(columns[text])) for text in self.metrics}
-            for name, columns in self.values.items()
+            for name, columns in self.tested.items()
         }
 
     def mean(self, name: str) -> float | None:
@@ -221,7 +234,7 @@ class Systems:
 
     def queries_of(self, name: str) -> int:
         """The number of queries in a system's mean by the primary metric."""
-        return int((~np.isnan(self.values[name][self.primary])).sum())
+        return len(self.qids) if self.audit else int((~np.isnan(self.values[name][self.primary])).sum())
 
     def counts(self, evaluation: Evaluation) -> Bools:
         """Which queries count, shape (Q,)."""
@@ -259,7 +272,7 @@ class Systems:
     @shared
     def rows(self) -> list[Row]:
         """A row for each system and metric, in their order."""
-        return rows_of(self.values, self._compared, self.baseline, self.settings) if self.baseline else []
+        return rows_of(self.tested, self._compared, self.baseline, self.settings) if self.baseline else []
 
     @shared
     def row_of(self) -> dict[tuple[str, str], Row]:
@@ -272,7 +285,7 @@ class Systems:
         intervals = {key: row.interval for key, row in self.row_of.items()}
         rest = {text: metric for text, metric in self.metrics.items() if text not in self._compared}
         if rest and self.baseline:
-            intervals |= mean_intervals(self.values, rest, self.settings)
+            intervals |= mean_intervals(self.tested, rest, self.settings)
         return {key: interval(ends) for key, ends in intervals.items()}
 
     @shared
@@ -280,7 +293,7 @@ class Systems:
         """The comparison within each slice of `by`."""
         if not self.evaluations or not self.baseline:
             return []
-        return slices_of(self.values, self._compared, self.baseline, self.settings, self.first.slicer)
+        return slices_of(self.tested, self._compared, self.baseline, self.settings, self.first.slicer)
 
     @shared
     def left_out(self) -> dict[str, int]:
@@ -290,7 +303,7 @@ class Systems:
     @shared
     def pairs(self) -> list[Pair]:
         """All pairs of systems by every metric, with Tukey's HSD; empty unless `settings.pairs` is set."""
-        return pairs_of(self.values, self._compared, self.settings) if self.settings.pairs else []
+        return pairs_of(self.tested, self._compared, self.settings) if self.settings.pairs else []
 
     @cached_property
     def failures(self) -> Failures | None:
@@ -299,8 +312,10 @@ class Systems:
 
     @cached_property
     def headroom(self) -> list[Headroom]:
-        """For each metric, what a perfect choice among the systems, or all their results together, would reach."""
-        return headroom_of(self.evaluations, self.failures, list(self._compared)) if self.failures is not None else []
+        """For each metric, what a perfect choice among the systems, or all their results, would reach."""
+        if self.failures is None or self.audit is not None:
+            return []
+        return headroom_of(self.evaluations, self.failures, list(self._compared))
 
     def reversals(self) -> list[tuple[Row, Slice, Row]]:
         """Slices in which a system gains although it loses overall, or the other way round."""
@@ -343,7 +358,7 @@ class Systems:
     def _contrasts(
         self, metrics: Sequence[str], twos: Sequence[tuple[str, str]], among: Bools | None = None
     ) -> dict[Key, Contrast]:
-        return contrasts_of(self.values, {text: self.metrics[text] for text in metrics}, twos, self.settings, among)
+        return contrasts_of(self.tested, {text: self.metrics[text] for text in metrics}, twos, self.settings, among)
 
     @cached_property
     def has_clear_winner(self) -> bool:

@@ -7,9 +7,12 @@ the N others:
     corrected = λ · mean_B f + mean_A (Y − λ f)
     variance = λ² v ÷ N + s² ÷ n,   s² = (Σ_A (r − mean r)² + 2 h²) ÷ (n + 1),   r = Y − λ f
 
-and the interval is corrected ± t · √variance with n − 1 degrees of freedom, cut to the range of the metric. h is half
-of that range: without it, samples whose values are all 0 or all 1 would give intervals without width. λ is 0 if all
-values of the model are equal, or if every query is in the sample. Queries without a value count as 0 on both sides.
+and the interval is corrected ± t · √variance with n − 1 degrees of freedom, cut to the range of the metric. h is ½ for
+metrics between 0 and 1 and ¼ for their differences: without it, samples whose values are all equal would give intervals
+without width. λ is 0 if all values of the model are equal, or if every query is in the sample. Queries without a value
+count as 0 on both sides.
+
+A column of both has shape (Q, 2): f, and Y, which is NaN outside of the sample.
 
 Source: Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453; the term in h is ours.
 """
@@ -17,13 +20,17 @@ Source: Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453; the term in h
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from groupgt.evaluation.quantiles import student_quantile
+import numpy as np
+
+from groupgt.evaluation.quantiles import student_quantile, student_within
 from groupgt.model.hits import Bools, Floats
 
 # Fewer audited queries say too little about the model.
 FEWEST = 10
+# The bounds of differences of metrics between 0 and 1, and h for them.
+OF_DELTAS = (-1.0, 1.0), 0.25
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,8 @@ class Corrected:
     """A mean, corrected by an audit, and its parts.
 
     `judged` is the mean under the model's ground truth over all queries, `audited` the annotator's over the sample.
-    `effective` is the number of audited queries that would give an interval of this width without the model.
+    `effective` is the number of audited queries that would give an interval of this width without the model, `error`
+    the standard error of the mean.
     """
 
     mean: float
@@ -42,6 +50,18 @@ class Corrected:
     weight: float
     sample: int
     queries: int
+    error: float
+
+    def at(self, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
+        """The interval at a confidence level, within bounds."""
+        reach = student_quantile(level, self.sample - 1) * self.error
+        low, high = (min(max(end, bounds[0]), bounds[1]) for end in (self.mean - reach, self.mean + reach))
+        return low, high
+
+    @property
+    def p_value(self) -> float:
+        """The two-sided p-value of the hypothesis that the mean is 0."""
+        return 1 - student_within(abs(self.mean) / self.error, self.sample - 1)
 
     @property
     def saved(self) -> float:
@@ -50,7 +70,12 @@ class Corrected:
 
 
 def corrected(
-    judged: Floats, audited: Floats, is_audited: Bools, bounds: tuple[float, float], level: float = 0.95
+    judged: Floats,
+    audited: Floats,
+    is_audited: Bools,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    half: float = 0.5,
+    level: float = 0.95,
 ) -> Corrected:
     """The corrected mean of a metric within bounds.
 
@@ -59,6 +84,7 @@ def corrected(
         audited: The metric under the annotator's, for the sample, in the same order, shape (n,).
         is_audited: Which queries are in the sample, shape (Q,).
         bounds: The lowest and the highest possible value.
+        half: The h of the formula.
         level: The confidence level of the interval.
 
     >>> import numpy as np
@@ -69,29 +95,52 @@ def corrected(
     """
     n, others = int(is_audited.sum()), int((~is_audited).sum())
     inside = judged[is_audited]
+    weight, variance = _weighted(judged, audited, inside, n, half)
+    rest = audited - weight * inside
+    mean = float(rest.mean()) + (weight * float(judged[~is_audited].mean()) if others else 0.0)
+    found = Corrected(
+        mean=mean,
+        interval=bounds,
+        judged=float(judged.mean()),
+        audited=float(audited.mean()),
+        effective=_spread(audited, n, half) / variance,
+        weight=weight,
+        sample=n,
+        queries=len(judged),
+        error=math.sqrt(variance),
+    )
+    return replace(found, interval=found.at(level, bounds))
+
+
+def of_column(
+    column: Floats, bounds: tuple[float, float] = (0.0, 1.0), half: float = 0.5, level: float = 0.95
+) -> Corrected | None:
+    """The corrected mean of a column of shape (Q, 2); None if fewer than `FEWEST` of its queries are audited."""
+    is_audited = ~np.isnan(column[:, 1])
+    if int(is_audited.sum()) < FEWEST:
+        return None
+    return corrected(column[:, 0], column[is_audited, 1], is_audited, bounds, half, level)
+
+
+def reach_at(column: Floats, size: int, half: float = 0.5, level: float = 0.95) -> float:
+    """Half of the width of the interval if `size` queries were audited, and these like those in the column."""
+    is_audited = ~np.isnan(column[:, 1])
+    _, variance = _weighted(column[:, 0], column[is_audited, 1], column[is_audited, 0], size, half)
+    return student_quantile(level, size - 1) * math.sqrt(variance)
+
+
+def _weighted(judged: Floats, audited: Floats, inside: Floats, n: int, half: float) -> tuple[float, float]:
+    """λ and the variance of the corrected mean for n audited queries like these."""
+    others = len(judged) - n
     v = float(judged.var(ddof=1)) if len(judged) > 1 else 0.0
     weight = 0.0
     if v > 0 and others:
         c = float(((audited - audited.mean()) * (inside - inside.mean())).mean())
         weight = min(max(c / ((1 + n / others) * v), 0.0), 1.0)
-    half = (bounds[1] - bounds[0]) / 2
-    rest = audited - weight * inside
-    mean = float(rest.mean()) + (weight * float(judged[~is_audited].mean()) if others else 0.0)
-    variance = _spread(rest, half) / n + (weight**2 * v / others if others else 0.0)
-    reach = student_quantile(level, n - 1) * math.sqrt(variance)
-    low, high = (min(max(end, bounds[0]), bounds[1]) for end in (mean - reach, mean + reach))
-    return Corrected(
-        mean=mean,
-        interval=(low, high),
-        judged=float(judged.mean()),
-        audited=float(audited.mean()),
-        effective=_spread(audited, half) / variance,
-        weight=weight,
-        sample=n,
-        queries=len(judged),
-    )
+    spread = _spread(audited - weight * inside, n, half)
+    return weight, spread / n + (weight**2 * v / others if others else 0.0)
 
 
-def _spread(values: Floats, half: float) -> float:
-    """The variance of a query, s², as if two more values had been half of the range away from the mean."""
-    return (float(((values - values.mean()) ** 2).sum()) + 2 * half**2) / (len(values) + 1)
+def _spread(values: Floats, n: int, half: float) -> float:
+    """The variance of a query, s², for n queries like these, as if two more values had been h away from the mean."""
+    return (n * float(((values - values.mean()) ** 2).mean()) + 2 * half**2) / (n + 1)

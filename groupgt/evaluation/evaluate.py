@@ -21,7 +21,7 @@ from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.evaluation.corrected import FEWEST
 from groupgt.evaluation.inputs import refuse_swapped
 from groupgt.evaluation.options import EvaluateOptions, takes_options
-from groupgt.evaluation.request import Request
+from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import Sources, labeller_of
@@ -45,9 +45,6 @@ def evaluate(
     truth: Any,
     run: Any,
     metrics: Sequence[str | Metric],
-    *,
-    audit: Any = None,
-    assume_random: bool = False,
     **options: Unpack[EvaluateOptions],
 ) -> Evaluation:
     """Measures one run against grouped ground truth.
@@ -57,9 +54,6 @@ def evaluate(
     Args:
         run: `{qid: ranking}`, a `Run`, a frame, a URL or the path of a file; with `parts` a folder, a glob or a list of
             files. Several runs go to `evaluate_runs`.
-        audit: An annotator's judgments of a random sample of the queries, like `truth`; then the result has
-            `corrected` means.
-        assume_random: Whether the queries of the audit are a random sample although they do not say so.
 
     >>> truth = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
     >>> run = {"q1": ["a", "x", "b", "y"], "q2": [("e", 0.9), ("d", 0.4)]}
@@ -69,8 +63,7 @@ def evaluate(
     with no_garbage_collection():
         request = Request.of(metrics, **options)
         refuse_swapped(truth, run)
-        evaluation = evaluate_run(request, request.truth_of(truth), run)
-        return evaluation if audit is None else audited(evaluation, request, audit, run, assume_random=assume_random)
+        return evaluate_run(request, request.truth_of(truth), run)
 
 
 def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "") -> Evaluation:
@@ -96,7 +89,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
     warn_of_unreachable(grouped, labeller)
     if not warn_of_unknown(system, labeller) and labelled.no_match:
         warn_of_no_match(grouped, system, labeller, int((grouped.judgments.defined & labelled.present).sum()))
-    return Evaluation(
+    evaluation = Evaluation(
         truth=grouped,
         run=system,
         metrics=request.metrics,
@@ -108,27 +101,24 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
         slicer=slicer,
         labeller=labeller,
     )
-
-
-def audited(evaluation: Evaluation, request: Request, audit: Any, run: Any, *, assume_random: bool) -> Evaluation:
-    """An evaluation with an audit of some of its queries; raises `DataError` or `ConfigError` if it cannot be one."""
-    known = evaluation.truth
-    audit_truth = request.truth_of(audit)
-    check_audit(audit_truth, known, assume_random=assume_random)
-    human = replace(audit_truth, shape=known.shape)
+    if request.audit is None:
+        return evaluation
+    check_audit(request.audit, truth)
     # Every other query of the run has no audit, which is no mistake.
-    asked = replace(request, policy=replace(request.policy, extra="ignore"), by=())
+    asked = replace(request, policy=replace(policy, extra="ignore"), by=(), audit=None)
+    human = replace(request.audit.truth, shape=truth.shape)
     return replace(evaluation, audit=evaluate_run(asked, human, run, evaluation.name))
 
 
-def check_audit(audit: GroundTruth, truth: GroundTruth, *, assume_random: bool) -> None:
+def check_audit(asked: Audit, truth: GroundTruth) -> None:
     """Raises an error if an audit is too small, has other queries, or is not known to be a random sample."""
+    audit = asked.truth
     if others := [qid for qid in audit.qids if qid not in truth.index]:
         raise DataError(f"audit: query {others[0]!r} is not in the ground truth that is audited")
     if len(audit) < FEWEST:
         what = f"expected at least {FEWEST} audited queries, found {len(audit)}"
         raise ConfigError(f"audit: {what}; fewer say too little about the other judgments")
-    fault = None if assume_random else sample_fault(audit.qids, audit.columns.get(SAMPLE, ()), truth.qids)
+    fault = None if asked.assume_random else sample_fault(audit.qids, audit.columns.get(SAMPLE, ()), truth.qids)
     if fault:
         way_out = "draw one with groupgt judge --sample or groupgt sample, or add --assume-random if you know it is one"
         raise ConfigError(f"audit: expected a random sample of the queries, but {fault}; {way_out}")

@@ -50,6 +50,8 @@ class MetricOptions(LabelOptions, total=False):
     k: int | Sequence[int]
     by: Sequence[str] | str
     lengths: Any
+    audit: Any
+    assume_random: bool
 
 
 class RequestOptions(MetricOptions, total=False):
@@ -81,6 +83,8 @@ TEXTS = {
     "truth_format": "The format of truth files (default: detected).",
     "run_format": "The format of run files (default: detected).",
     "parts": "Whether a folder, a glob or a list of files is one run in many files.",
+    "audit": "An annotator's judgments of a random sample of the queries, to correct means and differences.",
+    "assume_random": "Whether the queries of the audit are a random sample although they do not say so.",
     "engine": """`auto`, `streaming` or `spark`, or `{"use": name, "with": {option: value}}`, such as a `memory`
         ceiling for `streaming` or a `master` for `spark`.""",
 }

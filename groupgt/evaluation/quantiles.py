@@ -27,15 +27,15 @@ def student_quantile(level: float, degrees: int) -> float:
         first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
         return z + first / degrees + second / degrees**2
     low, high = z, 2 * z + 1
-    while _within(high, degrees) < level:
+    while student_within(high, degrees) < level:
         high *= 2
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, degrees) < level else (low, middle)
+        low, high = (middle, high) if student_within(middle, degrees) < level else (low, middle)
     return high
 
 
-def _within(t: float, degrees: int) -> float:
+def student_within(t: float, degrees: int) -> float:
     """The probability that Student's t lies within ±t."""
     angle = math.atan(t / math.sqrt(degrees))
     squared, odd = math.cos(angle) ** 2, degrees % 2

@@ -18,6 +18,15 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.values import Budget, Lengths, as_lengths
 
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """An annotator's ground truth of some queries; `assume_random`: taken for a random sample of all of them."""
+
+    truth: GroundTruth
+    assume_random: bool = False
+
+
 # The texts of metrics, and the cutoffs for metrics without one.
 Asked = tuple[Sequence[str | Metric], Sequence[int]]
 
@@ -29,7 +38,7 @@ class Request:
     The convention `auto` becomes that of the shape of the ground truth: `resolved` parses the texts in `asked` again.
     `labeller` decides how results are matched to alternatives, `policy` how invalid or ambiguous data are handled,
     `lengths` how much of a run fits a budget, `engine` where labelling happens; `sources` includes the corpus. `parts`
-    is whether many files are one run, `name` the name of a run without one.
+    is whether many files are one run, `name` the name of a run without one. `audit` corrects means and differences.
     """
 
     metrics: dict[str, Metric]
@@ -46,6 +55,7 @@ class Request:
     name: str = ""
     asked: Asked = ((), ())
     is_auto: bool = False
+    audit: Audit | None = None
 
     @classmethod
     def of(
@@ -64,6 +74,8 @@ class Request:
         run_format: str | None = None,
         parts: bool = False,
         engine: Any = "auto",
+        audit: Any = None,
+        assume_random: bool = False,
     ) -> Request:
         """Resolves the options of `evaluate`; raises `MetricError` or `ConfigError`."""
         rules, how = Policy.of(policy), engine_of(engine)
@@ -99,6 +111,7 @@ class Request:
             name=name,
             asked=(tuple(texts), tuple(ks)),
             is_auto=is_auto,
+            audit=None if audit is None else Audit(as_ground_truth(audit, rules), assume_random),
         )
 
     def resolved(self, truth: GroundTruth) -> Request:

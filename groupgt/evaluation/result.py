@@ -14,7 +14,7 @@ import numpy as np
 
 from groupgt.engines.base import Labelled
 from groupgt.errors import ConfigError, MetricError, near_names, printable
-from groupgt.evaluation.corrected import Corrected, corrected
+from groupgt.evaluation.corrected import Corrected, of_column
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
@@ -89,17 +89,32 @@ class Evaluation(Result):
         """
         if self.audit is None:
             raise ConfigError("corrected: expected an audit: evaluate(…, audit=HUMAN), or --audit")
+        known = {text: of_column(column) for text, column in self.tested.items()}
+        return {text: each for text, each in known.items() if each is not None}
+
+    @cached_property
+    def tested(self) -> dict[str, Floats]:
+        """The columns that means and differences are tested by: `values_per_query`, or with an audit shape (Q, 2) each.
+
+        The second value is the annotator's: NaN outside of the sample, and for metrics that are not between 0 and 1.
+        Queries without a value count as 0 on both sides.
+        """
+        if self.audit is None:
+            return self.values_per_query
         places = [self.truth.index[qid] for qid in self.audit.truth.qids]
-        order = np.argsort(places)
-        is_audited = np.zeros(len(self.truth), dtype=np.bool_)
-        is_audited[places] = True
-        return {
-            text: corrected(
-                np.nan_to_num(column), np.nan_to_num(self.audit.values[text])[order], is_audited, (0.0, 1.0)
-            )
-            for text, column in self.values_per_query.items()
-            if self.metrics[text].definition.bounded
-        }
+        columns = {}
+        for text, column in self.values_per_query.items():
+            columns[text] = np.stack([np.nan_to_num(column), np.full(len(column), np.nan)], axis=1)
+            if self.metrics[text].definition.bounded:
+                columns[text][places, 1] = np.nan_to_num(self.audit.values[text])
+        return columns
+
+    @cached_property
+    def deciding(self) -> dict[str, float]:
+        """The means that decide which system is best: with an audit the corrected ones, NaN if there are none."""
+        if self.audit is None:
+            return self.means
+        return {text: mean_of(self.tested[text]) if text in self.tested else math.nan for text in self.values}
 
     def text_of(self, metric: str | Metric) -> str:
         """The text of a metric in the request."""
@@ -262,7 +277,13 @@ class Evaluation(Result):
 
 
 def mean_of(column: Floats) -> float:
-    """The mean of the values that are not NaN, summed exactly, so that the order of queries does not change any bit."""
+    """The mean of the values that are not NaN, summed exactly, so that the order of queries does not change any bit.
+
+    Of a column of shape (Q, 2), the corrected mean.
+    """
+    if column.ndim == 2:
+        known = of_column(column)
+        return math.nan if known is None else known.mean
     absent = np.isnan(column)
     counted = column[~absent] if absent.any() else column
     return summed(counted) / len(counted) if len(counted) else math.nan

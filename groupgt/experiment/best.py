@@ -68,7 +68,7 @@ class Rule:
 
     def means_of(self, evaluation: Evaluation) -> list[float]:
         """The means that determine the best system."""
-        return [evaluation[text] for text in self.texts]
+        return [evaluation.deciding[evaluation.text_of(text)] for text in self.texts]
 
     def chosen(self, means: Mapping[str, Sequence[float]]) -> list[str]:
         """The systems with the highest score, in order, from the means that decide; empty if none has a score."""

@@ -38,6 +38,11 @@ class Dataset:
     where: Annotated[
         dict[str, Annotated[list[Scalar], LISTED]], Doc("Keep only rows whose column has one of these values.")
     ] = field(default_factory=dict)
+    audit: Annotated[
+        str | None,
+        Doc("An annotator's judgments of a random sample of the queries: corrects means, differences and gates."),
+    ] = None
+    assume_random: Annotated[bool, Doc("Take the queries of the audit for a random sample.")] = False
     fetch: Annotated[str | None, Doc("How to obtain missing files; shown in the error.")] = None
     build: Annotated[str | None, Doc("A Python script that generates missing files; needs --allow-code.")] = None
 

@@ -17,8 +17,9 @@ import numpy as np
 from groupgt.comparison.across import Measured, shared_queries
 from groupgt.comparison.beside import texts_of
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, MetricError
+from groupgt.evaluation.evaluate import check_audit
 from groupgt.evaluation.inputs import as_ground_truth
-from groupgt.evaluation.request import Request
+from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.evaluation.unknown_ids import warn_of_blank
@@ -141,8 +142,22 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
         qids=asked.qids,
         corpus_digest=asked.corpus_digest,
         corpus=None if dataset.corpus is None else Corpus.of(dict(lengths.texts)),
-        request=_request(experiment, labeller, lengths),
+        request=_request(experiment, labeller, lengths, _audit(experiment, name, asked.truth)),
     )
+
+
+def _audit(experiment: Experiment, name: str, truth: GroundTruth) -> Audit | None:
+    """The audit of a data set, checked."""
+    dataset = experiment.config.datasets[name]
+    if dataset.audit is None:
+        return None
+    audit = Audit(as_ground_truth(experiment.at(dataset.audit), experiment.policy), dataset.assume_random)
+    try:
+        check_audit(audit, truth)
+    except GroupgtError as error:
+        place = experiment.document.place(("datasets", name, "audit"))
+        raise type(error)(f"{place}: datasets.{name}.{error}") from None
+    return audit
 
 
 def read_asked(experiment: Experiment, name: str) -> Asked:
@@ -166,7 +181,7 @@ def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
     return replace(truth, texts=[texts.get(qid, text) for qid, text in zip(truth.qids, before)])
 
 
-def _request(experiment: Experiment, labeller: Labeller, lengths: Lengths) -> Request:
+def _request(experiment: Experiment, labeller: Labeller, lengths: Lengths, audit: Audit | None) -> Request:
     """How results are measured, as set in the file; the settings are already checked."""
     return Request(
         metrics={str(metric): metric for metric in experiment.metrics.values()},
@@ -178,6 +193,7 @@ def _request(experiment: Experiment, labeller: Labeller, lengths: Lengths) -> Re
         sources=Sources(lengths.texts or None),
         lengths=lengths,
         engine=experiment.engine,
+        audit=audit,
     )
 
 
@@ -380,6 +396,8 @@ def digests(experiment: Experiment, datasets: dict[str, Data]) -> dict[str, str]
 
     for dataset, config in experiment.config.datasets.items():
         add(config.ground_truth)
+        if config.audit is not None:
+            add(config.audit)
         if config.queries is not None:
             by_name[config.queries] = sha256(queries_file(experiment.at(config.queries)))
         if config.corpus is not None:

@@ -307,7 +307,10 @@ class Checks:
         build = None if dataset.build is None else self.document.resolved(dataset.build)
         if build is not None and not exists(build) and self.document.is_sound(*path, "build"):
             self.document.fault((*path, "build"), f"file not found: {build}")
-        for key in ("ground_truth", "queries", "corpus"):
+        compare = self.config.compare
+        if dataset.audit is not None and compare is not None and compare.across == "datasets":
+            self.document.fault((*path, "audit"), "differences between data sets (compare.across) are not corrected")
+        for key in ("ground_truth", "queries", "corpus", "audit"):
             text = getattr(dataset, key)
             if text is None or not self.document.is_sound(*path, key):
                 continue

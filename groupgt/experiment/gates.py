@@ -85,7 +85,16 @@ class Gate:
 
 # Why a gate has no value to compare with its bound; it passes if there is no previous result to compare with.
 Problem = Literal[
-    "failed", "no query", "no baseline", "no pair", "other machine", "not measured", "no previous run", "new", "refused"
+    "failed",
+    "no query",
+    "no baseline",
+    "no pair",
+    "few audited",
+    "other machine",
+    "not measured",
+    "no previous run",
+    "new",
+    "refused",
 ]
 
 
@@ -94,7 +103,7 @@ class Drop:
     """How far a system is below a baseline, or its previous result (None), by the metric of a gate.
 
     `is_beyond`: the bound is violated. `settings` are those of the test of the contrast, one of `comparisons` in
-    its family.
+    its family; `audited` differences have a test of their own.
     """
 
     baseline: str | None
@@ -103,6 +112,7 @@ class Drop:
     against: Contrast
     settings: Settings
     comparisons: int = 1
+    audited: bool = False
 
 
 @dataclass(frozen=True)
@@ -310,7 +320,8 @@ class _Trial:
         elif self.gate.is_relative:
             yield self._beside_baseline(evaluation, findings)
         else:
-            yield self._bounded(mean_of(self._values(evaluation)))
+            values = self._values(evaluation)
+            yield self._bounded(mean_of(values), "few audited" if values.ndim == 2 and len(values) else "no query")
 
     def _failed(self, problem: Problem, detail: str = "", *, passed: bool = False) -> GateResult:
         """A result without a value: the gate fails, unless there is nothing to compare with yet."""
@@ -321,11 +332,12 @@ class _Trial:
 
     def _values(self, evaluation: Evaluation) -> Floats:
         """The values of the gate's metric in the gate's slice."""
-        return evaluation.values[evaluation.text_of(self.gate.metric)][members(self.gate, evaluation)]
+        text = evaluation.text_of(self.gate.metric)
+        return evaluation.tested.get(text, evaluation.values[text])[members(self.gate, evaluation)]
 
-    def _bounded(self, value: float) -> GateResult:
+    def _bounded(self, value: float, otherwise: Problem = "no query") -> GateResult:
         if math.isnan(value):
-            return self._failed("no query")
+            return self._failed(otherwise)
         if self.gate.min is not None:
             return self._passed(value, passed=value >= self.gate.min - SLACK)
         return self._passed(value, passed=self.gate.max is not None and value <= self.gate.max + SLACK)
@@ -347,7 +359,8 @@ class _Trial:
         before = self._values(baseline)
         metric = evaluation.metrics[evaluation.text_of(self.gate.metric)]
         family = Family(metric, now, [before] * len(now), bounds_of(metric, [*now, before]))
-        return self._relative(baseline.name, metric, contrasts_in([family], findings.settings)[0], findings.settings)
+        contrasts, audited = contrasts_in([family], findings.settings)[0], evaluation.audit is not None
+        return self._relative(baseline.name, metric, contrasts, findings.settings, audited=audited)
 
     def _beside_former(self, evaluation: Evaluation, against: Against | None) -> GateResult:
         """Compares the system with its previous result; the family consists of all such comparisons."""
@@ -364,12 +377,18 @@ class _Trial:
         return self._relative(None, evaluation.metrics[text], [own, *contrasts.values()], against.settings)
 
     def _relative(
-        self, baseline: str | None, metric: Metric, family: Sequence[Contrast], settings: Settings
+        self,
+        baseline: str | None,
+        metric: Metric,
+        family: Sequence[Contrast],
+        settings: Settings,
+        *,
+        audited: bool = False,
     ) -> GateResult:
         """Checks the bound on a drop or a gain for the first contrast of a family."""
         own, gate = family[0], self.gate
-        if not own.pairs:
-            return self._failed("no pair")
+        if not own.pairs or math.isnan(own.delta):
+            return self._failed("few audited" if own.pairs else "no pair")
         lost = drop(own.delta, higher_is_better=metric.higher_is_better)
         if gate.min_gain is not None:
             is_beyond = not -lost >= gate.min_gain - SLACK
@@ -378,5 +397,5 @@ class _Trial:
         else:
             is_beyond = not lost <= (gate.max_drop or 0.0) + SLACK
             passed = not is_beyond or (gate.unless is not None and own.raw_p_value > settings.alpha)
-        told = Drop(baseline, lost, is_beyond, own, settings, comparisons(family))
+        told = Drop(baseline, lost, is_beyond, own, settings, comparisons(family), audited)
         return self._passed(own.delta, told, passed=passed)

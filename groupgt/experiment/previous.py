@@ -141,6 +141,12 @@ class _Pairing:
         system = self.former.systems[name]
         again: dict[str, Metric] = {}
         why: dict[str, str] = {}
+        if self.request.audit is not None:
+            return (
+                {},
+                {},
+                dict.fromkeys(self.request.metrics, "audits do not correct differences from another run"),
+            )
         for text, metric in self.request.metrics.items():
             if reason := self._keeps_from(metric, system, evaluation):
                 why[text] = reason

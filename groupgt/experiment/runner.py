@@ -231,7 +231,7 @@ def _ranked(experiment: Experiment, evaluations: dict[str, Evaluation]) -> dict[
     def worse(system: str) -> tuple[bool, float]:
         evaluation = evaluations[system]
         text = evaluation.text_of(experiment.primary)
-        mean = evaluation.means[text]
+        mean = evaluation.deciding[text]
         return math.isnan(mean), -mean if evaluation.metrics[text].higher_is_better else mean
 
     return {system: evaluations[system] for system in sorted(evaluations, key=worse)}

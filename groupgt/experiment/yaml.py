@@ -41,7 +41,19 @@ PROBLEMS = {
 KeyPath = tuple[str | int, ...]
 # Keys below which any text is allowed, and keys that accept any text themselves.
 FREE = {"with", "where", "slice"}
-FREE_ENDS = ("name", "ground_truth", "queries", "corpus", "fetch", "build", "tokenizer", "version", "folder", "cache")
+FREE_ENDS = (
+    "name",
+    "ground_truth",
+    "queries",
+    "corpus",
+    "audit",
+    "fetch",
+    "build",
+    "tokenizer",
+    "version",
+    "folder",
+    "cache",
+)
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)

@@ -20,6 +20,7 @@ from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
 from groupgt.report import contrasts, headroom, leaderboard, slices
 from groupgt.report import data as evaluated
+from groupgt.report.corrected import corrected_blocks, notes
 from groupgt.report.means import as_asked, below_means, population
 from groupgt.report.paper import latex_of
 from groupgt.report.shapes import plain
@@ -163,6 +164,7 @@ def _notes(comparison: Systems) -> Iterator[Item]:
         yield "\n".join(comparison.population)
         return
     yield below_means(comparison.every, [comparison.convention], comparison.primary)
+    yield from corrected_blocks(comparison.every, compared=True)
     yield Detail(f"policy {comparison.first.policy}")
 
 
@@ -178,10 +180,11 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     settings = comparison.settings
     shown = marks_in(item for item in above if not isinstance(item, Detail))
     several = len(comparison.by().metrics) > 1
-    test = how_tested(settings, *_family_sizes(comparison.rows), marks=shown)
+    test = how_tested(settings, *_family_sizes(comparison.rows), marks=shown, audited=comparison.audit is not None)
     yield f"against {comparison.baseline}: {test}{verdict_by(comparison.label) if several else ''}"
     drawn = "" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
-    of_details = [f"{100 * settings.confidence:g} % bootstrap intervals of means{drawn}"]
+    how = "intervals of corrected means" if comparison.audit else f"bootstrap intervals of means{drawn}"
+    of_details = [f"{100 * settings.confidence:g} % {how}"]
     of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(map(bare, above)) if mark not in shown]
     lines = []
     if settings.correction != "none":
@@ -242,11 +245,14 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
 def _tests(systems: Systems) -> list[str]:
     """How differences were tested, as footer of the page's tables."""
     settings = systems.settings
-    intervals = f"{100 * settings.confidence:g} % bootstrap intervals"
+    audit = systems.audit
+    about = [] if audit is None else list(notes(systems.first, audit, compared=len(systems.names) > 1))
+    intervals = f"{100 * settings.confidence:g} % {'bootstrap' if audit is None else 'corrected'} intervals"
     if len(systems.names) < 2:
-        return [intervals]
+        return [intervals, *about]
     lines = [
-        f"{described(settings)}; significant at alpha {settings.alpha:g}; {intervals}",
+        *about,
+        f"{described(settings, audited=audit is not None)}; significant at alpha {settings.alpha:g}; {intervals}",
         f"p against the baseline {corrected_over(settings, *_family_sizes(systems.rows))}",
     ]
     if systems.others:

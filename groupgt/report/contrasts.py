@@ -12,6 +12,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems, finite, interval
 from groupgt.comparison.tests import SLACK
 from groupgt.errors import ConfigError, near_names
+from groupgt.evaluation.result import mean_of
 from groupgt.render import figures, tables
 from groupgt.render.document import Block, Table
 from groupgt.render.drawing import Figure, template
@@ -160,7 +161,7 @@ def warnings(systems: Systems) -> list[str]:
     settings = systems.settings
     lines = [f"warning: {text}" for text in doubts(systems.evaluations)]
     contrasts = systems.against_baseline
-    tested = {name: each for name, each in contrasts.items() if not math.isnan(each.raw_p_value)}
+    tested = {name: each for name, each in contrasts.items() if not math.isnan(each.raw_p_value) and not systems.audit}
     # Bonferroni multiplies p by the family's size; Holm multiplies the last one only by 1.
     factor = len(tested) if settings.correction == "bonferroni" else 1
     # With m queries that differ, the smallest p is 2 ÷ 2^m, times the number of comparisons.
@@ -173,7 +174,7 @@ def warnings(systems: Systems) -> list[str]:
             f"at least {needed}: {where}"
         )
     least = (1 / (1 + settings.resamples)) * factor
-    if least > settings.alpha and settings.draws:
+    if least > settings.alpha and settings.draws and not systems.audit:
         lines.append(
             f"warning: {settings.resamples:,} resamples cannot give a p-value below {least:.2g} over {factor:,} "
             "comparisons; increase resamples"
@@ -208,6 +209,11 @@ def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
         against = ["delta", of_delta, "p", *corrected, "effect", "wins/ties/losses", "differ"]
         headers = [systems.labels[text], "mean", level, "queries", *against]
         rows = [_cells(row, len(corrected)) for row in systems.rows if row.metric == text]
+        if systems.audit is not None:
+            headers.append("delta by the truth")
+            means = {name: mean_of(each[:, 0]) for name, columns in systems.tested.items() for each in [columns[text]]}
+            for row in rows:
+                row.append("" if row[0] == systems.baseline else signed(means[row[0]] - means[systems.baseline]))
         raw = ["p"] if corrected else []
         yield Table(headers, rows, (*SHED, level, "wins/ties/losses", *raw, of_delta))
 

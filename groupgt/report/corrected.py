@@ -13,7 +13,7 @@ from groupgt.render.tables import counted, span
 HEADERS = ["metric", "by the truth", "audited", "corrected", "95 % CI", "labels saved"]
 
 
-def corrected_blocks(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
+def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = False) -> Iterator[Block]:
     """The table of corrected means, and a note; nothing without an audit."""
     first = evaluations[0]
     if first.audit is None:
@@ -23,19 +23,23 @@ def corrected_blocks(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     for evaluation in evaluations:
         for text, each in evaluation.corrected.items():
             own: list[Cell] = [evaluation.name] if several else []
-            rows.append([*own, text, each.judged, each.audited, each.mean, span(each.interval), round(each.saved)])
+            label = evaluation.label_of(text)
+            rows.append([*own, label, each.judged, each.audited, each.mean, span(each.interval), round(each.saved)])
     yield Table([*(["run"] if several else []), *HEADERS], rows, keep=2 if several else 1)
-    yield "\n".join(_notes(first, first.audit))
+    yield "\n".join(notes(first, first.audit, compared=compared))
 
 
-def _notes(evaluation: Evaluation, audit: Evaluation) -> Iterator[str]:
+def notes(evaluation: Evaluation, audit: Evaluation, *, compared: bool = False) -> Iterator[str]:
+    """What must be true for corrected figures to hold, and which metrics are not corrected."""
     entries = audit.truth.columns.get(SAMPLE, ())
     is_recorded = sample_fault(audit.truth.qids, entries, evaluation.truth.qids) is None
     of = f"{len(audit.truth):,} audited of {counted(len(evaluation.truth), 'query', 'queries')}"
     yield f"corrected by {of}, {'a recorded' if is_recorded else 'assumed to be a'} random sample"
-    yield "in this table a query without a value counts as 0 in every column"
+    yield "corrected figures count a query without a value as 0, in every column"
     if skipped := sum(value is not None for value in audit.truth.columns.get("skipped", ())):
         yield f"{counted(skipped, 'audited query', 'audited queries')} skipped by the annotator, counted as 0"
     left = [text for text in evaluation.metrics if text not in evaluation.corrected]
+    if compared:
+        yield "a difference is corrected on its own: it need not be the difference of the corrected means"
     if left:
         yield f"not corrected: {', '.join(left)} (no value per query, or not between 0 and 1)"

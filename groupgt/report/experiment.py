@@ -17,6 +17,7 @@ from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid
 from groupgt.report import across as datasets
 from groupgt.report import comparison, contrasts, gates, leaderboard, means, previous, sweeps, times
+from groupgt.report.corrected import corrected_blocks
 from groupgt.report.sentences import doubt, enumerated, every
 
 # What follows the gates.
@@ -146,6 +147,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
         yield from _against(outcome, dataset)
     yield from previous.blocks(outcome, dataset)
     yield outcome.experiment.hide(means.below_means(evaluations, [convention]))
+    yield from corrected_blocks(evaluations, compared=is_compared)
     yield Detail(f"policy {evaluations[0].policy}")
 
 

@@ -298,6 +298,11 @@ class ResultFolder:
             raise DataError(f"{self.path}: expected {self.truth_path.name} in truth, found none; {AGAIN}")
         return as_ground_truth(self.truth_path, policy, "jsonl")
 
+    @property
+    def audit(self) -> Path | None:
+        """The path of the saved audit of the data set, if any."""
+        return path if (path := self.truth_path.with_suffix(".audit.jsonl")).is_file() else None
+
     @cached_property
     def runs(self) -> list[tuple[str, Any]]:
         """(name, path) of every system; raises `DataError` with all systems whose results were not saved."""

@@ -27,6 +27,7 @@ PROBLEMS = {
     "no query": "is undefined: no queries to evaluate",
     "no baseline": "has no baseline here: it was not run on this data set, or it failed",
     "no pair": "is undefined: no queries to evaluate for both systems",
+    "few audited": "cannot be corrected by the audit: too few audited queries, or a metric not between 0 and 1",
     "other machine": "was measured on another machine ({}) and cached; use --refresh to measure here",
     "not measured": "was not measured when the results were cached; use --refresh to measure",
     "no previous run": "has no previous run (--against) to be compared with, and passes",
@@ -87,7 +88,8 @@ def _drop(result: GateResult, drop: Drop) -> str:
         return f"{text}; {settings.test} has no p-value for so few queries"
     is_corrected = is_gain and settings.correction != "none"
     over = f"corrected ({settings.correction}) over {counted(drop.comparisons, 'comparison')}"
-    how = f"{settings.test}, {p_text(p_value)}, {over if is_corrected else 'not corrected'}, alpha {settings.alpha:g}"
+    test = "t test, corrected by the audit" if drop.audited else settings.test
+    how = f"{test}, {p_text(p_value)}, {over if is_corrected else 'not corrected'}, alpha {settings.alpha:g}"
     significant = "significant" if result.passed == is_gain else "not significant"
     return f"{text}; the {'gain' if is_gain else 'drop'} is {significant} ({how})"
 

@@ -322,7 +322,9 @@ def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
     ahead: dict[str, list[str]] = {}
     decided, equal = 0, []
     for text, metric in first.metrics.items():
-        means = {evaluation.name: mean for evaluation in evaluations if not math.isnan(mean := evaluation.means[text])}
+        means = {
+            evaluation.name: mean for evaluation in evaluations if not math.isnan(mean := evaluation.deciding[text])
+        }
         if len(set(means.values())) < 2:
             equal += [first.label_of(text)] if len(means) > 1 else []
             continue

@@ -62,6 +62,8 @@ def merged(
         manifest, first = holders[0].manifest, holders[0].primary
         footer.append(f"ground truth {manifest.ground_truth[dataset][:12]}, convention {holders[0].convention}")
         footer.append(f"policy {manifest.policy}")
+        if any(replace(folder, dataset=dataset).audit for folder in holders):
+            footer.append("not corrected by the audit: use groupgt compare FOLDER, or its report.html")
         wanted = None if first is None else parse_metric(first, holders[0].convention)
         comparisons[dataset] = Comparison(
             systems[0].qids,
@@ -296,6 +298,8 @@ def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
         by=folder.config["evaluate"].get("by") or (),
         policy=folder.policy,
         labeller=folder.labeller(allow_code=False),
+        audit=folder.audit,
+        assume_random=True,
         lengths=lengths,
         corpus=lengths.texts or None,
     )

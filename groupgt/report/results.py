@@ -247,6 +247,9 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
                 writers[f"runs/{slug(dataset)}/{file_name(system)}.trec"] = _run(outcome, dataset, system)
         if dataset in outcome.truths:
             writers[f"truth/{slug(dataset)}.jsonl"] = partial(jsonl.write_ground_truth, truth=outcome.truths[dataset])
+        audit = next((evaluation.audit for evaluation in by_system.values()), None)
+        if audit is not None:
+            writers[f"truth/{slug(dataset)}.audit.jsonl"] = partial(jsonl.write_ground_truth, truth=audit.truth)
         truth = next((evaluation.truth for evaluation in by_system.values()), None)
         if all_of_them and truth is not None and not truth.forms and flat_fault(truth) is None:
             writers[f"truth/{slug(dataset)}.qrels"] = partial(write_flat, truth=truth)

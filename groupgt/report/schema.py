@@ -15,6 +15,7 @@ from groupgt.comparison.contrast import Contrast, Pair, Row
 from groupgt.comparison.failures import Headroom
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice
+from groupgt.evaluation.corrected import Corrected
 from groupgt.experiment.json_schema import DRAFT, without_titles
 from groupgt.options import schema_of
 from groupgt.report.shapes import Count, of, shape, typed
@@ -94,6 +95,7 @@ EVALUATION = shape(
     policy=dict[str, str | float | list[str] | None],
     counts=dict[str, Count],
     metrics=of(dict, str, MEAN),
+    corrected=of(NotRequired, of(dict, str, typed(Corrected))),
     slices=of(NotRequired, of(list, SLICE_MEANS)),
 )
 GATE = shape(

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from groupgt.cli.inputs import EVALUATION, Inputs, input_options
+from groupgt.cli.inputs import Inputs, input_options
 from groupgt.cli.main import COMMANDS, cli, main
+from groupgt.cli.options import EVALUATION
 from groupgt.engines.base import Labelled
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.carrier import ColumnCarrier

@@ -16,14 +16,15 @@ from groupgt.evaluation import options
 from groupgt.evaluation.request import Request
 
 SOME = 'policy=None, labeller="id", {}corpus=None, {}truth_format=None, run_format=None, {}engine="auto"'
+MEASURED = f"{SOME}, audit=None, assume_random=False"
 SIGNATURES = {
-    "evaluate": f"truth, run, metrics, *, audit=None, assume_random=False, convention='auto', k=(), by=(), {SOME}",
-    "evaluate_runs": f"truth, runs, metrics, *, convention='auto', k=(), by=(), {SOME}",
+    "evaluate": f"truth, run, metrics, *, convention='auto', k=(), by=(), {MEASURED}",
+    "evaluate_runs": f"truth, runs, metrics, *, convention='auto', k=(), by=(), {MEASURED}",
     "compare": "truth, runs, metrics, *, baseline=None, primary=None, test='randomization', correction='holm', "
     "alpha=0.05, confidence=0.95, resamples=10000, seed=0, pairs=False, "
-    f"convention='auto', k=(), by=(), {SOME}",
+    f"convention='auto', k=(), by=(), {MEASURED}",
     "power": "truth, runs, metrics, *, baseline=None, primary=None, difference=None, power=0.8, test='randomization', "
-    f"correction='holm', alpha=0.05, convention='auto', k=(), by=(), {SOME}",
+    f"correction='holm', alpha=0.05, convention='auto', k=(), by=(), {MEASURED}",
     "misses": f"truth, run, k=10, worst=20, *, {SOME}",
     "depth": f"truth, run, share=0.9, *, unit='results', by=(), confidence=0.95, lengths=None, {SOME}",
     "check": f"truth, runs=None, *, near_duplicates=False, threshold=0.9, {SOME}",

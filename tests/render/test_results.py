@@ -43,6 +43,14 @@ def outcome(folder: Path) -> groupgt.Outcome:
     return groupgt.run_experiment(folder / "shown.yaml")
 
 
+def audited() -> groupgt.Comparison:
+    """Two runs with an audit of ten of thirty queries."""
+    truth = {f"q{number}": [["a", "b"], ["c"]] for number in range(30)}
+    runs = {name: dict.fromkeys(truth, ranking) for name, ranking in (("one", ["a", "x"]), ("two", ["a", "c"]))}
+    human = {qid: truth[qid] for qid in list(truth)[:10]}
+    return groupgt.compare(truth, runs, ["recall@2"], audit=human, assume_random=True, resamples=10)
+
+
 # Each kind of result, and what it needs that may not be installed.
 RESULTS: dict[str, tuple[Callable[[Path], Result], str]] = {
     "Evaluation": (lambda _: groupgt.evaluate(TRUTH, RUNS["bm25"], ["recall@2"], by="n_groups"), ""),
@@ -54,6 +62,7 @@ RESULTS: dict[str, tuple[Callable[[Path], Result], str]] = {
     "Misses": (lambda _: groupgt.misses(TRUTH, RUNS["bm25"], k=2), ""),
     "HardestGroups": (lambda _: groupgt.misses(TRUTH, RUNS, k=2), ""),
     "PowerAnalysis": (lambda _: groupgt.power(TRUTH, RUNS, ["recall@2"], by="n_groups"), "scipy"),
+    "AuditPower": (lambda _: audited().audit_power(), ""),
     "Check": (lambda _: groupgt.check(TRUTH, RUNS), ""),
     "Suggestions": (lambda _: groupgt.suggest({"q": [["a"]]}, CORPUS), "rapidfuzz"),
     "Agreement": (lambda _: groupgt.agree(TRUTH, RUNS["bm25"], other_truth={**TRUTH, "q1": [["a", "x"]]}), ""),

@@ -1,0 +1,59 @@
+"""How wide the intervals of corrected means and differences will be, by the number of audited queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from groupgt.comparison.systems import Systems
+from groupgt.errors import ConfigError
+from groupgt.evaluation.corrected import OF_DELTAS, reach_at
+from groupgt.render.results import Result
+
+# Numbers of audited queries.
+SIZES = (20, 50, 100, 200)
+
+
+@dataclass(frozen=True)
+class AuditWidth:
+    """Half of the width of the interval of one system by one metric, for each number of audited queries.
+
+    `of_mean` is that of the corrected mean, `of_delta` that of the corrected difference from the baseline (empty for
+    the baseline itself).
+    """
+
+    system: str
+    metric: str
+    of_mean: dict[int, float]
+    of_delta: dict[int, float]
+
+
+@dataclass(frozen=True)
+class AuditPower(Result):
+    """An `AuditWidth` for each system and metric, computed from the queries that are audited already."""
+
+    widths: tuple[AuditWidth, ...]
+    level: float
+    systems: Systems = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, systems: Systems) -> AuditPower:
+        """The widths for systems with an audit; raises `ConfigError` without one."""
+        if systems.audit is None:
+            raise ConfigError("audit_power: expected systems with an audit: audit=HUMAN, or --audit")
+        level, rows = systems.settings.confidence, []
+        sizes = [size for size in SIZES if size < len(systems.qids)]
+        baseline = systems.tested.get(systems.baseline, {})
+        for text in systems.first.corrected:
+            for name, columns in systems.tested.items():
+                difference = columns[text] - baseline[text]
+                rows.append(
+                    AuditWidth(
+                        name,
+                        text,
+                        {size: reach_at(columns[text], size, level=level) for size in sizes},
+                        {}
+                        if name == systems.baseline
+                        else {size: reach_at(difference, size, OF_DELTAS[1], level) for size in sizes},
+                    )
+                )
+        return cls(tuple(rows), level, systems)

@@ -1,0 +1,40 @@
+"""What an analysis of an audit's size shows: a table of widths, and what they are computed from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupgt.comparison.audit_power import AuditPower
+from groupgt.render.document import Item, Table
+from groupgt.render.exports import nulls
+from groupgt.render.results import Teller
+from groupgt.render.tables import Grid, counted, fixed
+
+
+class AuditPowerTeller(Teller[AuditPower]):
+    """How wide intervals will be, by the number of audited queries."""
+
+    def blocks(self) -> list[Item]:
+        """A row for each system and metric, and what the widths are computed from."""
+        headers, rows = self.csv_rows()
+        shown = [[*row[:3], *("–" if width is None else f"±{fixed(width)}" for width in row[3:])] for row in rows]
+        systems = self.result.systems
+        audited = 0 if systems.audit is None else len(systems.audit.truth)
+        known = counted(audited, "audited query", "audited queries")
+        note = f"{100 * self.result.level:g} % CI, if the other queries are like the {known}"
+        return [Table([*headers[:3], *(f"{size} audited" for size in headers[3:])], shown, keep=3), note]
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each system, metric and figure: half of the width for each number of queries."""
+        widths = self.result.widths
+        sizes = list(widths[0].of_mean) if widths else []
+        rows: list[list[Any]] = []
+        for each in widths:
+            for figure, known in (("mean", each.of_mean), ("delta", each.of_delta)):
+                if known:
+                    rows.append([each.system, each.metric, figure, *known.values()])
+        return ["run", "metric", "figure", *map(str, sizes)], rows
+
+    def to_dict(self) -> Any:
+        """Everything as plain Python."""
+        return nulls({"level": self.result.level, "widths": [vars(each) for each in self.result.widths]})
