@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from groupgt.evaluation.result import Evaluation
     from groupgt.evaluation.runs import Evaluations, evaluate_runs
     from groupgt.evaluation.stages import Stages, stages
+    from groupgt.evaluation.thresholds import Thresholds, thresholds
     from groupgt.experiment.outcome import Outcome
     from groupgt.formats.corpus import read_lengths
     from groupgt.formats.detect import read_ground_truth, read_run
@@ -75,6 +76,7 @@ _HOME = {
     "Run": "model.run",
     "Stages": "evaluation.stages",
     "Suggestions": "curation.suggest",
+    "Thresholds": "evaluation.thresholds",
     "agree": "curation.agree",
     "check": "curation.check",
     "compare": "comparison.compare",
@@ -95,6 +97,7 @@ _HOME = {
     "run_experiment": "report.run",
     "stages": "evaluation.stages",
     "suggest": "curation.suggest",
+    "thresholds": "evaluation.thresholds",
 }
 
 __all__ = [
@@ -124,6 +127,7 @@ __all__ = [
     "Run",
     "Stages",
     "Suggestions",
+    "Thresholds",
     "__version__",
     "agree",
     "check",
@@ -145,6 +149,7 @@ __all__ = [
     "run_experiment",
     "stages",
     "suggest",
+    "thresholds",
 ]
 
 

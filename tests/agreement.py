@@ -44,8 +44,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 def all_metrics() -> Iterator[Metric]:
     """Every registered metric under every convention, with its defaults and the variants above, without cutoff."""
     for definition in list_metrics():
-        if definition.aggregate is not None:
-            continue  # it has no value per query
+        if definition.aggregate is not None or definition.of_unanswerable:
+            continue  # it has no value per query, or none for queries with ground truth
         for convention in definition.formulas:
             known = {parameter.name for parameter in definition.parameters_of(convention)}
             yield Metric(definition.name, convention)

@@ -800,6 +800,8 @@ WITHOUT_CONVENTION: dict[str, Metric] = {
     "num_rel": num_rel,
     "rbp_residual": rbp_residual,
     "bpref": bpref,
+    "abstains": lambda q: None,  # of queries without an answer alone
+    "false_returns": lambda q: None,
 }
 
 

@@ -37,7 +37,7 @@ from groupgt.evaluation.explain import explanation
 from groupgt.evaluation.runs import Evaluations, per_query_rows
 from groupgt.metrics.language import metrics_in, split_names
 from groupgt.model.validity import number_of
-from groupgt.model.values import UNITS
+from groupgt.model.values import SCORE, UNITS
 
 
 @command("evaluate")
@@ -131,20 +131,30 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
 )
 @click.option(
     "--unit",
-    type=click.Choice(["results", *UNITS]),
+    type=click.Choice(["results", *UNITS, SCORE]),
     default="results",
     show_default=True,
-    help="Unit of the cutoff.",
+    help="Unit of the cutoff; score finds thresholds that keep unanswerable queries empty.",
 )
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level.")
 @format_option
 @details_option
 @input_options(TRUTH, RUNS, BY, LABELLER, BUDGETS)
 def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence: float, style: str) -> None:
-    """Find the smallest cutoff, or budget, at which a given fraction of queries is complete."""
+    """Find the smallest cutoff, or budget, at which a given fraction of queries is complete.
+
+    With --unit score: the lowest threshold on scores at which a given fraction of the queries declared unanswerable
+    (answerable: false) returns nothing, and the recall that is left for the others.
+    """
     from groupgt.evaluation.depth import METRIC, check_depth, depths_of
 
     wanted = _shares(shares)
+    if unit == SCORE:
+        from groupgt.evaluation.thresholds import thresholds_of
+
+        inputs.check()
+        show_result(thresholds_of(inputs.evaluations(inputs.request_for([METRIC])), wanted), style)
+        return
     check_depth(wanted, unit, confidence)
     inputs.check()
     evaluations = inputs.evaluations(inputs.request_for([METRIC]))

@@ -1,4 +1,4 @@
-"""Cutoffs by length or by search call: how many results of a query fit a budget, and the cost of the first k."""
+"""Cutoffs by length, search call or score: how many results of a query fit a budget, and the cost of the first k."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from groupgt.engines.carriers import local_carrier_of
 from groupgt.engines.condensed import condensed_flat
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Ints
+from groupgt.model.hits import Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.values import CALLS, Budget, Lengths
+from groupgt.model.values import CALLS, GIVEN_SCORE, SCORE, Budget, Lengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +53,41 @@ def depths(
     truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, budgets: Collection[Budget]
 ) -> dict[Hashable, Ints]:
     """How many results of each query fit each budget, shape (Q,); raises `DataError` if lengths are unknown."""
-    units = {budget.unit for budget in budgets}
+    units = {budget.unit for budget in budgets} - {SCORE}
     cumulative = {unit: cumulative_lengths(truth, run, policy, lengths, unit) for unit in units}
-    return {budget: cumulative[budget.unit].depth(budget.amount) for budget in budgets}
+    found: dict[Hashable, Ints] = {}
+    for budget in budgets:
+        if budget.unit == SCORE:
+            query, scores = scores_of(truth, run, policy)
+            found[budget] = np.bincount(query[scores >= budget.amount], minlength=len(truth))
+        else:
+            found[budget] = cumulative[budget.unit].depth(int(budget.amount))
+    return found
+
+
+def scores_of(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Floats]:
+    """The query and the score of each result, by query in rank order.
+
+    Raises `DataError` if results have no scores, or if their order is not that of falling scores.
+    """
+    if run.original is not None and policy.duplicates == "drop":
+        what = "scores are those of results by their own ids, and duplicates=drop removes them by other names"
+        raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the labeller id")
+    carrier = local_carrier_of(run.by_own_ids, "a threshold on scores")
+    field = GIVEN_SCORE if carrier.carries(GIVEN_SCORE) else SCORE
+    flat = condensed_flat(carrier.flat(truth, policy, field), truth, policy)
+    scores, rank = flat.fields[field], flat.rank
+    if None in scores or (len(scores) and np.array_equal(scores, -rank)):
+        what = "a threshold on scores needs the score of every result; these have only an order"
+        raise DataError(f"{run.title}: {what}")
+    column = np.array(scores, dtype=np.float64)
+    rising = np.flatnonzero((rank[1:] > 1) & (column[1:] > column[:-1]))
+    if len(rising):
+        where = f"{run.title}: query {truth.qids[flat.query[rising[0]]]!r}"
+        before, after = column[rising[0]], column[rising[0] + 1]
+        what = f"a threshold on scores needs results in the order of falling scores, found {before:g} before {after:g}"
+        raise DataError(f"{where}: {what}")
+    return flat.query, column
 
 
 def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, unit: str) -> CumulativeLengths:

@@ -21,7 +21,7 @@ from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Lists, Run
 from groupgt.model.validity import BLANK_IDS, LONGEST_ID, has_plain_letters, id_text, shown
-from groupgt.model.values import CALLS, GIVEN_SCORE, UNITS, Span, span_of
+from groupgt.model.values import CALLS, GIVEN_SCORE, SCORE, UNITS, Span, span_of
 
 # Above this number of hits per query, hits are not searched for one by one.
 MANY_HITS = 32
@@ -165,11 +165,12 @@ class ListCarrier:
             sizes.append(len(places))
             ids += row.ids if isinstance(places, range) else [row.ids[place] for place in places]
             for field, cells, column in zip(fields, row.cells, columns):
+                cells = row.scores if field == SCORE and row.scores is not None else cells
                 given = [None] * len(row.ids) if cells is None else cells
                 chosen = [given[place] for place in places]
                 column += (
                     chosen
-                    if field in (*UNITS, GIVEN_SCORE)
+                    if field in (*UNITS, GIVEN_SCORE, SCORE)
                     else [cell if isinstance(cell, str) else None for cell in chosen]
                 )
         query = np.repeat(np.arange(len(truth)), sizes).astype(np.int64)

@@ -10,7 +10,7 @@ from groupgt import native
 from groupgt.errors import Faults, strange_result
 from groupgt.formats.fields import CALL_COLUMN, call_of, calls_fault
 from groupgt.model.validity import are_ids, are_plainly_ids, finite_number, id_fault, id_text, plain, shown
-from groupgt.model.values import span_of
+from groupgt.model.values import SCORE, span_of
 
 # The usual types for a pair of id and score.
 PAIRS = {tuple, list}
@@ -152,11 +152,14 @@ def _what_is_wrong(cell: Any, rank: int) -> str:
 
 
 def carried_cells(ranking: Any, field: str) -> list[Any] | None:
-    """The values of a field in results that are mappings; None if no result has the field."""
+    """The values of a field in results that are mappings, or the scores of pairs; None if no result has the field."""
     ranking = plain(ranking)
     if not isinstance(ranking, (list, tuple)):
         return None
-    results = [cell[0] if isinstance(cell, (tuple, list)) and len(cell) == 2 else cell for cell in ranking]
+    in_pairs = [isinstance(cell, (tuple, list)) and len(cell) == 2 for cell in ranking]
+    if field == SCORE and in_pairs and all(in_pairs):
+        return [cell[1] for cell in ranking]
+    results = [cell[0] if is_pair else cell for cell, is_pair in zip(ranking, in_pairs)]
     # A result with start and end is its own span.
     key = "start" if field == "span" else field
     if not any(isinstance(result, Mapping) and (field in result or key in result) for result in results):

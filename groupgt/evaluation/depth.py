@@ -18,7 +18,7 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.views import completion_ranks
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
-from groupgt.model.values import UNITS, Lengths
+from groupgt.model.values import SCORE, UNITS, Lengths
 from groupgt.render.results import Result
 
 if TYPE_CHECKING:
@@ -160,7 +160,9 @@ def check_depth(shares: Sequence[float], unit: str, confidence: float) -> None:
     for share in shares:
         if not _is_number(share) or not 0 < share <= 1:
             faults.add("share", f"expected a number above 0, at most 1, found {display(share)}")
-    if unit not in ("results", *UNITS):
+    if unit == SCORE:
+        faults.add("unit", "thresholds on scores are found by groupgt.thresholds")
+    elif unit not in ("results", *UNITS):
         faults.add("unit", f"expected {listed(('results', *UNITS))}, found {display(unit)}")
     if not _is_number(confidence) or not 0 < confidence < 1:
         faults.add("confidence", f"expected a number above 0 and below 1, found {display(confidence)}")

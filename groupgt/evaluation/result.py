@@ -105,7 +105,7 @@ class Evaluation(Result):
         columns = {}
         for text, column in self.values_per_query.items():
             columns[text] = np.stack([np.nan_to_num(column), np.full(len(column), np.nan)], axis=1)
-            if self.metrics[text].definition.bounded:
+            if self.metrics[text].definition.bounded and not self.metrics[text].definition.of_unanswerable:
                 columns[text][places, 1] = np.nan_to_num(self.audit.values[text])
         return columns
 
@@ -133,18 +133,21 @@ class Evaluation(Result):
         `duplicates` counts queries with a repeated result (of a relevant document, unless the policy considers all),
         `ties` those with a hit among equal scores that a cutoff divides (among any equal scores, if a metric uses the
         entire ranking), `repeated_ids` ids that occur twice in one group, `empty_groups` groups dropped because they
-        were empty, `irrelevant_groups` those without a relevant alternative, `excluded` results that were left out
+        were empty, `unanswerable` queries declared so, `without_row` those of them that the run does not have, which
+        abstain, `irrelevant_groups` those without a relevant alternative, `excluded` results that were left out
         because the ground truth lists their ids as excluded.
         """
         defined, present = self.truth.judgments.defined, self.labelled.present
+        unanswerable = self.truth.unanswerable
         missing = int((defined & ~present).sum())
-        undefined = int((~defined).sum())
+        undefined = int((~defined & ~unanswerable).sum())
+        declared = {"unanswerable": int(unanswerable.sum()), "without_row": int((unanswerable & ~present).sum())}
         skipped = missing if self.policy.missing == "skip" else 0
         cutoffs = {metric.cutoff for metric in self.metrics.values()}
         depths = [None if cutoff is None else Cut.at(self.labelled.hits, cutoff).k for cutoff in cutoffs]
         return {
             "queries": len(self.truth),
-            "evaluated": len(self.truth) - undefined - skipped,
+            "evaluated": int(defined.sum()) - skipped,
             "undefined": undefined,
             "missing": missing,
             "extra": self.labelled.extra,
@@ -153,6 +156,7 @@ class Evaluation(Result):
             "repeated_ids": self.truth.repeated_ids,
             "empty_groups": self.truth.dropped,
             "irrelevant_groups": self.truth.irrelevant_groups,
+            **(declared if unanswerable.any() else {}),
             **({} if self.truth.excluded is None else {"excluded": self.run.excluded}),
         }
 

@@ -36,7 +36,7 @@ from groupgt.metrics.base import OF_SHAPE
 from groupgt.metrics.language import check_sets
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.validity import shown
-from groupgt.model.values import CALLS, Lengths
+from groupgt.model.values import CALLS, SCORE, Lengths
 from groupgt.options import paths_of
 from groupgt.plugins import find
 from groupgt.render.tables import counted
@@ -337,7 +337,7 @@ def _check_budgets(experiment: Experiment, name: str, data: Data, faults: Faults
         CALLS: "results that carry the number of the search call that found them, read with use: results alone",
     }
     for unit in dict.fromkeys(metric.budget.unit for metric in experiment.metrics.values() if metric.budget):
-        if not data.request.lengths.has(unit):
+        if unit != SCORE and not data.request.lengths.has(unit):
             place = experiment.document.place(("evaluate", "metrics"))
             faults.add(place, f"evaluate.metrics: dataset {name!r}: a budget in {unit} needs {ways[unit]}")
 

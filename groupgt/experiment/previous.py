@@ -20,7 +20,7 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats
-from groupgt.model.values import CALLS
+from groupgt.model.values import CALLS, SCORE
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +169,7 @@ class _Pairing:
         """Why a metric cannot be measured again on the previous results; empty if it can."""
         if system.run is None:
             return "its results of then are not kept"
-        needs_lengths = metric.budget is not None and metric.budget.unit != CALLS
+        needs_lengths = metric.budget is not None and metric.budget.unit not in (CALLS, SCORE)
         if self.request.labeller.name == "id" and not needs_lengths and not metric.definition.reads_texts:
             return ""
         if self.stale:

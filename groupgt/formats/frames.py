@@ -31,6 +31,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Remote, Run
 from groupgt.model.validity import finite_number, id_fault, id_text, plain
+from groupgt.model.values import SCORE
 from groupgt.runtime import pl
 
 
@@ -301,6 +302,8 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
         field.name: lambda name=field.nested: dict(zip(row_qids, column(name)))  # type: ignore[misc]  # bound now
         for field in others
     }
+    if SCORES in names:
+        fields[SCORE] = lambda: dict(zip(row_qids, rows[SCORES].to_list()))
     return Run(Lists(dict(zip(row_qids, rows[key].to_list())), lengths=lengths, fields=fields), source=title)
 
 

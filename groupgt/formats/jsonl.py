@@ -19,7 +19,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import id_fault, id_text
-from groupgt.model.values import CALLS
+from groupgt.model.values import CALLS, SCORE
 
 NONRELEVANT = "nonrelevant"
 TRUTH_KEYS = ("qid", "retrieval_gt", "query", SHAPE, "declared", "excluded_ids", NONRELEVANT)
@@ -224,6 +224,8 @@ def read_run(source: Source) -> Run:
             units, others = lists_of(row)
             lengths = {field.name: list(map(field.number, _listed(row[field.nested]))) for field in units}
             fields = {field.name: _listed(row[field.nested]) for field in others}
+            if row.get(SCORES) is not None:
+                fields[SCORE] = _listed(row[SCORES])
             ids = _ids_of(row, keys[0], where, faults)
             if CALLS in lengths and (wrong := calls_fault(lengths[CALLS], len(_listed(row[keys[0]])), in_order=True)):
                 faults.add(where, wrong)

@@ -90,7 +90,7 @@ class Definition:
 
     `formulas` has one entry per convention, or the single key None if conventions do not matter. A metric that
     `reads_texts` uses `Hits.contents`. An `aggregate` is computed from the mean of the column, which has no other use:
-    the metric has no value per query.
+    the metric has no value per query. `of_unanswerable` metrics are defined only for queries declared unanswerable.
     """
 
     name: str
@@ -103,6 +103,7 @@ class Definition:
     reads_texts: bool = False
     aggregate: Callable[[float], float] | None = None
     warning: str = ""
+    of_unanswerable: bool = False
 
     def parameters_of(self, convention: str | None) -> tuple[Parameter, ...]:
         """The parameters under one convention."""

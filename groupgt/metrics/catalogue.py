@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groupgt.errors import ConfigError, MetricError
-from groupgt.metrics import contents, diversity, gains, ranks, sets, trec_eval, users
+from groupgt.metrics import contents, diversity, gains, ranks, sets, trec_eval, unanswerable, users
 from groupgt.metrics.base import Definition
 from groupgt.plugins import looked_up
 
@@ -17,6 +17,7 @@ CATALOGUE: dict[str, Definition] = {
         *diversity.DEFINITIONS,
         *contents.DEFINITIONS,
         *trec_eval.DEFINITIONS,
+        *unanswerable.DEFINITIONS,
     )
 }
 

@@ -13,7 +13,7 @@ from groupgt.metrics.catalogue import ALIASES, CATALOGUE, SETS, TREC_EVAL, defin
 from groupgt.metrics.worksheet import Sheet
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.validity import shown
-from groupgt.model.values import UNITS, Budget
+from groupgt.model.values import SCORE, UNITS, Budget
 from groupgt.plugins import names, registered
 
 HIGHEST_K = 10**15
@@ -26,6 +26,7 @@ IN_TREC_EVAL = re.compile(rf"(?P<name>{'|'.join(TREC_EVAL)})[_.](?P<k>[0-9]+)", 
 # Interpolated precision in ir_measures and trec_eval: IPrec@0.1, iprec_at_recall_0.10.
 _IPREC = re.compile(r"iprec(?:@|_at_recall[_.])(?P<recall>[0-9]*\.?[0-9]+)", re.IGNORECASE)
 _CONTINUED = re.compile(rf"(?P<name>(?:{'|'.join(TREC_EVAL)}|iprec_at_recall)\.)[0-9.]+", re.IGNORECASE)
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 # ranx's spelling of a persistence: rbp.95.
 _IN_RANX = re.compile(r"(rbp)\.([0-9]+)(@.*)?", re.IGNORECASE | re.DOTALL)
 
@@ -373,7 +374,7 @@ class _Parser:
             if text not in parameter.choices:
                 raise self.fail(f"{parameter.name}: expected {parameter.expected}, found {text!r}")
             return text
-        number = float(text) if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII) else math.nan
+        number = float(text) if re.fullmatch(_NUMBER, text, re.ASCII) else math.nan
         if not math.isfinite(number) or not parameter.holds(number):
             raise self.fail(f"{parameter.name}: expected {parameter.expected}, found {text}")
         return number
@@ -381,11 +382,18 @@ class _Parser:
     def read_cutoff(self, definition: Definition, written: str | None) -> int | Budget | None:
         if written is None or written == "all":
             return None
-        match = re.fullmatch(rf"([0-9]+)({'|'.join(UNITS)})?", written)
+        threshold = re.fullmatch(rf"({_NUMBER}){SCORE}", written, re.ASCII)
+        match = re.fullmatch(rf"([0-9]+)({'|'.join(UNITS)})?", "1" if threshold else written)
         if match is None or len(match[1]) > 16 or not 1 <= int(match[1]) <= HIGHEST_K:
             raise self.fail(
-                f"expected a cutoff such as @10, @all, @2000tokens, @8000chars or @2calls, at least 1, found @{written}"
+                f"expected a cutoff such as @10, @all, @2000tokens, @8000chars or @2calls, at least 1, or "
+                f"@0.35score, found @{written}"
             )
         if not definition.takes_cutoff:
             raise self.fail(f"{definition.name} uses the whole ranking and takes no cutoff; write {definition.name}")
+        if threshold:
+            amount = float(threshold[1])
+            if not math.isfinite(amount):
+                raise self.fail(f"expected a finite score, found {threshold[1]}")
+            return Budget(int(amount) if amount == int(amount) and abs(amount) < 1e15 else amount, SCORE)
         return Budget(int(match[1]), match[2]) if match[2] else int(match[1])

@@ -28,6 +28,13 @@ def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy:
         if metric.cutoff not in cuts:
             cuts[metric.cutoff] = metric.cut(hits)
         column = np.array(metric.values(hits, cuts[metric.cutoff]), dtype=np.float64)
+        if metric.definition.of_unanswerable:
+            # A query without results in the run has none returned, whatever `missing` says.
+            unanswerable = hits.judgments.unanswerable
+            values[text] = (
+                np.full(hits.size, np.nan) if unanswerable is None else np.where(unanswerable, column, np.nan)
+            )
+            continue
         if some_hidden:
             column[hidden] = np.nan
         if not metric.higher_is_better:

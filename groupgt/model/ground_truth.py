@@ -14,7 +14,7 @@ import numpy as np
 
 from groupgt import native
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
-from groupgt.model.groups import ALONE, read_excluded, read_groups, read_qrels
+from groupgt.model.groups import ALONE, ANSWERABLE, declared_unanswerable, read_excluded, read_groups, read_qrels
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
 from groupgt.model.policy import Policy
 from groupgt.model.validity import BLANK_IDS, shown
@@ -181,10 +181,8 @@ class GroundTruth:
     def relevant(self, qid: str) -> list[Any]:
         """The groups of one query as given, with only relevant alternatives: what results must cover."""
         query = self.index[qid]
-        groups: list[Any] = []
-        for group in self.relevant_groups[self.group_query[self.relevant_groups] == query].tolist():
-            groups.append(self._group_as_written(group, self.relevant_in(group)))
-        return groups
+        groups = self.relevant_groups[self.group_query[self.relevant_groups] == query].tolist()
+        return [self._group_as_written(group, self.relevant_in(group)) for group in groups]
 
     def _group_as_written(self, group: int, alternatives: Iterable[int]) -> Any:
         """A group as given, with some of its alternatives."""
@@ -367,8 +365,7 @@ class GroundTruth:
     def document_of(self) -> Ints:
         """The document number of each alternative: its own position, or that of the first one with the same id."""
         documents = np.arange(len(self.ids), dtype=np.int64)
-        sizes = self.per_query
-        names, sets = self.ids, self.id_sets
+        sizes, names, sets = self.per_query, self.ids, self.id_sets
         if self.forms:
             names = _keys(self.ids, self.forms)
             sets = _probes(names, sizes)
@@ -405,9 +402,8 @@ class GroundTruth:
     @cached_property
     def is_relevant(self) -> Bools:
         """Whether each alternative is relevant: its grade is above 0, or at least the policy's level."""
-        level = self.policy.level
-        relevant: Bools = self.grade > 0 if level is None else self.grade >= level
-        return relevant
+        level: Any = self.policy.level
+        return np.asarray(self.grade > 0 if level is None else self.grade >= level)
 
     @cached_property
     def relevant_groups(self) -> Ints:
@@ -442,8 +438,14 @@ class GroundTruth:
             qid=self.qids.__getitem__,
             level=self.policy.level,
             alternative_set=self.set_of,
-            zeros=self.per_query > 0 if self.policy.undefined == "zero" else None,
+            zeros=(self.per_query > 0) & ~self.unanswerable if self.policy.undefined == "zero" else None,
+            unanswerable=self.unanswerable if self.unanswerable.any() else None,
         )
+
+    @cached_property
+    def unanswerable(self) -> Bools:
+        """Whether each query is declared to have no answer."""
+        return declared_unanswerable(self.qids, self.columns.get(ANSWERABLE), self.query_of[self.is_relevant])
 
     @cached_property
     def irrelevant_groups(self) -> int:

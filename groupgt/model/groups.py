@@ -14,7 +14,7 @@ import numpy as np
 
 from groupgt import native
 from groupgt.errors import Faults, display
-from groupgt.model.hits import Floats, Ints
+from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_fault, id_text, is_grade, plain
 from groupgt.model.values import TEXT, Form, kind_of, span_of
@@ -424,3 +424,21 @@ class _Reader:
             self.faults.add(where, f"an id {fault}: {display(name)}")
             return None
         return _Alternative(name, grade, None)
+
+
+# The column that declares queries without an answer.
+ANSWERABLE = "answerable"
+
+
+def declared_unanswerable(qids: Sequence[str], cells: Sequence[Any] | None, relevant: Ints) -> Bools:
+    """Which queries are declared to have no answer; `relevant` are the positions of those with relevant alternatives.
+
+    Raises `DataError` for queries that are both.
+    """
+    declared = np.array([str(cell).strip().lower() in ("false", "0") for cell in cells or ()], dtype=np.bool_)
+    declared = declared if cells else np.zeros(len(qids), dtype=np.bool_)
+    faults = Faults()
+    for query in np.flatnonzero(declared & np.isin(np.arange(len(qids)), relevant)).tolist():
+        faults.add(f"query {qids[query]!r}", f"declared {ANSWERABLE}: false, but it has relevant alternatives")
+    faults.stop()
+    return declared

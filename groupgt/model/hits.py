@@ -46,7 +46,8 @@ class Judgments(_Remembering):
     one. `byte_order` returns the positions of the documents of some alternatives in the byte order of ids within each
     query. `zeros` marks queries that count although they have no group, shape (Q,). If some alternatives are sets
     needed together, each member is an alternative here, and `alternative_set` is the number of its set, −1 for those
-    in no set.
+    in no set. `unanswerable` marks queries that are declared to have no answer, shape (Q,): only a few metrics are
+    defined for them, and these for no others.
     """
 
     size: int
@@ -62,6 +63,7 @@ class Judgments(_Remembering):
     level: float | None = None
     zeros: Bools | None = None
     alternative_set: Ints | None = None
+    unanswerable: Bools | None = None
 
     def is_relevant(self, grade: Floats) -> Bools:
         """Whether documents of these grades are relevant."""

@@ -177,11 +177,15 @@ LONGEST = 10**12
 Tokenizer = Callable[[Sequence[str]], Sequence[int]]
 
 
+# A cutoff by score, and the field with the scores of results.
+SCORE: Literal["score"] = "score"
+
+
 @dataclass(frozen=True)
 class Budget:
-    """A cutoff by length or calls: the longest prefix with at most `amount` of `unit`."""
+    """A cutoff by length or calls: the longest prefix with at most `amount` of `unit`; or of scores of at least it."""
 
-    amount: int
+    amount: float
     unit: str
 
     def __str__(self) -> str:

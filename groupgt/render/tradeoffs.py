@@ -194,6 +194,34 @@ def _middle(values: Sequence[float]) -> float:
     return math.sqrt(min(values, default=1.0) * max(values, default=1.0))
 
 
+def thresholds(rows: Rows, about: About) -> Figure:
+    """The share of unanswerable queries that stay empty, and the recall of the others, against a threshold on scores.
+
+    Rows: `system`, `threshold`, `figure` (which of the two), `share`.
+    """
+    scale = {"domain": distinct(rows, "figure"), "range": [[1, 0], [5, 3]]}
+    x = {"field": "threshold", "type": "quantitative", "title": "threshold on scores", "scale": {"zero": False}}
+    layer: Layer = {
+        "mark": {"type": "line", "interpolate": "step-before", "strokeWidth": 2},
+        "encoding": {
+            "x": x,
+            "y": {**share_axis("share"), "field": "share"},
+            **by_system(distinct(rows, "system")),
+            "strokeDash": {"field": "figure", "type": "nominal", "scale": scale, "legend": legend("")},
+            "tooltip": tips(system="", figure="", threshold="threshold", share="share"),
+        },
+    }
+    return figure_of(
+        "thresholds",
+        "Unanswerable queries that stay empty, and recall of the others, by threshold",
+        about,
+        {**layer, "height": 240},
+        rows,
+        {"system": "system", "threshold": "threshold", "figure": "figure", "share": "share"},
+        "A higher threshold leaves more unanswerable queries empty and covers fewer groups of the answerable ones",
+    )
+
+
 def power(rows: Rows, about: About, wanted: float, queries: int, baseline: str) -> Figure:
     """The power with which each system's difference from the baseline is detected, against the number of queries.
 

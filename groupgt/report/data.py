@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from groupgt.comparison.systems import Systems, finite
+from groupgt.evaluation.thresholds import thresholds_of
 from groupgt.model.hits import Ints
 from groupgt.render import figures
 from groupgt.render.drawing import Figure, drawing, still, template
@@ -44,6 +45,8 @@ def drawable(systems: Systems) -> dict[str, Callable[[], Figure]]:
         drawings["groups"] = lambda: groups_figure(systems)
         for unit in units(systems):
             drawings[unit] = lambda unit=unit: depth_curves(systems, unit)  # type: ignore[misc]
+        if systems.first.truth.unanswerable.any():
+            drawings["thresholds"] = lambda: thresholds_of(systems.every, [0.9]).plot()
         if systems.first.slicer.by:
             drawings["slices"] = lambda: slices.figure(systems)
     return drawings

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Names of the shapes of ground truth.
 SHAPES = {"flat": "flat qrels", "subtopics": "subtopics", "groups": "groups"}
+# What becomes of queries without ground truth.
+UNDECLARED = "(no answer? declare answerable: false)"
 # Maximum number of runs in columns.
 MOST_COLUMNS = 4
 
@@ -222,7 +224,7 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
 
 def footer(evaluation: Evaluation) -> list[str]:
     """The convention and the counts that are not 0; the policy and the labeller, if not the default."""
-    counts = dict(evaluation.counts)
+    counts = {name: count for name, count in evaluation.counts.items() if name not in ("unanswerable", "without_row")}
     total = counted(counts.pop("queries"), "query", "queries")
     # A document that was judged alone, as in qrels, is a group; without a relevant alternative it is non-relevant.
     truth = evaluation.truth
@@ -230,13 +232,23 @@ def footer(evaluation: Evaluation) -> list[str]:
     flat = {"irrelevant_groups": "judged non-relevant"} if alone else {}
     names = {name: flat.get(name, name.replace("_", " ")) for name in counts}
     shown = [f"{names[name]} {count:,}" for name, count in counts.items() if count or name == "evaluated"]
+    if bool(((truth.per_query == 0) & ~truth.unanswerable).any()):
+        shown = [f"{each} {UNDECLARED}" if each.startswith("undefined") else each for each in shown]
     shape = f" ({SHAPES[evaluation.truth.shape]})" if evaluation.is_auto else ""
     return [
         f"convention {evaluation.convention}{shape}; {total}: {', '.join(shown)}",
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),
         *([f"labeller {evaluation.labeller}"] if evaluation.labeller.name != "id" else []),
+        *_declared(evaluation.counts),
         *_judged_how(evaluation.truth.columns),
     ]
+
+
+def _declared(counts: Mapping[str, int]) -> Iterator[str]:
+    """The queries that are declared to have no answer."""
+    if counts.get("unanswerable"):
+        rest = f"; {counts['without_row']:,} of them without a row in the run" if counts["without_row"] else ""
+        yield f"{counted(counts['unanswerable'], 'query', 'queries')} declared unanswerable{rest}"
 
 
 def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:

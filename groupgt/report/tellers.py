@@ -26,6 +26,7 @@ TELLERS = {
     "Rechunked": ("curation", "RechunkedTeller"),
     "Stages": ("stages", "StagesTeller"),
     "Suggestions": ("curation", "SuggestionsTeller"),
+    "Thresholds": ("thresholds", "ThresholdsTeller"),
 }
 
 

@@ -6,6 +6,7 @@ from math import log2
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import groupgt
@@ -215,6 +216,16 @@ def test_the_geometric_mean_of_average_precision() -> None:
     # AP is (1 + 2/3)/2, 1/2, and 0, which counts as 0.00001
     expected = ((1 + 2 / 3) / 2 * (1 / 2) * 1e-5) ** (1 / 3)
     assert groupgt.evaluate(truth, run, ["gm_map"])["gm_map"] == pytest.approx(expected, abs=EXACT)
+
+
+def test_queries_without_an_answer() -> None:
+    rows = {"qid": ["a", "b", "c"], "retrieval_gt": [[["x"]], [], []], "answerable": [True, False, False]}
+    run = {"a": {"x": 0.9}, "b": {"y": 0.4, "z": 0.3}}
+    found = groupgt.evaluate(pl.DataFrame(rows, strict=False), run, ["abstains", "false_returns", "abstains@0.4score"])
+    # Query b has two results, one of them with a score of at least .4; c has none
+    assert found["abstains"] == 1 / 2
+    assert found["false_returns"] == (2 + 0) / 2
+    assert found["abstains@0.4score"] == 1 / 2
 
 
 def test_every_metric_has_a_value_by_hand() -> None:

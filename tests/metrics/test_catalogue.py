@@ -36,7 +36,7 @@ def test_the_documented_metrics_are_there() -> None:
     groups = {"completion_rr", "mrecall", "redundancy", "novelty_ndcg"}
     diversity = {"alpha_ndcg", "alpha_dcg", "err_ia", "nerr_ia", "nrbp", "nnrbp", "map_ia", "p_ia"}
     contents = {"token_precision", "token_recall", "token_f1"}
-    others = relevance | groups | diversity | contents
+    others = relevance | groups | diversity | contents | {"abstains", "false_returns"}
     assert {name for name, each in CATALOGUE.items() if None not in each.formulas} == conventional
     assert {name for name, each in CATALOGUE.items() if None in each.formulas} == others
 
@@ -109,7 +109,9 @@ def test_condensed_lists_are_of_ids_and_of_all_queries() -> None:
 
 def test_what_only_some_metrics_are() -> None:
     metrics = CATALOGUE.values()
-    assert {each.name for each in metrics if not each.bounded} == {"dcg", "hits", "num_ret", "num_rel"}
+    assert {each.name for each in metrics if not each.bounded} == {
+        *("dcg", "hits", "num_ret", "num_rel", "false_returns")
+    }
     assert {each.name for each in metrics if not each.takes_cutoff} == {
         "bpref",
         "iprec",
@@ -117,4 +119,6 @@ def test_what_only_some_metrics_are() -> None:
         "num_rel",
         "gm_map",
     }
-    assert {each.name for each in metrics if not each.higher_is_better} == {"redundancy", "rbp_residual"}
+    assert {each.name for each in metrics if not each.higher_is_better} == {
+        *("redundancy", "rbp_residual", "false_returns")
+    }

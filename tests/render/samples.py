@@ -68,6 +68,12 @@ def samples() -> dict[str, Figure]:
         for place, name in enumerate(SYSTEMS[:2])
         for queries in (10, 40, 160)
     ]
+    thresholds = [
+        {"system": name, "threshold": place / 10, "figure": figure, "share": share}
+        for name in SYSTEMS[:2]
+        for place in range(5)
+        for figure, share in (("unanswerable empty", place / 5), ("recall of answerable", 1 - place / 8))
+    ]
     return {
         "forest": figures.forest(means, ABOUT),
         "forest of one": figures.forest([{**means[0], "kind": ""}], ABOUT),
@@ -97,6 +103,7 @@ def samples() -> dict[str, Figure]:
         "sweep of words": tradeoffs.sweep(words, ABOUT, ["stemmer"]),
         "sweep of two": tradeoffs.sweep(two, ABOUT, ["k1", "b"]),
         "latency": tradeoffs.latency(points, ABOUT),
+        "thresholds": tradeoffs.thresholds(thresholds, ABOUT),
         "power": tradeoffs.power(powers, ABOUT, 0.8, 40, "lsa"),
     }
 

@@ -51,6 +51,12 @@ def audited() -> groupgt.Comparison:
     return groupgt.compare(truth, runs, ["recall@2"], audit=human, assume_random=True, resamples=10)
 
 
+def without_answers() -> tuple[pl.DataFrame, dict[str, dict[str, float]]]:
+    """Ground truth with queries that have no answer, and a run with scores."""
+    rows = {"qid": ["a", "b"], "retrieval_gt": [[["x"]], []], "answerable": [True, False]}
+    return pl.DataFrame(rows, strict=False), {"a": {"x": 0.9}, "b": {"y": 0.4}}
+
+
 # Each kind of result, and what it needs that may not be installed.
 RESULTS: dict[str, tuple[Callable[[Path], Result], str]] = {
     "Evaluation": (lambda _: groupgt.evaluate(TRUTH, RUNS["bm25"], ["recall@2"], by="n_groups"), ""),
@@ -63,6 +69,7 @@ RESULTS: dict[str, tuple[Callable[[Path], Result], str]] = {
     "HardestGroups": (lambda _: groupgt.misses(TRUTH, RUNS, k=2), ""),
     "PowerAnalysis": (lambda _: groupgt.power(TRUTH, RUNS, ["recall@2"], by="n_groups"), "scipy"),
     "AuditPower": (lambda _: audited().audit_power(), ""),
+    "Thresholds": (lambda _: groupgt.thresholds(*without_answers(), 0.5), ""),
     "Check": (lambda _: groupgt.check(TRUTH, RUNS), ""),
     "Suggestions": (lambda _: groupgt.suggest({"q": [["a"]]}, CORPUS), "rapidfuzz"),
     "Agreement": (lambda _: groupgt.agree(TRUTH, RUNS["bm25"], other_truth={**TRUTH, "q1": [["a", "x"]]}), ""),

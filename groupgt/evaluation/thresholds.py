@@ -1,0 +1,184 @@
+"""Thresholds on scores: how many unanswerable queries stay empty at each, and what that costs the answerable ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_FLOOR, Decimal
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+
+from groupgt.engines.budgets import scores_of
+from groupgt.errors import ConfigError
+from groupgt.evaluation.depth import METRIC, check_depth
+from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.misses import MetRanks
+from groupgt.evaluation.options import OneRunOptions, takes_options
+from groupgt.evaluation.request import Request
+from groupgt.evaluation.result import Evaluation
+from groupgt.model.hits import Floats
+from groupgt.render.results import Result
+
+if TYPE_CHECKING:
+    from groupgt.render.drawing import Figure
+
+# Shares of unanswerable queries in the table.
+SHARES = tuple(tenth / 10 for tenth in range(1, 11))
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """What a run keeps if only results with a score of at least `threshold` are returned (None: all results).
+
+    `abstains` is the share of unanswerable queries that stay empty, `recall` the mean of recall.coverage over the
+    answerable ones, `answered` the share of these with a result. `asked` is whether its share was asked for.
+    """
+
+    run: str
+    threshold: float | None
+    abstains: float
+    recall: float
+    answered: float
+    asked: bool = False
+
+
+@dataclass(frozen=True)
+class Thresholds(Result):
+    """For each run and share, the lowest threshold at which that share of unanswerable queries stays empty.
+
+    `thresholds` begins, for each run, with all of its results; `curves` has every threshold that changes anything.
+    `answerable` and `unanswerable` are the numbers of queries.
+    """
+
+    thresholds: tuple[Threshold, ...]
+    answerable: int
+    unanswerable: int
+    curves: tuple[Threshold, ...] = field(repr=False, default=())
+    evaluations: tuple[Evaluation, ...] = field(default=(), repr=False, compare=False)
+
+    def plot(self) -> Figure:
+        """A figure of both shares against the threshold."""
+        return self._teller.plot("thresholds")
+
+
+@takes_options(OneRunOptions)
+def thresholds(
+    truth: Any, run: Any, share: float | Sequence[float] = 0.9, **options: Unpack[OneRunOptions]
+) -> Thresholds:
+    """Finds the lowest threshold on scores at which a share of the unanswerable queries returns nothing.
+
+    Results with a score below the threshold are left out. The threshold is above the best scores of that share of
+    unanswerable queries, and not above the next higher score in the run. Raises `DataError` or `ConfigError`, for
+    example if no query is declared unanswerable (a column `answerable` that is false), or if results have no scores.
+
+    Args:
+        share: The share of unanswerable queries that must stay empty, or several.
+
+    >>> import polars as pl
+    >>> rows = {"qid": ["a", "b", "c"], "retrieval_gt": [[["x"]], [], []], "answerable": [True, False, False]}
+    >>> run = {"a": {"x": 0.8}, "b": {"y": 0.5}, "c": {"z": 0.1}}
+    >>> found = thresholds(pl.DataFrame(rows, strict=False), run, 0.5)
+    >>> [(each.threshold, each.abstains, each.recall) for each in found.thresholds if each.asked]
+    [(0.5, 0.5, 1.0)]
+    """
+    shares = [share] if isinstance(share, (int, float)) else list(share)
+    check_depth(shares, "results", 0.95)
+    request = Request.of(METRIC, **options)
+    return thresholds_of([evaluate_run(request, request.truth_of(truth), run)], shares)
+
+
+def thresholds_of(evaluations: Sequence[Evaluation], shares: Sequence[float]) -> Thresholds:
+    """The same for runs that are already labelled."""
+    truth = evaluations[0].truth
+    if not truth.unanswerable.any():
+        raise ConfigError(
+            "thresholds on scores: no query is declared unanswerable; declare them: retrieval_gt [], answerable false"
+        )
+    found: list[Threshold] = []
+    curves: list[Threshold] = []
+    for evaluation in evaluations:
+        curve = _Curve.of(evaluation)
+        asked = {curve.reaching(share) for share in shares}
+        chosen = dict.fromkeys([None, *map(curve.reaching, sorted({*SHARES, *shares}))])
+        found += [curve.at(threshold, asked=threshold in asked) for threshold in chosen]
+        curves += [curve.at(score) for score in _some(np.unique(curve.scores))]
+    counted = evaluations[0].counts
+    return Thresholds(tuple(found), counted["evaluated"], counted["unanswerable"], tuple(curves), tuple(evaluations))
+
+
+# The most points of a curve.
+POINTS = 200
+
+
+def _some(scores: Floats) -> list[float]:
+    """At most `POINTS` of some scores, at even steps."""
+    places = np.unique(np.linspace(0, len(scores) - 1, min(POINTS, len(scores))).round().astype(np.int64))
+    chosen: list[float] = scores[places].tolist()
+    return chosen
+
+
+def between(below: float, above: float) -> float:
+    """The number with the fewest digits that is above one number and at most another.
+
+    >>> between(0.4709, 0.47132), between(-2.5, -1.0), between(3.1e-9, 4e-9)
+    (0.471, -1.0, 4e-09)
+    """
+    exact = Decimal(repr(above))
+    for digits in range(17):
+        number = float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits), rounding=ROUND_FLOOR))
+        if below < number <= above:
+            return number
+    return above
+
+
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """Scores of one run: all of them, the best of each unanswerable and each answerable query (−∞ without results).
+
+    `covered` are the scores of the results that cover groups, sorted, and `weight` what each adds to recall.
+    """
+
+    name: str
+    scores: Floats
+    unanswerable: Floats
+    answerable: Floats
+    covered: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> _Curve:
+        truth, labelled = evaluation.truth, evaluation.labelled
+        query, scores = scores_of(truth, evaluation.run, evaluation.policy)
+        start = np.searchsorted(query, np.arange(len(truth)))
+        best = np.full(len(truth), -np.inf)
+        has_results = np.bincount(query, minlength=len(truth)) > 0
+        best[has_results] = scores[start[has_results]]
+        judgments = truth.judgments
+        counts = judgments.defined & labelled.present if evaluation.policy.missing == "skip" else judgments.defined
+        ranks = MetRanks.of(evaluation, np.iinfo(np.int64).max)
+        met = ranks.met & counts[judgments.group_query]
+        of_query = judgments.group_query[met]
+        covered = scores[start[of_query] + ranks.rank[met] - 1]
+        order = np.argsort(covered)
+        weight = (1 / judgments.groups[of_query] / max(int(counts.sum()), 1))[order]
+        return cls(evaluation.name, scores, np.sort(best[truth.unanswerable]), best[counts], covered[order], weight)
+
+    def reaching(self, share: float) -> float | None:
+        """The lowest threshold at which this share of unanswerable queries stays empty; None if all results do."""
+        needed = math.ceil(share * len(self.unanswerable) - 1e-9)
+        below = float(self.unanswerable[needed - 1])
+        if below == -math.inf:
+            return None
+        above = self.scores[self.scores > below]
+        return between(below, float(above.min()) if len(above) else below + max(abs(below), 1e-9) / 100)
+
+    def at(self, threshold: float | None, *, asked: bool = False) -> Threshold:
+        """What is left at a threshold."""
+        low = np.nextafter(-np.inf, 0) if threshold is None else threshold
+        kept = self.weight[np.searchsorted(self.covered, low) :]
+        answered = float((self.answerable >= low).mean()) if len(self.answerable) else math.nan
+        abstains = float((self.unanswerable < low).mean())
+        recall = math.fsum(kept.tolist()) if len(self.answerable) else math.nan
+        return Threshold(self.name, threshold, abstains, recall, answered, asked)

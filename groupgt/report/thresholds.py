@@ -1,0 +1,87 @@
+"""Reports thresholds on scores: the lowest that keep unanswerable queries empty, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from groupgt.evaluation.thresholds import Threshold, Thresholds
+from groupgt.render.document import Item, Table, Verdict
+from groupgt.render.exports import nulls
+from groupgt.render.results import Teller
+from groupgt.render.tables import Grid, counted, fixed
+from groupgt.report.means import policy_text
+from groupgt.report.sentences import NAMED, subject
+
+if TYPE_CHECKING:
+    from groupgt.render.drawing import Figure
+    from groupgt.render.page import data
+
+HEADERS = ["run", "threshold", "unanswerable empty", "answerable recall.coverage", "answerable with results"]
+
+
+class ThresholdsTeller(Teller[Thresholds]):
+    """A row for each run and share."""
+
+    main_figure = "thresholds"
+
+    def blocks(self) -> list[Item]:
+        """The thresholds asked for, those for every tenth of the unanswerable queries, and the number of queries."""
+        found = self.result
+        answerable = counted(found.answerable, "answerable query", "answerable queries")
+        note = f"{answerable}, {found.unanswerable:,} declared unanswerable; results below the threshold are left out"
+        rows = [_row(each) for each in found.thresholds]
+        return [Verdict(list(self._sentences())), Table(HEADERS, rows, keep=2), note]
+
+    def _sentences(self) -> Iterator[data.Sentence]:
+        whole = {each.run: each.recall for each in self.result.thresholds if each.threshold is None}
+        queries = counted(self.result.unanswerable, "unanswerable query", "unanswerable queries")
+        for each in [each for each in self.result.thresholds if each.asked][:NAMED]:
+            empty = f" returns nothing for {100 * each.abstains:.3g} % of {queries}"
+            rest = " without a threshold."
+            if each.threshold is not None:
+                cost = f"then {fixed(each.recall)}, {fixed(whole[each.run])} without a threshold"
+                rest = f" from a score of {_number(each.threshold)} on; recall.coverage of the others is {cost}."
+            yield {"kind": "best", "parts": [*subject(each.run), empty + rest]}
+
+    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+        """Both shares against the threshold."""
+        return {"thresholds": self._figure}
+
+    def _figure(self) -> Figure:
+        from groupgt.render.encodings import About
+        from groupgt.render.tradeoffs import thresholds
+
+        first = self.result.evaluations[0]
+        about = About("share", self.result.answerable + self.result.unanswerable, "coverage", policy_text(first.policy))
+        rows = [
+            {"system": each.run, "threshold": each.threshold, "figure": figure, "share": share}
+            for each in self.result.curves
+            for figure, share in (("unanswerable empty", each.abstains), ("recall of answerable", each.recall))
+        ]
+        return thresholds(rows, about)
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each threshold."""
+        headers = ["run", "threshold", "abstains", "recall", "answered", "asked"]
+        return headers, [[getattr(each, name) for name in headers] for each in self.result.thresholds]
+
+    def to_dict(self) -> Any:
+        """Everything as plain Python."""
+        found = self.result
+        rows = [vars(each) for each in found.thresholds]
+        return nulls({"answerable": found.answerable, "unanswerable": found.unanswerable, "thresholds": rows})
+
+
+def _row(each: Threshold) -> list[Any]:
+    threshold = "none" if each.threshold is None else _number(each.threshold)
+    return [each.run, threshold, f"{100 * each.abstains:.1f} %", each.recall, f"{100 * each.answered:.1f} %"]
+
+
+def _number(score: float) -> str:
+    """A score with as many digits as tell it apart: it is to be pasted into a metric.
+
+    >>> _number(0.35), _number(0.1 + 0.2)
+    ('0.35', '0.30000000000000004')
+    """
+    return f"{score!r}".removesuffix(".0")
