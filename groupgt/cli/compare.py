@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -67,6 +67,14 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that the 
     help="With a result folder as TRUTH: compare its data sets, each system with itself on the data set --baseline.",
 )
 @setting_options()
+@click.option(
+    "--annotator",
+    "annotators",
+    multiple=True,
+    type=FILE,
+    help="Ground truth of the same queries by another annotator; repeatable. Differences are then means over all "
+    "annotators, and their disagreement is part of intervals and p-values.",
+)
 @click.option("--per-query", type=FILE, help="Write per-query values: .csv, .jsonl or .parquet.")
 @click.option("--failures", type=FILE, help="Write which groups each run covers: .csv, .jsonl or .parquet.")
 @click.option("--html", "page", type=FILE, help="Write an HTML report: one self-contained page.")
@@ -93,6 +101,7 @@ def compare_command(
     baseline: str | None,
     primary: str | None,
     across: str | None,
+    annotators: tuple[Path, ...],
     per_query: Path | None,
     failures: Path | None,
     page: Path | None,
@@ -118,7 +127,7 @@ def compare_command(
             raise ConfigError(f"{option}: is for the table of a paper; add --format {PAPER}")
     check_table_ending(per_query)
     check_table_ending(failures)
-    comparison = _comparison(inputs, baseline, primary, settings, per_query, failures, page, summary)
+    comparison = _comparison(inputs, baseline, primary, settings, per_query, failures, page, summary, others=annotators)
     # Nothing is written if there is an error, and nothing is printed if writing fails.
     if style == PAPER:
         print_it: Callable[[], None] = partial(show, comparison.to_latex(digits=digits, against=against))
@@ -161,10 +170,15 @@ def _as_typed(settings: dict[str, Any], compare: dict[str, Any]) -> dict[str, An
 
 
 def _comparison(
-    inputs: Inputs, baseline: str | None, primary: str | None, settings: dict[str, Any], *written: Path | None
+    inputs: Inputs,
+    baseline: str | None,
+    primary: str | None,
+    settings: dict[str, Any],
+    *written: Path | None,
+    others: Sequence[Path] = (),
 ) -> Comparison:
     """Compares the runs with the baseline; raises `ConfigError` if there is only one run."""
-    inputs.check(written=written)
+    inputs.check(also_read=others, written=written)
     metrics: list[str] = []
     if inputs.reopened is not None:
         compare = inputs.reopened.compare
@@ -175,7 +189,8 @@ def _comparison(
         baseline = named if baseline is None and named in inputs.reopened.chosen else baseline
     if len(inputs.runs) < 2:
         raise ConfigError(f"expected at least two runs, found {len(inputs.runs)}: {inputs.runs[0]}")
-    evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}
+    request = replace(inputs.request, annotators=tuple(inputs.truth_at(path, None) for path in others))
+    evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(request)}
     first = next(iter(evaluations))
     decisive = None if primary is None else evaluations[first].text_of(primary)
     if decisive is not None and metrics and decisive not in map(evaluations[first].text_of, metrics):

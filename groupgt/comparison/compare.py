@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
@@ -132,7 +132,7 @@ class Comparison(Systems, Result):
             difference: The difference to detect (default: the observed one).
             power: Target power.
         """
-        if self.audit is not None:
+        if self.basis == "audit":
             raise ConfigError("power: with an audit, ask how wide intervals will be: audit_power()")
         powers = power_of(self.rows, self.settings, difference=difference, power=power)
         for part in self.slices:
@@ -197,6 +197,7 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     pairs: bool = False,
+    annotators: Sequence[Any] = (),
     **options: Unpack[RequestOptions],
 ) -> Comparison:
     """Compares several runs and tests differences for significance.
@@ -213,6 +214,8 @@ def compare(
         resamples: Number of resamples.
         seed: Random seed; the same seed gives bit-identical results.
         pairs: Also compare all pairs of runs.
+        annotators: The ground truth of further annotators, on the same queries: differences are then means over all
+            annotators, and their disagreement is part of intervals and p-values.
 
     >>> truth = {f"q{n}": [["a", "b"], ["c"]] for n in range(12)}
     >>> half, whole = {qid: ["a", "x"] for qid in truth}, {qid: ["b", "c"] for qid in truth}
@@ -226,6 +229,7 @@ def compare(
     if baseline is not None and not isinstance(baseline, str):
         raise ConfigError(f"baseline: expected the name of a run, found {display(baseline)}")
     request = Request.of(metrics, **options)
+    request = replace(request, annotators=tuple(map(request.truth_of, annotators)))
     evaluations = {each.name: each for each in evaluate_each(request, request.truth_of(truth), named)}
     first = next(iter(evaluations))
     text = None if primary is None else evaluations[first].text_of(primary)

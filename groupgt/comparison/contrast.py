@@ -28,12 +28,14 @@ from groupgt.comparison.tests import (
     scipy_stats,
     slack_of,
 )
-from groupgt.evaluation.corrected import OF_DELTAS, of_column
+from groupgt.evaluation.estimates import estimate_of, plain_of
 from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
 
 Interval = tuple[float, float]
+NO_INTERVAL: Interval = (math.nan, math.nan)
+UNBOUNDED: Bounds = (-math.inf, math.inf)
 Share = Annotated[float, Ge(0), Le(1)]
 # Two systems and a metric.
 Key = tuple[str, str, str]
@@ -130,7 +132,7 @@ class Row:
     differ = OfContrast(lambda contrast: contrast.differ)
 
 
-# By system and metric, shape (Q,) each: NaN if a query does not count. With an audit (Q, 2), see `corrected`.
+# By system and metric, shape (Q,) each: NaN if a query does not count. More than one value per query: see `estimates`.
 Values = Mapping[str, Mapping[str, Floats]]
 
 
@@ -169,9 +171,7 @@ def rows_of(values: Values, metrics: Mapping[str, Metric], baseline: str, settin
 
 def row_of(key: tuple[str, str], column: Floats, interval: Interval, contrast: Contrast | None) -> Row:
     """The row of one system and metric, with the mean of its values."""
-    if column.ndim == 2:
-        return Row(*key, mean_of(column), interval, len(column), contrast)
-    return Row(*key, mean_of(column), interval, int((~np.isnan(column)).sum()), contrast)
+    return Row(*key, mean_of(column), interval, int((~np.isnan(plain_of(column))).sum()), contrast)
 
 
 def mean_intervals(
@@ -186,10 +186,12 @@ def mean_intervals(
         for place, metric in enumerate(metrics.values())
         for bounds in [bounds_of(metric, columns[place * width : (place + 1) * width])] * width
     ]
-    spans: list[Interval] = [(math.nan, math.nan)] * len(columns)
-    if columns and columns[0].ndim == 2:
-        known = [of_column(column, level=settings.confidence) for column in columns]
-        return dict(zip(keys, [(math.nan, math.nan) if each is None else each.interval for each in known]))
+    spans: list[Interval] = [NO_INTERVAL] * len(columns)
+    if columns and columns[0].ndim > 1:
+        for place, estimate in enumerate(map(estimate_of, columns)):
+            if estimate is not None:
+                spans[place] = estimate.at(settings.confidence, within[place] or UNBOUNDED)
+        return dict(zip(keys, spans))
     for places, block in _by_known_queries(columns):
         own = [within[place] for place in places]
         ends = intervals(block, own, settings.confidence, settings.resamples, settings.seed)
@@ -220,12 +222,12 @@ def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Co
     columns = [column for of_family in differences for column in of_family]
     family_of = np.repeat(np.arange(len(families)), [len(of_family) for of_family in differences])
     raw, p_values = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
-    is_audited = bool(columns) and columns[0].ndim == 2
-    audits = [of_column(column, *OF_DELTAS) for column in columns] if is_audited else []
-    raw[:] = [math.nan if each is None else each.p_value for each in audits] or raw
+    is_estimated = bool(columns) and columns[0].ndim > 1
+    estimates = [estimate_of(column, delta=True) for column in columns] if is_estimated else []
+    raw[:] = [math.nan if each is None else each.p_value for each in estimates] or raw
     blocks = [
         (places, values, infer(settings.test, values, settings.resamples, settings.seed, settings.alpha))
-        for places, values in ([] if is_audited else _by_known_queries(columns))
+        for places, values in ([] if is_estimated else _by_known_queries(columns))
     ]
     for places, _, inference in blocks:
         raw[places] = inference.p_values
@@ -239,9 +241,9 @@ def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Co
     for places, values, inference in blocks:
         within = [_widened(families[family_of[place]].bounds) for place in places]
         ends[places] = delta_intervals(values, within, inference, alphas[places], settings.resamples, settings.seed)
-    for place, (audit, alpha) in enumerate(zip(audits, alphas.tolist())):
-        if audit is not None:
-            ends[place] = audit.at(1 - alpha, OF_DELTAS[0])
+    for place, (estimate, alpha) in enumerate(zip(estimates, alphas.tolist())):
+        if estimate is not None:
+            ends[place] = estimate.at(1 - alpha, _widened(families[family_of[place]].bounds) or UNBOUNDED)
     contrasts: list[list[Contrast]] = [[] for _ in families]
     pairs = ((family, *pair) for family in families for pair in zip(family.systems, family.others))
     for place, (family, system, other) in enumerate(pairs):
@@ -262,9 +264,10 @@ def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Co
 
 def _contrast(metric: Metric, system: Floats, other: Floats, *, interval: Interval, **tested: Any) -> Contrast:
     difference = system - other
-    if difference.ndim == 2:
-        judged = _contrast(metric, system[:, 0], other[:, 0], interval=interval, **tested)
-        return replace(judged, delta=mean_of(difference), delta_interval=interval)
+    if difference.ndim > 1:
+        plain = _contrast(metric, plain_of(system), plain_of(other), interval=interval, **tested)
+        estimate = estimate_of(difference, delta=True)
+        return replace(plain, delta=math.nan if estimate is None else estimate.mean, delta_interval=interval)
     known = difference[~np.isnan(difference)]
     sign = 1 if metric.higher_is_better else -1
     wins, losses = int((sign * known > SLACK).sum()), int((sign * known < -SLACK).sum())
@@ -368,8 +371,8 @@ def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) 
     honest = {}
     for text in metrics:
         columns = np.stack([of_system[text] for of_system in values.values()], axis=1)
-        # Tukey's test is not corrected by audits.
-        known = columns[:0, :, 0] if columns.ndim == 3 else columns[~np.isnan(columns).any(axis=1)]
+        # Tukey's test knows neither audits nor annotators.
+        known = columns[~np.isnan(columns).any(axis=1)] if columns.ndim == 2 else np.empty((0, len(values)))
         honest[text] = tukey(known, settings)
     return [
         Pair(first, second, text, against, float(honest[text][place[first], place[second]]))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, Generic, Literal, Self, TypeVar, overload
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from groupgt.comparison.failures import Failures, Headroom, failures_of, headroo
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice, reversals, slices_of, too_many
 from groupgt.errors import ConfigError, listed, near_names
+from groupgt.evaluation.estimates import plain_of
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut
@@ -45,6 +46,7 @@ NUMBERS = 500_000
 WITHIN = 1_500
 
 T = TypeVar("T")
+Basis = Literal["", "audit", "annotators"]
 
 
 class shared(Generic[T]):  # noqa: N801
@@ -192,10 +194,17 @@ class Systems:
         """The audit that corrects means and differences, if any."""
         return self.first.audit if self.evaluations else None
 
+    @property
+    def basis(self) -> Basis:
+        """What means and differences are estimated from, if not from one ground truth alone."""
+        if not self.evaluations:
+            return ""
+        return "audit" if self.first.audit else "annotators" if self.first.annotators else ""
+
     @cached_property
     def tested(self) -> Values:
-        """The values that means and differences are tested by: with an audit, the annotator's next to them."""
-        if self.audit is None:
+        """The values that means and differences are tested by: with an audit or annotators, theirs next to them."""
+        if not self.basis:
             return self.values
         return {name: self.evaluations[name].tested for name in self.values}
 
@@ -234,7 +243,7 @@ class Systems:
 
     def queries_of(self, name: str) -> int:
         """The number of queries in a system's mean by the primary metric."""
-        return len(self.qids) if self.audit else int((~np.isnan(self.values[name][self.primary])).sum())
+        return int((~np.isnan(plain_of(self.tested[name][self.primary]))).sum())
 
     def counts(self, evaluation: Evaluation) -> Bools:
         """Which queries count, shape (Q,)."""
@@ -313,7 +322,7 @@ class Systems:
     @cached_property
     def headroom(self) -> list[Headroom]:
         """For each metric, what a perfect choice among the systems, or all their results, would reach."""
-        if self.failures is None or self.audit is not None:
+        if self.failures is None or self.basis:
             return []
         return headroom_of(self.evaluations, self.failures, list(self._compared))
 

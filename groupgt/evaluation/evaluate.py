@@ -101,13 +101,28 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
         slicer=slicer,
         labeller=labeller,
     )
-    if request.audit is None:
+    if request.audit is None and not request.annotators:
         return evaluation
-    check_audit(request.audit, truth)
     # Every other query of the run has no audit, which is no mistake.
-    asked = replace(request, policy=replace(policy, extra="ignore"), by=(), audit=None)
-    human = replace(request.audit.truth, shape=truth.shape)
-    return replace(evaluation, audit=evaluate_run(asked, human, run, evaluation.name))
+    asked = replace(request, policy=replace(policy, extra="ignore"), by=(), audit=None, annotators=())
+
+    def by(other: GroundTruth) -> Evaluation:
+        return evaluate_run(asked, replace(other, shape=truth.shape), run, evaluation.name)
+
+    if request.annotators:
+        if request.audit is not None:
+            raise ConfigError("annotators: an audit has one annotator; give either an audit or further annotators")
+        return replace(evaluation, annotators=tuple(by(_shared(other, truth)) for other in request.annotators))
+    check_audit(request.audit, truth)  # type: ignore[arg-type]  # not None here
+    return replace(evaluation, audit=by(request.audit.truth))  # type: ignore[union-attr]
+
+
+def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:
+    """The queries of another annotator that are in the ground truth; raises `DataError` if there are none."""
+    places = [place for place, qid in enumerate(other.qids) if qid in truth.index]
+    if not places:
+        raise DataError("annotators: none of the queries of another annotator is in the ground truth")
+    return other if len(places) == len(other) else other.select(places)
 
 
 def check_audit(asked: Audit, truth: GroundTruth) -> None:

@@ -38,7 +38,8 @@ class Request:
     The convention `auto` becomes that of the shape of the ground truth: `resolved` parses the texts in `asked` again.
     `labeller` decides how results are matched to alternatives, `policy` how invalid or ambiguous data are handled,
     `lengths` how much of a run fits a budget, `engine` where labelling happens; `sources` includes the corpus. `parts`
-    is whether many files are one run, `name` the name of a run without one. `audit` corrects means and differences.
+    is whether many files are one run, `name` the name of a run without one. `audit` corrects means and differences;
+    `annotators` are further ground truths, whose values are averaged.
     """
 
     metrics: dict[str, Metric]
@@ -56,6 +57,7 @@ class Request:
     asked: Asked = ((), ())
     is_auto: bool = False
     audit: Audit | None = None
+    annotators: tuple[GroundTruth, ...] = ()
 
     @classmethod
     def of(

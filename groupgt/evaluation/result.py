@@ -15,6 +15,7 @@ import numpy as np
 from groupgt.engines.base import Labelled
 from groupgt.errors import ConfigError, MetricError, near_names, printable
 from groupgt.evaluation.corrected import Corrected, of_column
+from groupgt.evaluation.estimates import estimate_of
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
@@ -43,7 +44,7 @@ class Evaluation(Result):
     `values` has one column per metric, shape (Q,), NaN if a query does not count. `print` shows the means, the policy
     and the counts; `means[text]` and `result[text]` are one mean. `is_auto` is whether the convention is that of the
     ground truth's shape, because the user named none. `audit` is the same run measured against an annotator's judgments
-    of a random sample of the queries.
+    of a random sample of the queries, `annotators` the same against the ground truth of each further annotator.
     """
 
     truth: GroundTruth
@@ -57,6 +58,7 @@ class Evaluation(Result):
     labeller: Labeller
     is_auto: bool = False
     audit: Evaluation | None = None
+    annotators: tuple[Evaluation, ...] = ()
 
     @property
     def name(self) -> str:
@@ -97,8 +99,11 @@ class Evaluation(Result):
         """The columns that means and differences are tested by: `values_per_query`, or with an audit shape (Q, 2) each.
 
         The second value is the annotator's: NaN outside of the sample, and for metrics that are not between 0 and 1.
-        Queries without a value count as 0 on both sides.
+        Queries without a value count as 0 on both sides. With m annotators in all, shape (Q, 1, m): NaN for queries
+        that are not in the ground truth of one of them.
         """
+        if self.annotators:
+            return {text: self._of_annotators(text) for text in self.values_per_query}
         if self.audit is None:
             return self.values_per_query
         places = [self.truth.index[qid] for qid in self.audit.truth.qids]
@@ -109,10 +114,18 @@ class Evaluation(Result):
                 columns[text][places, 1] = np.nan_to_num(self.audit.values[text])
         return columns
 
+    def _of_annotators(self, text: str) -> Floats:
+        columns = np.full((len(self.truth), 1, 1 + len(self.annotators)), np.nan)
+        columns[:, 0, 0] = self.values[text]
+        for number, other in enumerate(self.annotators, 1):
+            places = [self.truth.index[qid] for qid in other.truth.qids]
+            columns[places, 0, number] = other.values[text]
+        return columns
+
     @cached_property
     def deciding(self) -> dict[str, float]:
         """The means that decide which system is best: with an audit the corrected ones, NaN if there are none."""
-        if self.audit is None:
+        if self.tested is self.values_per_query:
             return self.means
         return {text: mean_of(self.tested[text]) if text in self.tested else math.nan for text in self.values}
 
@@ -283,10 +296,10 @@ class Evaluation(Result):
 def mean_of(column: Floats) -> float:
     """The mean of the values that are not NaN, summed exactly, so that the order of queries does not change any bit.
 
-    Of a column of shape (Q, 2), the corrected mean.
+    Of a column with more than one value per query, the mean of its `Estimate`.
     """
-    if column.ndim == 2:
-        known = of_column(column)
+    if column.ndim > 1:
+        known = estimate_of(column)
         return math.nan if known is None else known.mean
     absent = np.isnan(column)
     counted = column[~absent] if absent.any() else column

@@ -321,7 +321,7 @@ class _Trial:
             yield self._beside_baseline(evaluation, findings)
         else:
             values = self._values(evaluation)
-            yield self._bounded(mean_of(values), "few audited" if values.ndim == 2 and len(values) else "no query")
+            yield self._bounded(mean_of(values), "few audited" if values.ndim > 1 and len(values) else "no query")
 
     def _failed(self, problem: Problem, detail: str = "", *, passed: bool = False) -> GateResult:
         """A result without a value: the gate fails, unless there is nothing to compare with yet."""

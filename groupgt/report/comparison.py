@@ -20,7 +20,7 @@ from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
 from groupgt.report import contrasts, headroom, leaderboard, slices
 from groupgt.report import data as evaluated
-from groupgt.report.corrected import corrected_blocks, notes
+from groupgt.report.corrected import corrected_blocks, notes, of_annotators
 from groupgt.report.means import as_asked, below_means, population
 from groupgt.report.paper import latex_of
 from groupgt.report.shapes import plain
@@ -112,6 +112,8 @@ class ComparisonTeller(Teller[Comparison]):
         return shown
 
 
+# Intervals, by what they are estimated from.
+INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected intervals", "annotators": "t intervals"}
 # CSV columns that are fields of a contrast.
 COUNTS = ("pairs", "unpaired", "wins", "ties", "losses")
 LAST = ("spread", "effect_size", "raw_p_value", "p_value")
@@ -165,6 +167,8 @@ def _notes(comparison: Systems) -> Iterator[Item]:
         return
     yield below_means(comparison.every, [comparison.convention], comparison.primary)
     yield from corrected_blocks(comparison.every, compared=True)
+    if comparison.basis == "annotators":
+        yield "\n".join(of_annotators(comparison.first))
     yield Detail(f"policy {comparison.first.policy}")
 
 
@@ -180,10 +184,10 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     settings = comparison.settings
     shown = marks_in(item for item in above if not isinstance(item, Detail))
     several = len(comparison.by().metrics) > 1
-    test = how_tested(settings, *_family_sizes(comparison.rows), marks=shown, audited=comparison.audit is not None)
+    test = how_tested(settings, *_family_sizes(comparison.rows), marks=shown, basis=comparison.basis)
     yield f"against {comparison.baseline}: {test}{verdict_by(comparison.label) if several else ''}"
     drawn = "" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
-    how = "intervals of corrected means" if comparison.audit else f"bootstrap intervals of means{drawn}"
+    how = f"{INTERVALS[comparison.basis]} of means{drawn if not comparison.basis else ''}"
     of_details = [f"{100 * settings.confidence:g} % {how}"]
     of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(map(bare, above)) if mark not in shown]
     lines = []
@@ -245,14 +249,15 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
 def _tests(systems: Systems) -> list[str]:
     """How differences were tested, as footer of the page's tables."""
     settings = systems.settings
-    audit = systems.audit
-    about = [] if audit is None else list(notes(systems.first, audit, compared=len(systems.names) > 1))
-    intervals = f"{100 * settings.confidence:g} % {'bootstrap' if audit is None else 'corrected'} intervals"
+    about = [*of_annotators(systems.first)] if systems.basis == "annotators" else []
+    if systems.audit is not None:
+        about = list(notes(systems.first, systems.audit, compared=len(systems.names) > 1))
+    intervals = f"{100 * settings.confidence:g} % {INTERVALS[systems.basis]}"
     if len(systems.names) < 2:
         return [intervals, *about]
     lines = [
         *about,
-        f"{described(settings, audited=audit is not None)}; significant at alpha {settings.alpha:g}; {intervals}",
+        f"{described(settings, systems.basis)}; significant at alpha {settings.alpha:g}; {intervals}",
         f"p against the baseline {corrected_over(settings, *_family_sizes(systems.rows))}",
     ]
     if systems.others:

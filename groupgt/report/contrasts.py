@@ -49,7 +49,10 @@ def sentences(systems: Systems, *, brief: bool = False) -> Iterator[data.Sentenc
 
 def _changes(systems: Systems) -> Iterator[data.Sentence]:
     other = Other("than the baseline ", "the baseline ", systems.baseline)
-    yield from changes(systems.against_baseline, other, systems.label, systems.settings, higher=systems.higher)
+    disagreeing = systems.basis == "annotators"
+    yield from changes(
+        systems.against_baseline, other, systems.label, systems.settings, higher=systems.higher, disagreeing=disagreeing
+    )
 
 
 class Other(NamedTuple):
@@ -65,9 +68,18 @@ class Other(NamedTuple):
 
 
 def changes(
-    contrasts: Mapping[str, Contrast], other: Other, label: str, settings: Settings, *, higher: bool
+    contrasts: Mapping[str, Contrast],
+    other: Other,
+    label: str,
+    settings: Settings,
+    *,
+    higher: bool,
+    disagreeing: bool = False,
 ) -> Iterator[data.Sentence]:
-    """Significant losses, then significant gains, largest first; if there are none, the largest difference."""
+    """Significant losses, then significant gains, largest first; if there are none, the largest difference.
+
+    `disagreeing`: intervals contain the disagreement of annotators.
+    """
     count = comparisons(contrasts.values())
     contrasts = {name: each for name, each in contrasts.items() if each.pairs}
     if not contrasts:
@@ -95,6 +107,10 @@ def changes(
         yield {"kind": "same", "parts": other.parts(begins, f"{within}: the values are the same.")}
         return
     size = measured(contrasts[largest], settings, count)
+    if disagreeing:
+        low, high = contrasts[largest].delta_interval
+        level = f"{100 * contrasts[largest].confidence:.3g} % CI {signed(low)} to {signed(high)}"
+        size = f"{signed(contrasts[largest].delta)} is within annotators' disagreement ({level})"
     if len(contrasts) == 1:
         yield {"kind": "same", "parts": other.parts(begins, f"{within}: {size}.")}
         return
@@ -161,7 +177,7 @@ def warnings(systems: Systems) -> list[str]:
     settings = systems.settings
     lines = [f"warning: {text}" for text in doubts(systems.evaluations)]
     contrasts = systems.against_baseline
-    tested = {name: each for name, each in contrasts.items() if not math.isnan(each.raw_p_value) and not systems.audit}
+    tested = {name: each for name, each in contrasts.items() if not math.isnan(each.raw_p_value) and not systems.basis}
     # Bonferroni multiplies p by the family's size; Holm multiplies the last one only by 1.
     factor = len(tested) if settings.correction == "bonferroni" else 1
     # With m queries that differ, the smallest p is 2 ÷ 2^m, times the number of comparisons.
@@ -174,7 +190,7 @@ def warnings(systems: Systems) -> list[str]:
             f"at least {needed}: {where}"
         )
     least = (1 / (1 + settings.resamples)) * factor
-    if least > settings.alpha and settings.draws and not systems.audit:
+    if least > settings.alpha and settings.draws and not systems.basis:
         lines.append(
             f"warning: {settings.resamples:,} resamples cannot give a p-value below {least:.2g} over {factor:,} "
             "comparisons; increase resamples"

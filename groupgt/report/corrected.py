@@ -29,6 +29,15 @@ def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = Fals
     yield "\n".join(notes(first, first.audit, compared=compared))
 
 
+def of_annotators(evaluation: Evaluation) -> Iterator[str]:
+    """What differences averaged over annotators contain, and what not."""
+    count = 1 + len(evaluation.annotators)
+    shared = set(evaluation.truth.qids).intersection(*(other.truth.qids for other in evaluation.annotators))
+    queries = f"{counted(len(shared), 'query', 'queries')} that all of them have judged"
+    yield f"means over {count} annotators, of {queries}; intervals and p contain their disagreement"
+    yield "strictness that all annotators share is not in these intervals"
+
+
 def notes(evaluation: Evaluation, audit: Evaluation, *, compared: bool = False) -> Iterator[str]:
     """What must be true for corrected figures to hold, and which metrics are not corrected."""
     entries = audit.truth.columns.get(SAMPLE, ())

@@ -119,7 +119,7 @@ def _caption(
     named = ", ".join(f"{letter}: {name}" for name, letter in letters.items())
     said = f"{what} than the systems of these letters ({named})" if marks else f"No difference from {named}"
     significant = "" if marks else " is significant"
-    test = f"{described(settings, audited=systems.audit is not None)}, p < {settings.alpha:g}, {corrected}"
+    test = f"{described(settings, systems.basis)}, p < {settings.alpha:g}, {corrected}"
     return f"{text} {said}{significant}: {test}.".translate(ESCAPED)
 
 

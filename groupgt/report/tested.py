@@ -6,11 +6,17 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from groupgt.comparison.settings import Settings
+from groupgt.comparison.systems import Basis
 from groupgt.comparison.tests import TESTS
 from groupgt.render import tables
 from groupgt.render.document import Item, Table
 from groupgt.render.tables import counted
 
+# Tests of differences that are not those of one ground truth.
+ESTIMATED: dict[str, str] = {
+    "audit": "t test of differences corrected by the audit",
+    "annotators": "t test of differences averaged over annotators",
+}
 # Meanings of marks in tables.
 MEANINGS = {
     tables.BETTER: "significantly better",
@@ -35,15 +41,11 @@ def corrected_over(settings: Settings, count: int, families: int = 1) -> str:
     return f"corrected ({settings.correction}) over {counted(count, 'comparison')}{each}"
 
 
-def how_tested(
-    settings: Settings, count: int, families: int = 1, marks: Sequence[str] = (), *, audited: bool = False
-) -> str:
+def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequence[str] = (), basis: Basis = "") -> str:
     """How some comparisons were tested, and what marks in their tables mean."""
     meanings = ", ".join(f"{mark} {MEANINGS[mark]}" for mark in marks)
     over = corrected_over(settings, count, families)
-    return (
-        f"{described(settings, audited=audited)}, p {over}; {meanings}{' at ' if marks else ''}alpha {settings.alpha:g}"
-    )
+    return f"{described(settings, basis)}, p {over}; {meanings}{' at ' if marks else ''}alpha {settings.alpha:g}"
 
 
 def verdict_by(label: str) -> str:
@@ -51,13 +53,13 @@ def verdict_by(label: str) -> str:
     return f"\nverdict by {label}; the other metrics are exploratory"
 
 
-def described(settings: Settings, *, audited: bool = False) -> str:
+def described(settings: Settings, basis: Basis = "") -> str:
     """The test, in words; with the resamples and seed if it is randomized.
 
     >>> described(Settings(test="bootstrap", resamples=2000, seed=7))
     'paired bootstrap test, 2,000 resamples, seed 7'
     """
-    if audited:
-        return "t test of differences corrected by the audit"
+    if basis:
+        return ESTIMATED[basis]
     drawn = f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
     return TESTS[settings.test].title + (drawn if settings.draws else "")
