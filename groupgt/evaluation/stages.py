@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
 from groupgt.model.hits import Bools, Ints
 from groupgt.render.results import Result
+
+if TYPE_CHECKING:
+    from groupgt.render.drawing import Figure
 
 METRIC = "complete.coverage"
 _CUT = re.compile(r"(.+)@(\d{1,9})")
@@ -56,6 +59,10 @@ class Stages(Result):
     kept: int
     slices: list[dict[str, Any]]
     evaluations: tuple[Evaluation, ...]
+
+    def plot(self) -> Figure:
+        """A figure of the groups that each stage covers."""
+        return self._teller.plot("stages")
 
 
 @takes_options(LabelOptions)

@@ -22,6 +22,7 @@ from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import Sources, labeller_of
+from groupgt.evaluation.stages import cut_of
 from groupgt.evaluation.unknown_ids import warn_of_blank
 from groupgt.experiment.builds import Build
 from groupgt.experiment.experiment import Experiment
@@ -410,6 +411,8 @@ def digests(experiment: Experiment, datasets: dict[str, Data]) -> dict[str, str]
         for dataset in experiment.config.datasets:
             add(labeller.with_[key].replace("{dataset}", dataset))
     for dataset, system in experiment.pairs():
+        for text in experiment.systems[system].config.stages.values():
+            add(cut_of(text.replace("{dataset}", dataset))[0])
         options = experiment.options(system, dataset)
         for option in experiment.paths_of(system):
             written: str = getattr(experiment.systems[system].options, option)

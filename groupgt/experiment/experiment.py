@@ -18,11 +18,12 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import TESTS
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, GroupgtError
+from groupgt.evaluation.stages import cut_of
 from groupgt.experiment.best import Rule, check_best
 from groupgt.experiment.config import Config, Dataset, EngineConfig, LabellerConfig
 from groupgt.experiment.gates import GateChecks
 from groupgt.experiment.schema import as_yaml
-from groupgt.experiment.systems import Families, System, UsersCode, is_option, matching, some_of
+from groupgt.experiment.systems import Families, System, SystemConfig, UsersCode, is_option, matching, some_of
 from groupgt.experiment.yaml import Document, KeyPath, change, exists, plain_text, read_yaml
 from groupgt.formats.detect import TRUTHS, read_ground_truth
 from groupgt.formats.parts import is_url
@@ -284,6 +285,8 @@ class Checks:
         for name, dataset in config.datasets.items():
             self._dataset(("datasets", name), dataset)
         self.families.walk()
+        for name, system in config.systems.items():
+            self._stages(("systems", name, "stages"), system)
         self._baseline()
         self._labeller(config.evaluate.labeller)
         self._plugin("engine", ("engine",), self.config.engine)
@@ -324,6 +327,21 @@ class Checks:
                 self.code.check((*path, key), f"{file} is missing; python {build} makes it, and so does a run")
         if dataset.format is not None and dataset.format not in TRUTHS and self.document.is_sound(*path, "format"):
             self.document.unknown((*path, "format"), dataset.format, TRUTHS)
+
+    def _stages(self, path: KeyPath, system: SystemConfig) -> None:
+        """Checks the files of a system's later stages."""
+        if system.stages and system.matrix:
+            self.document.fault(path, "the stages of a swept system would all be the same; give it an entry of its own")
+        for stage, text in system.stages.items():
+            for dataset in (name for name in self.config.datasets if system.serves(name)):
+                try:
+                    file = self.document.resolved(cut_of(text.replace("{dataset}", dataset))[0])
+                except ConfigError as error:
+                    self.document.fault((*path, stage), str(error))
+                    break
+                if not exists(file):
+                    self.document.fault((*path, stage), f"file not found: {file}")
+                    break
 
     def _baseline(self) -> None:
         """Checks the baseline of comparisons."""

@@ -12,6 +12,7 @@ from groupgt.comparison.across import Across
 from groupgt.comparison.compare import Comparison
 from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.stages import Stages
 from groupgt.experiment.answers import Kept
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import GateResult
@@ -37,7 +38,8 @@ class Outcome(Result):
     ground truth that are not in the corpus, where results are matched by id. `kept` says what was not asked again.
     `previous` is the name of the run that this one is compared with (empty where there was none, None where none was
     asked for), and `against[dataset]` holds every system beside its former self. `across` holds the data sets against
-    one of them, where the file asks for that.
+    one of them, where the file asks for that. `stages[dataset][system]` says at which of its stages a system loses
+    groups.
     """
 
     experiment: Experiment
@@ -56,6 +58,7 @@ class Outcome(Result):
     previous: str | None = None
     against: dict[str, Against] = field(default_factory=dict)
     across: Across | None = None
+    stages: dict[str, dict[str, Stages]] = field(default_factory=dict)
     folder: Path | None = None
     truths: dict[str, GroundTruth] = field(default_factory=dict, repr=False)
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from groupgt.comparison.across import Across, Measured, across, mean_length
 from groupgt.comparison.beside import texts_of
@@ -14,6 +15,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.errors import GroupgtError, RetrieverError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.stages import METRIC, Stages, cut_of, stages_of
 from groupgt.experiment.answers import Progress, SystemAnswers
 from groupgt.experiment.best import best_systems
 from groupgt.experiment.cache import AnswerCache
@@ -78,6 +80,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
     failed: dict[str, dict[str, str]] = {}
     answers: dict[tuple[str, str], Answers] = {}
     timings: list[Timing] = []
+    stages: dict[str, dict[str, Stages]] = {}
     for dataset, name in experiment.pairs():
         system, data = experiment.systems[name], datasets[dataset]
         try:
@@ -91,6 +94,8 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
             evaluation = evaluate_run(data.request, data.truth, run)
             _check_found(evaluation, dataset, name)
             evaluations[dataset][name] = evaluation
+            if system.config.stages:
+                stages.setdefault(dataset, {})[name] = _stages(experiment, data, dataset, name, run)
         except GroupgtError as error:
             if system.config.on_error == "fail" and not system_answers.lacks_input(dataset, name):
                 raise
@@ -104,10 +109,21 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
         timings=timings,
         digests={experiment.hide(name): digest for name, digest in digests(experiment, dict(datasets)).items()},
         failed=failed,
+        stages=stages,
         absent={name: data.absent for name, data in datasets.items() if data.absent},
         truths={name: data.truth for name, data in datasets.items()},
         passages={name: data.request.lengths.texts for name, data in datasets.items() if data.request.lengths.texts},
     )
+
+
+def _stages(experiment: Experiment, data: Data, dataset: str, name: str, run: Any) -> Stages:
+    """At which stage a system loses groups: its own results are the first."""
+    parts: list[tuple[str, Any, int | None]] = [(name, run, None)]
+    for stage, text in experiment.systems[name].config.stages.items():
+        path, cutoff = cut_of(text.replace("{dataset}", dataset))
+        parts.append((stage, experiment.at(path), cutoff))
+    metrics = {METRIC: parse_metric(METRIC)}
+    return stages_of(replace(data.request, metrics=metrics, convention="coverage", audit=None), data.truth, parts)
 
 
 def _check_found(evaluation: Evaluation, dataset: str, name: str) -> None:

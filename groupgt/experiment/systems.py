@@ -45,6 +45,13 @@ class SystemConfig:
         default_factory=list
     )
     only: Annotated[Texts, Doc("The data sets it runs on (default: all).")] = field(default_factory=list)
+    stages: Annotated[
+        dict[str, str],
+        Doc(
+            "The results of its later stages by name, in order, such as {reranked: reranked.trec@10}: the report shows "
+            "at which stage each group is lost."
+        ),
+    ] = field(default_factory=dict)
     on_error: Annotated[
         Literal["fail", "skip"],
         Doc("fail: the run stops; skip: the system is reported as failed, never scored as 0."),

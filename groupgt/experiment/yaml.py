@@ -40,7 +40,7 @@ PROBLEMS = {
 
 KeyPath = tuple[str | int, ...]
 # Keys below which any text is allowed, and keys that accept any text themselves.
-FREE = {"with", "where", "slice"}
+FREE = {"with", "where", "slice", "stages"}
 FREE_ENDS = (
     "name",
     "ground_truth",

@@ -392,6 +392,7 @@ FIGURES: dict[str, str] = {
     "groups": "heat map of groups × systems: rank of the first hit",
     "sweep": "a metric against one swept option, or two",
     "latency": "quality against latency, with the Pareto front",
+    "stages": "the groups that each stage of a pipeline covers",
     "thresholds": "unanswerable queries that stay empty, and recall, against a threshold on scores",
     "power": "the power to detect a difference, against the number of queries",
 }

@@ -194,6 +194,48 @@ def _middle(values: Sequence[float]) -> float:
     return math.sqrt(min(values, default=1.0) * max(values, default=1.0))
 
 
+def funnel(rows: Rows, about: About, first: str) -> Figure:
+    """The groups that each stage of a pipeline covers, as bars below one another.
+
+    Rows: `stage`, `fate` (covered, not covered), `count`, `order`.
+    """
+    fates = ["covered", "not covered"]
+    shared = {
+        "y": {"field": "stage", "type": "nominal", "title": None, "sort": None},
+        "x": {"field": "count", "type": "quantitative", "stack": "zero", "title": "groups", "scale": {"nice": False}},
+        "order": {"field": "order", "type": "quantitative"},
+    }
+    layers: list[Layer] = [
+        {
+            "mark": {"type": "bar"},
+            "encoding": {
+                **shared,
+                "color": {**colored("fate", fates, ["$turn4", "$turn2"]), "legend": legend("")},
+                "tooltip": tips(stage="stage", fate="", count="groups"),
+            },
+        },
+        {
+            "transform": [{"filter": "datum.count > 0"}],
+            "mark": {"type": "text", "align": "right", "dx": -4},
+            "encoding": {
+                **shared,
+                "text": {"field": "count", "type": "quantitative", "format": ","},
+                "color": {**colored("fate", fates, ["$onturn4", "$onturn2"]), "legend": None},
+            },
+        },
+    ]
+    covered = [f"{row['stage']} {row['count']:,}" for row in rows if row["fate"] == "covered"]
+    return figure_of(
+        "stages",
+        f"Groups covered by each stage, from {first} on",
+        about,
+        {"layer": layers, "height": {"step": 28}},
+        rows,
+        {"stage": "stage", "fate": "", "count": "groups"},
+        f"Groups covered by each stage: {listed(covered)}",
+    )
+
+
 def thresholds(rows: Rows, about: About) -> Figure:
     """The share of unanswerable queries that stay empty, and the recall of the others, against a threshold on scores.
 

@@ -19,6 +19,7 @@ from groupgt.report import across as datasets
 from groupgt.report import comparison, contrasts, gates, leaderboard, means, previous, sweeps, times
 from groupgt.report.corrected import corrected_blocks
 from groupgt.report.sentences import doubt, enumerated, every
+from groupgt.report.stages import tables_of
 
 # What follows the gates.
 LAST = ("doubt", "note")
@@ -146,6 +147,9 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     if is_compared:
         yield from _against(outcome, dataset)
     yield from previous.blocks(outcome, dataset)
+    for name, found in outcome.stages.get(dataset, {}).items():
+        yield f"stages of {name}"
+        yield from tables_of(found)
     yield outcome.experiment.hide(means.below_means(evaluations, [convention]))
     yield from corrected_blocks(evaluations, compared=is_compared)
     yield Detail(f"policy {evaluations[0].policy}")

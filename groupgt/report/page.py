@@ -15,6 +15,7 @@ from groupgt.render.page.page import page_bytes
 from groupgt.report import gates, sweeps, times
 from groupgt.report.comparison import dataset_of
 from groupgt.report.experiment import across, on_time, sentences
+from groupgt.report.stages import funnel_of
 
 # Parts of a data set that are data; secrets are not removed from them.
 MEASURED = ("questions", "details", "passages")
@@ -61,6 +62,9 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
         system["about"] = _about(outcome, system["name"])
     swept = sweeps.figures(outcome, outcome.systems[name])
     dataset["drawings"] |= {key: {**drawing(figure), "still": still(figure)} for key, figure in swept.items()}
+    for staged, found in outcome.stages.get(name, {}).items():
+        figure = funnel_of(found)
+        dataset["drawings"][f"stages {staged}"] = {**drawing(figure), "still": still(figure)}
     return dataset
 
 

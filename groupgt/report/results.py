@@ -33,6 +33,8 @@ from groupgt.report.gates import reason
 from groupgt.report.kept import from_cache
 from groupgt.report.means import means_and_slices
 from groupgt.report.page import page_bytes_of
+from groupgt.report.shapes import plain
+from groupgt.report.stages import StagesTeller
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.stamped import write_stamped
 
@@ -70,6 +72,11 @@ def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
         result["failed"] = outcome.failed[dataset]
     if dataset in outcome.comparison:
         result["comparison"] = outcome.comparison[dataset].to_dict()
+    if dataset in outcome.stages:
+        result["stages"] = {
+            system: {"groups": len(found.groups), "kept": found.kept, "stages": plain(list(found.stages))}
+            for system, found in outcome.stages[dataset].items()
+        }
     if dataset in outcome.against:
         result["previous"] = previous.results(outcome, dataset)
     return result
@@ -250,6 +257,10 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
         audit = next((evaluation.audit for evaluation in by_system.values()), None)
         if audit is not None:
             writers[f"truth/{slug(dataset)}.audit.jsonl"] = partial(jsonl.write_ground_truth, truth=audit.truth)
+        for system, found in outcome.stages.get(dataset, {}).items():
+            writers[f"stages/{slug(dataset)}/{file_name(system)}.csv"] = _text(
+                csv_text(*StagesTeller(found).csv_rows())
+            )
         truth = next((evaluation.truth for evaluation in by_system.values()), None)
         if all_of_them and truth is not None and not truth.forms and flat_fault(truth) is None:
             writers[f"truth/{slug(dataset)}.qrels"] = partial(write_flat, truth=truth)

@@ -16,6 +16,7 @@ from groupgt.comparison.failures import Headroom
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice
 from groupgt.evaluation.corrected import Corrected
+from groupgt.evaluation.stages import Stage
 from groupgt.experiment.json_schema import DRAFT, without_titles
 from groupgt.options import schema_of
 from groupgt.report.shapes import Count, of, shape, typed
@@ -163,6 +164,13 @@ ACROSS = shape(
     rows=of(list, ON_DATASET),
     queries=of(dict, str, SHARED),
 )
+STAGES = shape(
+    "Stages",
+    "The stages of one system: the groups that each covers, loses and gains, and how many the last one keeps.",
+    groups=Count,
+    kept=Count,
+    stages=of(list, typed(Stage)),
+)
 DATASET = shape(
     "Dataset",
     "One data set: its systems, best first, and why others failed.",
@@ -170,6 +178,7 @@ DATASET = shape(
     systems=of(list, EVALUATION),
     failed=NotRequired[dict[str, str]],
     comparison=of(NotRequired, COMPARISON),
+    stages=of(NotRequired, of(dict, str, STAGES)),
     previous=of(NotRequired, PREVIOUS),
 )
 RESULTS = shape(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.stages import Stage, Stages
@@ -10,9 +10,11 @@ from groupgt.render.document import Item, Table, Verdict
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
+from groupgt.report.means import policy_text
 from groupgt.report.sentences import doubt, doubts
 
 if TYPE_CHECKING:
+    from groupgt.render.drawing import Figure
     from groupgt.render.page import data
 
 HEADERS = ["stage", "cutoff", "groups covered", "lost here", "gained here", "complete queries"]
@@ -23,12 +25,13 @@ class StagesTeller(Teller[Stages]):
 
     def blocks(self) -> list[Item]:
         """Where most groups are lost, the stages, and those of each slice."""
-        found = self.result
-        blocks: list[Item] = [Verdict(list(self._sentences())), Table(HEADERS, list(map(_row, found.stages)))]
-        for each in found.slices:
-            blocks += [f"{each['by']} = {each['value']}", Table(HEADERS, list(map(_row, each["stages"])))]
-        blocks.append(f"{counted(len(found.groups), 'group')} of {counted(found.queries, 'query', 'queries')}")
-        return blocks
+        return [Verdict(list(self._sentences())), *tables_of(self.result)]
+
+    main_figure = "stages"
+
+    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+        """The groups that each stage covers."""
+        return {"stages": lambda: funnel_of(self.result)}
 
     def _sentences(self) -> Iterator[data.Sentence]:
         found = self.result
@@ -59,6 +62,32 @@ class StagesTeller(Teller[Stages]):
         found = self.result
         plain = {"queries": found.queries, "kept": found.kept, "stages": found.stages}
         return nulls({**plain, "groups": found.groups, "slices": found.slices})
+
+
+def tables_of(found: Stages) -> Iterator[Item]:
+    """The stages, those of each slice, and the number of groups."""
+    yield Table(HEADERS, list(map(_row, found.stages)))
+    for each in found.slices:
+        yield f"{each['by']} = {each['value']}"
+        yield Table(HEADERS, list(map(_row, each["stages"])))
+    yield f"{counted(len(found.groups), 'group')} of {counted(found.queries, 'query', 'queries')}"
+
+
+def funnel_of(found: Stages) -> Figure:
+    """The groups that each stage covers, loses there, and has lost before."""
+    from groupgt.render.encodings import About
+    from groupgt.render.tradeoffs import funnel
+
+    rows = [
+        {"stage": stage.name, "fate": fate, "count": count, "order": order}
+        for stage in found.stages
+        for order, (fate, count) in enumerate(
+            {"covered": stage.covered, "not covered": len(found.groups) - stage.covered}.items()
+        )
+    ]
+    first = found.evaluations[0]
+    about = About("groups", found.queries, "coverage", policy_text(first.policy))
+    return funnel(rows, about, found.stages[0].name)
 
 
 def _row(stage: Stage) -> Sequence[Any]:

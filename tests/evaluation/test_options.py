@@ -21,7 +21,7 @@ SIGNATURES = {
     "evaluate": f"truth, run, metrics, *, convention='auto', k=(), by=(), {MEASURED}",
     "evaluate_runs": f"truth, runs, metrics, *, convention='auto', k=(), by=(), {MEASURED}",
     "compare": "truth, runs, metrics, *, baseline=None, primary=None, test='randomization', correction='holm', "
-    "alpha=0.05, confidence=0.95, resamples=10000, seed=0, pairs=False, "
+    "alpha=0.05, confidence=0.95, resamples=10000, seed=0, pairs=False, annotators=(), "
     f"convention='auto', k=(), by=(), {MEASURED}",
     "power": "truth, runs, metrics, *, baseline=None, primary=None, difference=None, power=0.8, test='randomization', "
     f"correction='holm', alpha=0.05, convention='auto', k=(), by=(), {MEASURED}",

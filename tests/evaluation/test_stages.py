@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import groupgt
 from groupgt.cli.main import main
+from groupgt.report.page import page_of
 
 TRUTH = {"q1": [["a", "b"], ["c"], ["d"]], "q2": [["e"]], "q3": []}
 
@@ -125,3 +126,89 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         main(["stages", str(tmp_path / "none.jsonl"), "nothing.trec@3", "neither.trec"])
     assert end.value.code == 2
     assert "nothing.trec" in capsys.readouterr().err
+
+
+EXPERIMENT = """
+version: 1
+name: pipeline
+datasets: {one: {ground_truth: truth.jsonl}}
+systems:
+  retrieved: {use: results, with: {path: retrieved.jsonl}, stages: {reranked: reranked.jsonl@2, cited: cited.jsonl}}
+  other: {use: results, with: {path: reranked.jsonl}}
+evaluate: {metrics: [recall@3], by: [type]}
+"""
+
+
+def staged(folder: Path) -> Path:
+    """An experiment with a system of three stages."""
+    lines = {
+        "truth": [
+            {"qid": "q1", "retrieval_gt": [["a", "b"], ["c"]], "type": "x"},
+            {"qid": "q2", "retrieval_gt": [["d"], ["e"]], "type": "y"},
+        ],
+        "retrieved": [{"qid": "q1", "retrieved_ids": ["n", "b", "c"]}, {"qid": "q2", "retrieved_ids": ["d", "m", "e"]}],
+        "reranked": [{"qid": "q1", "retrieved_ids": ["b", "n", "c"]}, {"qid": "q2", "retrieved_ids": ["d", "e"]}],
+        "cited": [
+            {"topic_id": "q1", "references": ["b", "n"], "answer": [{"text": "One.", "citations": [0]}]},
+            {"topic_id": "q2", "references": ["d", "e"], "answer": [{"text": "Two.", "citations": [0]}]},
+        ],
+    }
+    for name, rows in lines.items():
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    (folder / "pipeline.yaml").write_text(EXPERIMENT, encoding="utf-8")
+    return folder / "pipeline.yaml"
+
+
+def test_stages_of_a_system_in_an_experiment(tmp_path: Path) -> None:
+    outcome = groupgt.run_experiment(staged(tmp_path))
+    found = outcome.stages["one"]["retrieved"]
+    alone = groupgt.stages(
+        tmp_path / "truth.jsonl",
+        {
+            "retrieved": tmp_path / "retrieved.jsonl",
+            "reranked": f"{tmp_path / 'reranked.jsonl'}@2",
+            "cited": tmp_path / "cited.jsonl",
+        },
+        by="type",
+    )
+    # Retrieved covers all four groups; c is cut by the reranker, e is not cited.
+    assert [(each.name, each.covered, each.lost) for each in found.stages] == [
+        ("retrieved", 4, 0),
+        ("reranked", 3, 1),
+        ("cited", 2, 1),
+    ]
+    assert (found.stages, found.slices, found.groups) == (alone.stages, alone.slices, alone.groups)
+    assert "stages of retrieved" in str(outcome)
+    assert outcome.folder is not None
+    results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))
+    stages = results["datasets"]["one"]["stages"]["retrieved"]
+    assert (stages["groups"], stages["kept"], stages["stages"][1]["lost"]) == (4, 2, 1)
+    rows = (outcome.folder / "stages" / "one" / "retrieved.csv").read_text(encoding="utf-8").splitlines()
+    assert rows[0] == "qid,group,retrieved,reranked,cited,lost"
+    assert len(rows) == 5
+    files = json.loads((outcome.folder / "manifest.json").read_text(encoding="utf-8"))["files"]
+    assert {"reranked.jsonl", "cited.jsonl"} <= set(files)
+    drawings = page_of(outcome)["datasets"][0]["drawings"]
+    assert "stages retrieved" in drawings
+    assert "Groups covered by each stage" in found.plot().text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("cited.jsonl}", "none.jsonl}", "systems.retrieved.stages.cited: file not found: "),
+        ("reranked.jsonl@2", '"reranked.jsonl@0"', "stages.reranked: reranked.jsonl@0: expected a cutoff above 0"),
+        (
+            "path: retrieved.jsonl}",
+            "path: retrieved.jsonl}, matrix: {path: [retrieved.jsonl, reranked.jsonl]}",
+            "swept",
+        ),
+    ],
+)
+def test_stages_that_an_experiment_refuses(old: str, new: str, expected: str, tmp_path: Path) -> None:
+    path = staged(tmp_path)
+    path.write_text(EXPERIMENT.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(groupgt.ConfigError) as error:
+        groupgt.run_experiment(path)
+    assert expected in str(error.value)

@@ -103,6 +103,15 @@ def samples() -> dict[str, Figure]:
         "sweep of words": tradeoffs.sweep(words, ABOUT, ["stemmer"]),
         "sweep of two": tradeoffs.sweep(two, ABOUT, ["k1", "b"]),
         "latency": tradeoffs.latency(points, ABOUT),
+        "stages": tradeoffs.funnel(
+            [
+                {"stage": stage, "fate": fate, "count": count, "order": order}
+                for stage, kept in (("retrieved", 90), ("reranked", 70), ("cited", 0))
+                for order, (fate, count) in enumerate({"covered": kept, "not covered": 100 - kept}.items())
+            ],
+            ABOUT,
+            "retrieved",
+        ),
         "thresholds": tradeoffs.thresholds(thresholds, ABOUT),
         "power": tradeoffs.power(powers, ABOUT, 0.8, 40, "lsa"),
     }

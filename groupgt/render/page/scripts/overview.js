@@ -31,6 +31,8 @@ async function overview() {
   const sweeps = Object.entries(set.drawings).filter(([key]) => key.startsWith("sweep"));
   if (set.systems.length === 1 && set.drawings.depth) figures.push(fixedFigure("depth", set.drawings.depth, { still: "depth" }));
   parts.push(h("div", { class: "figures" }, ...figures));
+  const stages = Object.entries(set.drawings).filter(([key]) => key.startsWith("stages"));
+  if (stages.length) parts.push(section("Stages", h("div", { class: "figures" }, ...stages.map(([key, drawing]) => fixedFigure(key.replace(/\W+/g, "-"), drawing, { still: key })))));
   if (sweeps.length) parts.push(section("Swept options", h("div", { class: "figures small" }, ...sweeps.map(([key, drawing]) => fixedFigure(key.replace(/\W+/g, "-"), drawing, { still: key, title: drawing.template.title.text.replace(`${set.metrics[set.primary].label} by `, "") })))));
   const gates = [...set.gates, ...(times.gates[set.name] || [])];
   if (gates.length) parts.push(section("Gates", gateTable(gates)));
