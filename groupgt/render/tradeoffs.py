@@ -202,7 +202,10 @@ def funnel(rows: Rows, about: About, first: str) -> Figure:
     fates = ["covered", "not covered"]
     shared = {
         "y": {"field": "stage", "type": "nominal", "title": None, "sort": None},
-        "x": {"field": "count", "type": "quantitative", "stack": "zero", "title": "groups", "scale": {"nice": False}},
+        "x": {
+            **{"field": "count", "type": "quantitative", "stack": "zero", "title": "groups"},
+            **{"scale": {"nice": False}, "axis": {"tickMinStep": 1, "format": ",d"}},
+        },
         "order": {"field": "order", "type": "quantitative"},
     }
     layers: list[Layer] = [
@@ -229,7 +232,7 @@ def funnel(rows: Rows, about: About, first: str) -> Figure:
         "stages",
         f"Groups covered by each stage, from {first} on",
         about,
-        {"layer": layers, "height": {"step": 28}},
+        {"layer": layers, "height": {"step": 28}, "resolve": {"scale": {"color": "independent"}}},
         rows,
         {"stage": "stage", "fate": "", "count": "groups"},
         f"Groups covered by each stage: {listed(covered)}",
