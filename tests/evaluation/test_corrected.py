@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import groupgt
 from groupgt.cli.main import main
 from groupgt.evaluation.corrected import corrected
+from groupgt.evaluation.quantiles import normal_quantile
 from groupgt.model.sample import entry, sample_fault, sample_of
 
 QIDS = [f"q{number}" for number in range(40)]
@@ -100,6 +101,13 @@ def test_the_mean_is_that_of_ppi_python() -> None:
         found = corrected(f, y, np.arange(size + others) < size, (0.0, 1.0))
         theirs = ppi.ppi_mean_pointestimate(y, f[:size], f[size:], lam=found.weight)
         assert found.mean == pytest.approx(float(np.squeeze(theirs)), abs=1e-9)
+        # Their interval from our parts: z for t, both variances ÷ their counts, and without the term in h.
+        spread = (found.error**2 - found.weight**2 * f.var(ddof=1) / others) * size
+        without_h = (spread * (size + 1) - 2 * 0.5**2) / size
+        error = (found.weight**2 * f[size:].var() / others + without_h / size) ** 0.5
+        ends = ppi.ppi_mean_ci(y, f[:size], f[size:], alpha=0.05, lam=found.weight)
+        reach = normal_quantile(0.95) * error
+        assert np.squeeze(ends).tolist() == pytest.approx([found.mean - reach, found.mean + reach], abs=1e-9)
 
 
 def test_an_evaluation_with_an_audit(tmp_path: Path) -> None:
