@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from groupgt.evaluation.misses import Misses
     from groupgt.evaluation.result import Evaluation
     from groupgt.evaluation.runs import Evaluations, evaluate_runs
+    from groupgt.evaluation.score import score
     from groupgt.evaluation.stages import Stages, stages
     from groupgt.evaluation.thresholds import Thresholds, thresholds
     from groupgt.experiment.outcome import Outcome
@@ -95,6 +96,7 @@ _HOME = {
     "read_run": "formats.detect",
     "rechunk": "curation.rechunk",
     "run_experiment": "report.run",
+    "score": "evaluation.score",
     "stages": "evaluation.stages",
     "suggest": "curation.suggest",
     "thresholds": "evaluation.thresholds",
@@ -147,6 +149,7 @@ __all__ = [
     "read_run",
     "rechunk",
     "run_experiment",
+    "score",
     "stages",
     "suggest",
     "thresholds",

@@ -20,7 +20,7 @@ from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
 from groupgt.report import contrasts, headroom, leaderboard, slices
 from groupgt.report import data as evaluated
-from groupgt.report.corrected import corrected_blocks, notes, of_annotators
+from groupgt.report.corrected import corrected_blocks, notes
 from groupgt.report.means import as_asked, below_means, population
 from groupgt.report.paper import latex_of
 from groupgt.report.shapes import plain
@@ -158,6 +158,8 @@ def changed(comparison: Systems) -> Iterator[Item]:
     if len(comparison.names) > 1 and comparison.is_baseline_named:
         yield from headroom.lost_and_gained(comparison)
         yield from slices.significant(comparison)
+    if comparison.basis:
+        yield "\n".join(notes(comparison.first, compared=True))
 
 
 def _notes(comparison: Systems) -> Iterator[Item]:
@@ -168,7 +170,7 @@ def _notes(comparison: Systems) -> Iterator[Item]:
     yield below_means(comparison.every, [comparison.convention], comparison.primary)
     yield from corrected_blocks(comparison.every, compared=True)
     if comparison.basis == "annotators":
-        yield "\n".join(of_annotators(comparison.first))
+        yield "\n".join(notes(comparison.first))
     yield Detail(f"policy {comparison.first.policy}")
 
 
@@ -176,7 +178,7 @@ def population_of(comparison: Systems) -> list[str]:
     """What was measured: counted, or as read from result folders."""
     if not comparison.evaluations:
         return list(comparison.population)
-    return population(comparison.every, [comparison.convention])
+    return [*population(comparison.every, [comparison.convention]), *notes(comparison.first, compared=True)]
 
 
 def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Iterator[Item]:
@@ -249,9 +251,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
 def _tests(systems: Systems) -> list[str]:
     """How differences were tested, as footer of the page's tables."""
     settings = systems.settings
-    about = [*of_annotators(systems.first)] if systems.basis == "annotators" else []
-    if systems.audit is not None:
-        about = list(notes(systems.first, systems.audit, compared=len(systems.names) > 1))
+    about = list(notes(systems.first, compared=len(systems.names) > 1)) if systems.evaluations else []
     intervals = f"{100 * settings.confidence:g} % {INTERVALS[systems.basis]}"
     if len(systems.names) < 2:
         return [intervals, *about]

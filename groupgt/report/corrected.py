@@ -1,4 +1,4 @@
-"""Means corrected by an audit: a table, and what must be true for it to hold."""
+"""Figures from an audit or from several annotators: a table of corrected means, and what must be true for them."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = Fals
             label = evaluation.label_of(text)
             rows.append([*own, label, each.judged, each.audited, each.mean, span(each.interval), round(each.saved)])
     yield Table([*(["run"] if several else []), *HEADERS], rows, keep=2 if several else 1)
-    yield "\n".join(notes(first, first.audit, compared=compared))
+    yield "\n".join(notes(first, compared=compared))
 
 
-def of_annotators(evaluation: Evaluation) -> Iterator[str]:
-    """What differences averaged over annotators contain, and what not."""
-    count = 1 + len(evaluation.annotators)
-    shared = set(evaluation.truth.qids).intersection(*(other.truth.qids for other in evaluation.annotators))
-    queries = f"{counted(len(shared), 'query', 'queries')} that all of them have judged"
-    yield f"means over {count} annotators, of {queries}; intervals and p contain their disagreement"
-    yield "strictness that all annotators share is not in these intervals"
-
-
-def notes(evaluation: Evaluation, audit: Evaluation, *, compared: bool = False) -> Iterator[str]:
-    """What must be true for corrected figures to hold, and which metrics are not corrected."""
+def notes(evaluation: Evaluation, *, compared: bool = False) -> Iterator[str]:
+    """What figures from an audit, or from several annotators, contain, and what not; nothing without either."""
+    if evaluation.annotators:
+        count = 1 + len(evaluation.annotators)
+        shared = set(evaluation.truth.qids).intersection(*(other.truth.qids for other in evaluation.annotators))
+        queries = f"{counted(len(shared), 'query', 'queries')} that all of them have judged"
+        yield f"means over {count} annotators, of {queries}; intervals and p contain their disagreement"
+        yield "strictness that all annotators share is not in these intervals"
+    audit = evaluation.audit
+    if audit is None:
+        return
     entries = audit.truth.columns.get(SAMPLE, ())
     is_recorded = sample_fault(audit.truth.qids, entries, evaluation.truth.qids) is None
     of = f"{len(audit.truth):,} audited of {counted(len(evaluation.truth), 'query', 'queries')}"

@@ -261,6 +261,8 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert header == "run,metric,figure,20,50,100"
     assert first.startswith("weak,recall@3,mean,0.")
     comparison = compared(tmp_path)
+    for shown in (comparison.summary(), "\n".join(comparison.footer), "\n".join(comparison.to_dict()["population"])):
+        assert "corrected by 40 audited of 120 queries, a recorded random sample" in shown
     page = dataset_of(comparison, "judged")
     assert "corrected by 40 audited of 120 queries, a recorded random sample" in page["tests"]
     assert page["systems"][2]["means"][0] == comparison["strong"]["recall@3"].mean
