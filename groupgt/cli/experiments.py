@@ -143,6 +143,9 @@ def _why(error: BaseException) -> str:
     type=FILE,
     help="Write short Markdown for a job summary or a pull request: verdict, gates, what changed.",
 )
+@click.option(
+    "--metrics-json", type=FILE, help="Write the means as one flat JSON object, for MLflow, Weights & Biases or DVC."
+)
 @format_option
 @details_option
 def run_command(
@@ -154,6 +157,7 @@ def run_command(
     output: Path | None,
     junit: Path | None,
     summary_path: Path | None,
+    metrics_json: Path | None,
     style: str,
     **choices: Any,
 ) -> None:
@@ -163,6 +167,7 @@ def run_command(
     bar = Bar()
     bar.doing(f"reading {config}")
     from groupgt.experiment.plan import plan
+    from groupgt.render.exports import json_text
     from groupgt.report.gates import junit_report
     from groupgt.report.gates import reason as gate_reason
     from groupgt.report.kept import ways_to_keep
@@ -171,7 +176,7 @@ def run_command(
     from groupgt.report.summary import summary
     from groupgt.store.files import write_text
 
-    for option, path in zip(REPORTS, (junit, summary_path)):
+    for option, path in zip([*REPORTS, "--metrics-json"], (junit, summary_path, metrics_json)):
         if path is not None and path.is_dir():
             raise ConfigError(f"{option} {path}: expected a file, found a folder")
     if traceback:
@@ -194,6 +199,8 @@ def run_command(
     _show_outcome(outcome, style)
     if summary_path is not None:
         write_text(summary_path, summary(outcome) + "\n")
+    if metrics_json is not None:
+        write_text(metrics_json, json_text(outcome.to_metrics()) + "\n")
     if junit is not None:
         write_text(junit, junit_report(outcome) + "\n")
     page = " (open report.html)" if outcome.folder is not None and (outcome.folder / "report.html").is_file() else ""

@@ -13,6 +13,7 @@ GROUPS = {
     "Input": (
         *("--truth-format", "--where", "--policy", "--run-format", "--parts", "--memory", "--names", "--system"),
         *("--runs", "--dataset", "--labeller", "--with", "--corpus", "--allow-code", "--tokenizer"),
+        *("--audit", "--assume-random", "--annotator"),
     ),
     "Metrics": ("--metric", "-m", "-k", "--by", "--convention"),
     "Statistics": (
@@ -20,8 +21,8 @@ GROUPS = {
         *("--resamples", "--seed", "--pairs", "--difference", "--power"),
     ),
     "Output": (
-        *("--out", "--per-query", "--failures", "--html", "--junit", "--summary", "--report", "--theme", "--title"),
-        *("--size", "--font", "--digits", "--format", "--wide", "--color", "--details", "--help"),
+        *("--out", "--per-query", "--failures", "--html", "--junit", "--summary", "--metrics-json", "--report"),
+        *("--theme", "--title", "--size", "--font", "--digits", "--format", "--wide", "--color", "--details", "--help"),
     ),
 }
 EXAMPLES = {

@@ -102,6 +102,13 @@ class Comparison(Systems, Result):
         """Short Markdown for a pull request: the verdict, and only what differs significantly from the baseline."""
         return self._teller.summary()
 
+    def to_metrics(self) -> dict[str, float]:
+        """The means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
+
+        Names are those of `groupgt.report.tracking`; undefined means are left out.
+        """
+        return self._teller.metrics()
+
     def plot(self, name: str = "queries", *, metric: str | None = None) -> Figure:
         """A figure of `groupgt.render.figures.FIGURES` by one metric (default: the first)."""
         return self._teller.plot(name, metric=metric)

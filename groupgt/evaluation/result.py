@@ -280,6 +280,13 @@ class Evaluation(Result):
             plain["per_query"] = {"qid": list(self.truth.qids), **columns}
         return plain
 
+    def to_metrics(self) -> dict[str, float]:
+        """The means as a flat dict, such as `{"recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
+
+        Names are those of `groupgt.report.tracking`; undefined means are left out.
+        """
+        return self._teller.metrics()
+
     def plot(self, name: str = "depth") -> Figure:
         """A figure of `groupgt.render.figures.FIGURES`, which Jupyter displays and `.save(path)` writes."""
         return self._teller.plot(name)

@@ -58,6 +58,13 @@ class Evaluations(Result, Mapping[str, Evaluation]):
     def __contains__(self, name: object) -> bool:
         return name in self.by_name
 
+    def to_metrics(self) -> dict[str, float]:
+        """The means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
+
+        Names are those of `groupgt.report.tracking`; undefined means are left out.
+        """
+        return self._teller.metrics()
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.by_name)
 

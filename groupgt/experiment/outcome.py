@@ -63,6 +63,14 @@ class Outcome(Result):
     truths: dict[str, GroundTruth] = field(default_factory=dict, repr=False)
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
+    def to_metrics(self) -> dict[str, float]:
+        """The means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
+
+        Names are those of `groupgt.report.tracking`; if there are several data sets, theirs come first. Undefined means
+        are left out.
+        """
+        return self._teller.metrics()
+
     def plot(self, name: str = "means", *, dataset: str | None = None) -> Figure:
         """A figure of `groupgt.render.figures.FIGURES`, of the only data set or the one named."""
         return self._teller.plot(name, dataset=dataset)

@@ -139,6 +139,10 @@ class Teller(ABC, Generic[ResultT]):
         """A Markdown summary for a pull request, for results that have one."""
         raise NotImplementedError
 
+    def metrics(self) -> dict[str, float]:
+        """The means as a flat dict for trackers, for results that have any."""
+        raise NotImplementedError
+
     def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
         """A LaTeX table for a paper, for results that have one."""
         raise NotImplementedError

@@ -25,6 +25,7 @@ from groupgt.report.means import as_asked, below_means, population
 from groupgt.report.paper import latex_of
 from groupgt.report.shapes import plain
 from groupgt.report.tested import MEANINGS, corrected_over, described, how_tested, marks_in, verdict_by
+from groupgt.report.tracking import tracked
 
 
 class ComparisonTeller(Teller[Comparison]):
@@ -71,6 +72,12 @@ class ComparisonTeller(Teller[Comparison]):
         """The page, one HTML file."""
         title = self.title if len(self.result.names) > 1 else self.result.baseline
         return single_page(dataset_of(self.result.by(metric, passages=corpus or {}), title))
+
+    def metrics(self) -> dict[str, float]:
+        """The means of each system as a flat dict."""
+        means = self.result.means
+        known = {name: {text: mean for text, mean in each.items() if mean is not None} for name, each in means.items()}
+        return tracked(([name], each) for name, each in known.items())
 
     def csv_rows(self) -> Grid:
         """Headers and a row for each system and metric, over all queries (`by` is empty) and for each slice."""

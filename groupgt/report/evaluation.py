@@ -25,6 +25,7 @@ from groupgt.report.means import (
     slice_grids,
 )
 from groupgt.report.sentences import doubt, doubts
+from groupgt.report.tracking import tracked
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
@@ -71,6 +72,10 @@ class EvaluationTeller(Teller[Evaluation]):
             plain["corrected"] = evaluation.corrected
         return nulls(plain | ({"slices": evaluation.slices} if evaluation.slicer.by else {}))
 
+    def metrics(self) -> dict[str, float]:
+        """The means as a flat dict."""
+        return tracked([([], self.result.deciding)])
+
     def footer(self) -> list[str]:
         """The population."""
         return footer(self.result)
@@ -116,6 +121,10 @@ class EvaluationsTeller(Teller[Evaluations]):
         """Headers and a row for each mean."""
         evaluations = list(self.result.values())
         return as_asked(means_and_slices(evaluations), evaluations[0].metrics)
+
+    def metrics(self) -> dict[str, float]:
+        """The means of each run as a flat dict."""
+        return tracked(([name], evaluation.deciding) for name, evaluation in self.result.items())
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python."""

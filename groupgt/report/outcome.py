@@ -15,6 +15,7 @@ from groupgt.render.tables import Grid
 from groupgt.report.experiment import drawable, items, text
 from groupgt.report.page import page_bytes_of
 from groupgt.report.results import means_grid, results_of
+from groupgt.report.tracking import tracked
 
 
 class OutcomeTeller(Teller[Outcome]):
@@ -33,6 +34,18 @@ class OutcomeTeller(Teller[Outcome]):
     def blocks(self) -> list[Item]:
         """Everything except times."""
         return list(items(self.result))
+
+    def metrics(self) -> dict[str, float]:
+        """The means of each system as a flat dict; with several data sets, the data set comes first."""
+        several = len(self.result.evaluations) > 1
+        return tracked(
+            (
+                [*([dataset] if several else []), system],
+                {evaluation.label_of(text): mean for text, mean in evaluation.deciding.items()},
+            )
+            for dataset, by_system in self.result.evaluations.items()
+            for system, evaluation in by_system.items()
+        )
 
     def csv_rows(self) -> Grid:
         """Headers and a row for each mean, overall and for each slice: the contents of means.csv."""

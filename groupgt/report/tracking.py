@@ -1,0 +1,54 @@
+"""Means as a flat dict, under names that MLflow, Weights & Biases and DVC accept.
+
+A name has its data set, system and metric between slashes: `handbook/bm25/recall/at_5`. In each of them `@` becomes
+`/at_`, a bracket or a comma `/`, `=` an underscore, and anything else except letters, digits, `_`, `.` and `-` a
+hyphen. Two texts that would get the same name are an error.
+
+| text | name |
+|---|---|
+| `recall@5` | `recall/at_5` |
+| `rbp(p=0.95)@20` | `rbp/p_0.95/at_20` |
+| `ndcg.trec(gain=exp)` | `ndcg.trec/gain_exp` |
+| `bm25[k1=0.9,b=0.4]` | `bm25/k1_0.9/b_0.4` |
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from groupgt.errors import ConfigError
+
+REPLACED = (("@", "/at_"), ("(", "/"), ("[", "/"), (", ", "/"), (",", "/"), (")", ""), ("]", ""), ("=", "_"))
+
+
+def tracked(means: Iterable[tuple[Sequence[str], Mapping[str, float]]]) -> dict[str, float]:
+    """The means of some systems by name; those that are undefined are left out.
+
+    Raises `ConfigError` if two have the same name.
+
+    >>> tracked([(["bm25"], {"recall@5": 0.5, "mrr": math.nan})])
+    {'bm25/recall/at_5': 0.5}
+    """
+    values: dict[str, float] = {}
+    origin: dict[str, str] = {}
+    for path, by_metric in means:
+        for text, mean in by_metric.items():
+            name, written = "/".join(map(name_of, [*path, text])), " ".join([*path, text])
+            if origin.setdefault(name, written) != written:
+                raise ConfigError(f"to_metrics: {origin[name]} and {written} would both be {name}; rename one of them")
+            if not math.isnan(mean):
+                values[name] = mean
+    return values
+
+
+def name_of(text: str) -> str:
+    """The name of a metric, a system or a data set.
+
+    >>> name_of("rbp(p=0.95)@20"), name_of("dense: large")
+    ('rbp/p_0.95/at_20', 'dense--large')
+    """
+    for old, new in REPLACED:
+        text = text.replace(old, new)
+    return re.sub(r"[^\w./-]", "-", text, flags=re.ASCII)
