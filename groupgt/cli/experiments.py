@@ -319,8 +319,25 @@ def _by_dataset(grids: dict[str, Grid]) -> Grid:
 
 @command("init")
 @click.argument("folder", metavar="[DIR]", type=FILE, default=Path())
-def init_command(folder: Path) -> None:
-    """Create a starter experiment in DIR (default: current folder) and explain what to edit."""
+@click.option(
+    "--from-autorag",
+    "project",
+    type=FILE,
+    metavar="PROJECT",
+    help="Write an experiment that measures the stored results of this AutoRAG project again.",
+)
+def init_command(folder: Path, project: Path | None) -> None:
+    """Create a starter experiment in DIR (default: current folder) and explain what to edit.
+
+    With --from-autorag: the experiment of an AutoRAG project; how many of its stored means are reproduced, and which
+    nodes are left out.
+    """
+    if project is not None:
+        from groupgt.cli.truth import import_autorag
+
+        folder.mkdir(parents=True, exist_ok=True)
+        import_autorag(project, folder / "experiment.yaml")
+        return
     from groupgt.experiment.starter import FILES, write_starter
 
     for path in write_starter(folder):

@@ -215,7 +215,7 @@ def convert_command(
 ) -> None:
     """Convert ground truth or runs from one format to another, or an AutoRAG project to an experiment file."""
     if to == "experiment":
-        _import_project(source, target)
+        import_autorag(source, target)
         return
     check_outputs([source, *([truth] if truth else [])], [target])
     if inputs.in_parts:
@@ -258,7 +258,8 @@ def convert_command(
     _say_what_is_lost(to, without_place)
 
 
-def _import_project(project: Path, target: Path) -> None:
+def import_autorag(project: Path, target: Path) -> None:
+    """Writes the experiment of an AutoRAG project, and says what it reproduces and what it leaves out."""
     from groupgt.report.autorag import import_project
 
     if target.exists():
@@ -267,6 +268,8 @@ def _import_project(project: Path, target: Path) -> None:
     say(f"wrote {counted(imported.systems, 'system')} to {target}; run it with: groupgt run {target}")
     same = imported.means - len(imported.different)
     say(f"{same:,} of the {imported.means:,} means stored by AutoRAG are reproduced")
+    for line in imported.left:
+        say(f"left out: {line}")
     for line in imported.different:
         say(f"warning: {line}")
 

@@ -257,11 +257,12 @@ SLACK = 1e-9
 
 @dataclass(frozen=True)
 class Imported:
-    """Number of systems in a project, number of means that AutoRAG stored, and the means that come out different."""
+    """The systems of a project, the means that AutoRAG stored, those that come out different, and what is left out."""
 
     systems: int
     means: int
     different: list[str]
+    left: list[str]
 
 
 def import_project(project: Path, target: Path) -> Imported:
@@ -276,4 +277,4 @@ def import_project(project: Path, target: Path) -> Imported:
         for metric, mean in means.items()
         if not math.isclose(evaluations[system][metric], mean, rel_tol=0, abs_tol=SLACK)
     ]
-    return Imported(len(stored), sum(map(len, stored.values())), different)
+    return Imported(len(stored), sum(map(len, stored.values())), different, _survey(project).left)

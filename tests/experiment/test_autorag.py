@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from groupgt.cli.main import main
 from groupgt.errors import ConfigError, DataError, GroupgtWarning
 from groupgt.report.autorag import METRICS, experiment_text, stored_means
 from groupgt.report.run import run_experiment
@@ -299,3 +300,18 @@ def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
     (project / "data" / "qa.parquet").write_bytes(b"nothing")
     with pytest.raises(DataError, match="expected a parquet file"):
         stored_means(project)
+
+
+def test_a_project_becomes_an_experiment_by_init(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["init", str(tmp_path / "moved"), "--from-autorag", str(PROJECT)])
+    said = capsys.readouterr().err
+    file = tmp_path / "moved" / "experiment.yaml"
+    main(["convert", str(PROJECT), str(tmp_path / "moved" / "other.yaml"), "--to", "experiment"])
+    assert file.read_text(encoding="utf-8") == (tmp_path / "moved" / "other.yaml").read_text(encoding="utf-8")
+    assert re.search(r"(\d+) of the \1 means stored by AutoRAG are reproduced", said)
+    assert "left out: 1/pre_retrieve_node_line/query_expansion/0.parquet: it contains no retrieved ids" in said
+    assert "left out: 1/retrieve_node_line/retrieval/0.parquet: a copy of the best table of another node" in said
+    with pytest.raises(SystemExit) as end:
+        main(["init", str(tmp_path / "moved"), "--from-autorag", str(PROJECT)])
+    assert end.value.code == 2
+    assert "already exists; choose another file" in capsys.readouterr().err
