@@ -229,8 +229,8 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "1 answerable query, 3 declared unanswerable" in shown
     main(["depth", *words, "--unit", "score", "--format", "json"])
     assert json.loads(capsys.readouterr().out)["unanswerable"] == 3
-    main(["plot", "thresholds", *words, "--out", str(tmp_path / "thresholds.svg")])
-    assert "unanswerable empty" in (tmp_path / "thresholds.svg").read_text(encoding="utf-8")
+    main(["plot", "thresholds", *words, "--out", str(tmp_path / "thresholds.json")])
+    assert "unanswerable empty" in (tmp_path / "thresholds.json").read_text(encoding="utf-8")
     with pytest.raises(groupgt.ConfigError, match=r"no query is declared unanswerable; declare them"):
         groupgt.thresholds({"q": [["a"]]}, {"q": {"a": 0.5}})
     with pytest.raises(groupgt.ConfigError, match=r"thresholds on scores are found by groupgt\.thresholds"):
