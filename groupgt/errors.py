@@ -6,7 +6,7 @@
     ├── ConfigError      an invalid experiment file or option
     └── RetrieverError   a retriever failed or returned what is not a ranking
 
-An error carries its faults one by one; its text shows the first of them and how many more there are.
+An error contains its faults one by one; its text shows the first of them, and how many more there are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 SHOWN = 10
 KEPT = 100
 LONGEST_CHARS = 2000
-# A fault in more places than these is told once, with a count and some of the places.
+# A fault in more places than this is shown once, with a count and some of the places.
 REPEATED, EXAMPLES = 3, 2
 
 
@@ -33,10 +33,10 @@ class GroupgtWarning(UserWarning):
 
 
 class GroupgtError(Exception):
-    """The root of the tree; `faults` holds the texts shown, `total` how many there are."""
+    """The root of the tree; `faults` are the texts shown, `total` is how many there are."""
 
     shown = SHOWN
-    # Whether faults that differ only in values are told once.
+    # Whether faults that differ only in values are shown once.
     kinds_once = False
 
     def __init__(self, *faults: str, total: int | None = None) -> None:
@@ -74,7 +74,7 @@ class RetrieverError(GroupgtError):
 
 
 def reason(error: BaseException) -> str | None:
-    """What users are told of an error; None of one that is a bug, whose traceback is worth reading.
+    """The message for users of an error; None for a bug, whose traceback is worth reading.
 
     >>> reason(FileNotFoundError(2, "No such file or directory", "a.trec")), reason(KeyError("a"))
     ('a.trec: No such file or directory', None)
@@ -86,15 +86,15 @@ def reason(error: BaseException) -> str | None:
     if isinstance(error, OSError):
         name = f"{error.filename}: " if error.filename else ""
         return str(GroupgtError(f"{name}{error.strerror or error}"))
-    # What polars raises, a panic of its own included, is about data.
+    # Exceptions of polars, including its panics, are about data.
     if type(error).__module__.split(".")[0] in ("polars", "pyo3_runtime"):
         return f"the data cannot be read: {str(error).splitlines()[0]}"
     return None
 
 
-# What faults of one kind differ in: what stands in quotes, and numbers.
+# The parts in which faults of one kind differ: quoted texts, and numbers.
 _VALUES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+]?[0-9][0-9,._]*(?:[eE][-+]?[0-9]+)?""")
-# Where an object lies in memory, which tells nobody anything and makes faults differ.
+# The address of an object in memory, which is useless and makes faults differ.
 _ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]+(?=>)")
 # Which fault it is, in their order, and where.
 _Place = tuple[int, str]
@@ -102,7 +102,7 @@ _Place = tuple[int, str]
 
 @dataclass
 class _Cause:
-    """What is at fault in one place or in many: how many there are, and the first of them."""
+    """A fault that occurs in one place or in many: their number, and the first of them."""
 
     what: str
     places: list[_Place] = field(default_factory=list)
@@ -114,7 +114,7 @@ class _Cause:
             self.places.append(place)
 
     def lines(self, how_often: str = "times") -> list[tuple[int, str, int]]:
-        """(order, text, how many faults it tells) for each place, or for all of them."""
+        """(order, text, number of faults) for each place, or for all of them together."""
         if self.count <= REPEATED:
             return [(order, f"{where}: {self.what}" if where else self.what, 1) for order, where in self.places]
         (order, first), *others = self.places
@@ -124,15 +124,15 @@ class _Cause:
 
 @dataclass
 class _Kind(_Cause):
-    """Faults that differ only in values: all of them together, and the first ones by what they say."""
+    """Faults that differ only in values: all of them, and the first ones by text."""
 
     causes: dict[str, _Cause] = field(default_factory=dict)
 
 
 class Faults:
-    """Collects faults, so that all of one file are shown at once; `grouped`: one in many places is told once.
+    """Collects faults, so that all faults of a file are shown at once; `grouped`: repeated ones are shown once.
 
-    Where data is at fault, so are those that differ only in values.
+    For data, faults that differ only in values are grouped too.
 
     >>> faults = Faults()
     >>> faults.add("qa.jsonl:3", "expected a list, found 5")
@@ -150,13 +150,13 @@ class Faults:
     def __init__(self, *, grouped: bool = True) -> None:
         self.total = 0
         self.grouped = grouped
-        # What texts are sorted by; None for the order in which they came.
+        # The key by which texts are sorted; None for the order in which they were added.
         self.order: Callable[[str], Any] | None = None
         self._kinds: dict[str, _Kind] = {}
         self._seen: set[str] = set()
 
     def add(self, where: str, what: str) -> None:
-        """Adds one fault, once; the first hundred are kept, and the first of each kind."""
+        """Adds one fault; the first hundred are kept, and the first of each kind."""
         what = _ADDRESS.sub("0x…", what)
         text = f"{where}: {what}" if where else what
         if text in self._seen:
@@ -180,14 +180,14 @@ class Faults:
         cause.add(place)
 
     def merge(self, error: GroupgtError) -> None:
-        """Adds the faults of an error, so that they are told with the others."""
+        """Adds the faults of an error, to be shown with the others."""
         for text in error.faults:
             self.add("", text)
         self.total += error.total - len(error.faults)
 
     @property
     def texts(self) -> list[str]:
-        """A text for each fault that is kept, one in many places once."""
+        """A text for each fault that is kept; a fault in many places has one text."""
         return self.told(ConfigError)
 
     def told(self, error: type[GroupgtError]) -> list[str]:
@@ -211,12 +211,12 @@ class Faults:
         return self.total > 0
 
     def stop(self, kind: type[GroupgtError] = DataError) -> None:
-        """Raises what was collected; does nothing where nothing was."""
+        """Raises the collected faults; does nothing if there are none."""
         if self:
             self.fail(kind)
 
     def fail(self, kind: type[GroupgtError] = DataError, before: str = "") -> NoReturn:
-        """Raises what was collected, after what is to be read `before`."""
+        """Raises the collected faults; their texts follow those in `before`."""
         lines = self._lines(kind)
         first = [before] if before else []
         told_once = sum(count - 1 for _, _, count in lines)
@@ -224,7 +224,7 @@ class Faults:
 
 
 def _shortened(text: str) -> str:
-    """A fault without the middle of what is too long for a terminal: an id of 64 KiB, say."""
+    """A fault without the middle of texts that are too long for a terminal, such as an id of 64 KiB."""
     return text if len(text) <= LONGEST_CHARS else f"{text[: LONGEST_CHARS - 300]} … {text[-200:]}"
 
 
@@ -236,7 +236,7 @@ RENAMED = {
 
 
 def near_names(name: str, known: Iterable[str]) -> str:
-    """` (did you mean 'x' or 'y'?)`, or what a former name is now; nothing where no known name is near."""
+    """` (did you mean 'x' or 'y'?)`, or the new name of a renamed one; empty if no known name is similar."""
     import difflib
 
     names = list(known)
@@ -250,7 +250,7 @@ def near_names(name: str, known: Iterable[str]) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """`a, b or c`: the choices of a message.
+    """`a, b or c`: choices in a message.
 
     >>> listed(["a", "b", "c"])
     'a, b or c'
@@ -260,7 +260,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def first_of(names: Sequence[str], most: int | None, joint: str = ", ") -> str:
-    """The first of some names, and how many more there are; all of them where `most` is None.
+    """The first of some names, and how many more there are; all of them if `most` is None.
 
     >>> first_of(["a", "b"], 2, " or "), first_of(["a", "b", "c", "d"], 2, " or ")
     ('a or b', 'a or b or 2 more')
@@ -271,7 +271,7 @@ def first_of(names: Sequence[str], most: int | None, joint: str = ", ") -> str:
 
 
 def strange_result(keys: Iterable[Any]) -> str:
-    """What is wrong with a result that is a mapping without an id; it names the shapes that are read everywhere.
+    """The error for a result that is a mapping without an id, with the shapes that are accepted everywhere.
 
     >>> strange_result(["doc_id", "score"]).partition("; ")[2]
     'found mappings with the keys doc_id, score'
@@ -281,25 +281,25 @@ def strange_result(keys: Iterable[Any]) -> str:
 
 
 def warn(text: str) -> None:
-    """Warns of something doubtful, at the line that called groupgt, whatever lies between."""
+    """Issues a warning at the line that called groupgt, however deep the call."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("groupgt."):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, GroupgtWarning, stacklevel=level)
 
 
-# Control characters but tab and line feed, line separators, halves of surrogate pairs, and what turns the direction of
-# writing.
+# Control characters except tab and line feed, line separators, halves of surrogate pairs, and characters that change
+# the direction of text.
 _COMMANDS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 
 def printable(text: str, *, as_json: bool = False) -> str:
-    """The text with an escape for each character that a terminal obeys, or by which it shows others out of order.
+    """The text with escapes for control characters, and for characters that change the order of others in a terminal.
 
-    Everything that people read goes through this: messages, tables, explanations. In text that is JSON the escapes are
-    those of JSON, which whoever reads it undoes.
+    Everything that people read goes through this: messages, tables, explanations. In JSON, the escapes are those of
+    JSON, so that programs read the original text.
 
     >>> print(printable("a\\x1b[2Jb\\u202ec, naïve ✓"))
     a\\x1b[2Jb\\u202ec, naïve ✓
@@ -313,6 +313,6 @@ def printable(text: str, *, as_json: bool = False) -> str:
 
 
 def display(value: Any, size: int = 80) -> str:
-    """A value as a message shows it, cut where it is long."""
+    """A value as shown in messages, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= size else text[: size - 1] + "…"

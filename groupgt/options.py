@@ -1,8 +1,8 @@
-"""One road to options: from a mapping (of a YAML file, of `--with`, of Python) to a dataclass, with every fault.
+"""Reads options: from a mapping (of a YAML file, `--with`, or Python) to a dataclass, with every error.
 
-A dataclass says by its annotations what each option may be: `Annotated[float, Gt(0), Le(1)]` of annotated-types,
-`Literal["chars", "pages"]`, a `File`, or a `Rule`; and by a `Doc` of typing_extensions what it means. Values, messages,
-JSON Schemas and help follow from these. What no annotation says, such as what excludes what, `clashes` yields.
+The annotations of a dataclass define the valid values of each option: `Annotated[float, Gt(0), Le(1)]`,
+`Literal["chars", "pages"]`, a `File`, or a `Rule`; a `Doc` of typing_extensions is its description. Values, messages,
+JSON Schemas and help are derived from them. `clashes` yields errors that no annotation can express.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KeyPath = tuple[str | int, ...]
 
 
 class Clash(NamedTuple):
-    """What is wrong at an option; left out where one of the options `beside` it is at fault."""
+    """An error of an option; left out if one of the options in `beside` is invalid."""
 
     option: str
     what: str
@@ -32,9 +32,9 @@ class Clash(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """An annotation: what a value must be where no type says so, in words, as a test, and as a JSON Schema.
+    """An annotation: the valid values if no type expresses them, in words, as a test, and as a JSON Schema.
 
-    `convert`, of a rule that accepts other types than that of the option, makes the option of a value.
+    `convert` turns a value into the option, for rules that accept other types.
     """
 
     expected: str
@@ -45,7 +45,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Short:
-    """An annotation: a short form is accepted, one value for a list, or with a `key` a text for `{key: text}`."""
+    """An annotation: a short form is accepted, one value for a list, or with a `key`, a text for `{key: text}`."""
 
     key: str = ""
 
@@ -58,7 +58,7 @@ class Short:
 
 @dataclass(frozen=True)
 class Called:
-    """An annotation: what messages call a number, such as `seconds`."""
+    """An annotation: the name of a number in messages, such as `seconds`."""
 
     noun: str
 
@@ -67,13 +67,13 @@ class Called:
 FILE, FOLDER = object(), object()
 # A path that is relative to the experiment file, with `{dataset}` filled in.
 File = Annotated[str, FILE]
-# A folder beside the experiment file where there is one, else a name.
+# A folder next to the experiment file, if there is one; otherwise a name.
 Folder = Annotated[str, FOLDER]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a value, or with a key that is `unknown`, `missing` or an `invalid_key`; and its path."""
+    """An error of a value, or of a key that is `unknown`, `missing` or an `invalid_key`, with its path."""
 
     path: KeyPath
     what: str
@@ -86,15 +86,15 @@ class Fault:
 
     @property
     def is_of_key(self) -> bool:
-        """Whether the key is at fault, not the value."""
+        """Whether the error is in the key, not in the value."""
         return self.kind in ("unknown", "invalid_key")
 
 
 def chosen(kind: str, spec: Any, *, texts: bool = False, also: str = "") -> tuple[Plugin, Any]:
-    """The plugin and its options, of a name or `{"use": name, "with": {option: value}}`.
+    """The plugin and its options, from a name or `{"use": name, "with": {option: value}}`.
 
-    With `texts`, as a shell has them, numbers and truth values are read from text; `also` is what else may be given.
-    Raises `ConfigError` with every fault.
+    With `texts`, as in a shell, numbers and truth values are read from text; `also` are further accepted forms. Raises
+    `ConfigError` with every error.
 
     >>> plugin, options = chosen("engine", {"use": "streaming", "with": {"memory": "2GB"}})
     >>> plugin.name, options.memory
@@ -116,7 +116,7 @@ def chosen(kind: str, spec: Any, *, texts: bool = False, also: str = "") -> tupl
 
 
 def options_from(kind: type[Any] | None, values: Mapping[str, Any], where: str = "", *, texts: bool = False) -> Any:
-    """The options that a mapping holds; raises `ConfigError` with every fault, each behind `where`."""
+    """The options in a mapping; raises `ConfigError` with every error, each after `where`."""
     options, faults = read_options(kind, values, texts=texts)
     _stop(faults, where)
     return options
@@ -136,9 +136,9 @@ def read_options(
     texts: bool = False,
     show: Callable[[Any], str] = display,
 ) -> tuple[Any, list[Fault]]:
-    """The options that a mapping holds, None where some are at fault; and every fault, in the order of the mapping.
+    """The options in a mapping, None if some are invalid; and every error, in the order of the mapping.
 
-    With `texts` numbers and truth values are read from text. `show` says how a message shows a value.
+    With `texts`, numbers and truth values are read from text. `show` formats a value for messages.
     """
     options = options_of(kind)
     if texts:
@@ -161,16 +161,16 @@ def read_options(
 
 
 def read_section(kind: type[Any], value: Any, show: Callable[[Any], str]) -> tuple[Any, list[Fault]]:
-    """A dataclass with all that lies within it, None where something is at fault; and every fault."""
+    """A dataclass with everything in it, None if something is invalid; and every error."""
     reader = Reader(show, in_file=True)
     section = reader.value(kind, value, ())
     return (None if reader.faults else section), reader.faults
 
 
 def check_options(options: Any, where: str = "") -> dict[str, Any]:
-    """The values of options that were built in Python, as their types have them; called by a `__post_init__`.
+    """Checks and converts the values of options that were built in Python; called by a `__post_init__`.
 
-    Raises `ConfigError` with every fault, each behind `where`. A value that equals its default is not checked.
+    Raises `ConfigError` with every error, each after `where`. A value that equals its default is not checked.
     """
     reader = Reader(display)
     values = {}
@@ -183,7 +183,7 @@ def check_options(options: Any, where: str = "") -> dict[str, Any]:
 
 
 def _from_text(value: Any, hint: Any) -> Any:
-    """A text as the number or truth value that it spells, where one is expected."""
+    """A text as the number or truth value that it spells, if one is expected."""
     plain = plain_type(hint) if isinstance(value, str) else None
     if plain is bool:
         return {"true": True, "false": False}.get(value.lower(), value)
@@ -194,7 +194,7 @@ def _from_text(value: Any, hint: Any) -> Any:
 
 
 def _built(kind: type[Any], values: Mapping[str, Any]) -> tuple[Any, list[Clash]]:
-    """The dataclass, and its clashes; its constructor may raise as well, with `key: what`."""
+    """The dataclass, and its clashes; its constructor may also raise an error, as `key: what`."""
     try:
         options = kind(**values)
     except GroupgtError as error:
@@ -204,9 +204,9 @@ def _built(kind: type[Any], values: Mapping[str, Any]) -> tuple[Any, list[Clash]
 
 
 class Reader:
-    """Reads values by annotations, strictly, and collects every fault; what is at fault becomes None.
+    """Reads values strictly by their annotations and collects every error; invalid values become None.
 
-    Of a number `in_file` that is out of range a fault names the bound that it breaks, else the whole range.
+    For a number `in_file` that is out of range, the error names the bound; otherwise the whole range.
     """
 
     def __init__(self, show: Callable[[Any], str], *, in_file: bool = False) -> None:
@@ -214,7 +214,7 @@ class Reader:
         self.faults: list[Fault] = []
 
     def value(self, hint: Any, value: Any, path: KeyPath, kind: Literal["value", "invalid_key"] = "value") -> Any:
-        """A value as its type has it."""
+        """A value, converted to its type."""
         plain, notes = _plain(hint)
         if value is None and None in notes:
             return None
@@ -234,7 +234,7 @@ class Reader:
         return self._contents(plain, value, path)
 
     def _expected(self, hint: Any, plain: Any, rule: Rule | None, value: Any) -> str:
-        """What a value should have been, in words; empty where it is that."""
+        """What a value should be, in words; empty if it is valid."""
         if choices(hint):
             is_one = any(isinstance(value, type(choice)) and value == choice for choice in choices(hint))
             return "" if is_one else words(hint)
@@ -248,7 +248,7 @@ class Reader:
         return words(hint) if broken else ""
 
     def _contents(self, plain: Any, value: Any, path: KeyPath) -> Any:
-        """A value of the right type, with what lies within it."""
+        """A value of the right type, with everything in it."""
         kind, arguments = get_origin(plain) or plain, get_args(plain)
         if kind is float:
             return float(value)
@@ -267,7 +267,7 @@ class Reader:
     def fields(
         self, options: Mapping[str, Option], values: Mapping[str, Any], path: KeyPath, noun: str
     ) -> dict[str, Any]:
-        """The fields of a dataclass that are given and valid; `noun` is what messages call one."""
+        """The fields of a dataclass that are given and valid; `noun` is their name in messages."""
         for key in values:
             if key not in options:
                 name = f" {str(key)!r}" if noun == "option" else ""
@@ -287,7 +287,7 @@ class Reader:
 
 
 def _is_of(plain: Any, value: Any) -> bool:
-    """Whether a value is of a type, strictly: true is not 1, 1.0 is no whole number, nan and inf are no numbers."""
+    """Whether a value has a type, strictly: true is not 1, 1.0 is not a whole number, nan and inf are not numbers."""
     kind = get_origin(plain) or plain
     if plain is Any:
         return True
@@ -359,7 +359,7 @@ def _type_schema(plain: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_dict(value: Any) -> Any:
-    """A dataclass as plain data, by the keys under which its fields are given, with all that lies within it."""
+    """A dataclass as plain data with everything in it, by the keys of its fields."""
     if is_dataclass(value):
         return {key: as_dict(getattr(value, option.name)) for key, option in options_of(type(value)).items()}
     if isinstance(value, dict):
@@ -368,18 +368,18 @@ def as_dict(value: Any) -> Any:
 
 
 def paths_of(kind: type[Any] | None, values: Mapping[str, Any]) -> list[str]:
-    """Which of these options name files."""
+    """The options that name files."""
     paths = (name for name, option in options_of(kind).items() if option.is_path)
     return [name for name in paths if isinstance(values.get(name), str) and values[name]]
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option: its name, its annotation, and its default, where there is one.
+    """One option: its name, its annotation, and its default, if it has one.
 
     `is_path`: it names a file, relative to the experiment file, with `{dataset}` filled in. `is_folder`: it may name a
-    folder. `written` is how its value is spelled in a name, where that is more than its own name in capitals. The
-    `description` says what it means, where a `Doc` of typing_extensions does.
+    folder. `written` is the form of its value in help, if that is not just its own name in capitals. The `description`
+    is the text of its `Doc`, if it has one.
     """
 
     name: str
@@ -393,7 +393,7 @@ class Option:
 
     @property
     def expected(self) -> str:
-        """What it may be, in words."""
+        """The valid values, in words."""
         return words(self.hint)
 
 
@@ -428,7 +428,7 @@ def _option(dataclass_field: Field[Any], hint: Any) -> Option:
 
 
 def words(hint: Any, *, narrow: bool = True) -> str:
-    """What an annotation asks for, in words; not `narrow`: its type alone, without its rule or range.
+    """The valid values of an annotation in words; if not `narrow`, only its type, without its rule or range.
 
     >>> words(Literal["chars", "pages", "lines"]), words(bool)
     ('chars, pages or lines', 'true or false')
@@ -445,7 +445,7 @@ def words(hint: Any, *, narrow: bool = True) -> str:
     return f"{noun}{_range(hint)}" if narrow else noun
 
 
-# What messages and JSON Schema call a type.
+# The names of types in messages and JSON Schemas.
 TYPES = {
     bool: ("true or false", "boolean"),
     int: ("a whole number", "integer"),
@@ -480,14 +480,14 @@ def choices(hint: Any) -> tuple[Any, ...]:
 
 
 def limits(hint: Any) -> dict[str, float]:
-    """The bounds of a number: `ge`, `gt`, `le` and `lt`, as far as there are."""
+    """The bounds of a number: `ge`, `gt`, `le` and `lt`, those that it has."""
     notes = _plain(hint)[1]
     bounds = ((name, getattr(note, name, None)) for note in notes for name in BOUNDS)
     return {name: bound for name, bound in bounds if bound is not None}
 
 
 def _range(hint: Any) -> str:
-    """` from 0 to 1`, ` above 0, at most 1`, ` of at least 1`: the bounds of a number, behind what it is called."""
+    """` from 0 to 1`, ` above 0, at most 1`, ` of at least 1`: the bounds of a number, to be put after its name."""
     texts = _bounds(hint)
     if "ge" in texts and "le" in texts:
         return f" from {texts['ge']} to {texts['le']}"
@@ -506,7 +506,7 @@ def _rule(notes: Iterable[Any]) -> Rule | None:
 
 
 def _plain(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A type without its annotations and without None, and the annotations; None among these where it may be None."""
+    """A type without its annotations and without None, and the annotations, which include None if it may be None."""
     notes: tuple[Any, ...] = ()
     while True:
         arguments = get_args(hint)

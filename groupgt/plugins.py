@@ -1,8 +1,8 @@
-"""What is chosen by name: metrics, labellers, retrievers, tokenizers and engines, ours and those of installed packages.
+"""Plug-ins that are chosen by name: metrics, labellers, retrievers, tokenizers and engines, built in or installed.
 
-A name is looked for among our own, then among what this process registered, then among the entry points of the kind's
-group. Whatever is ours is imported when it is chosen; entry points, which take a while to read, are looked up only for
-names that are not ours and by `groupgt list`.
+A name is searched for among the built-in ones, then among those registered in this process, then among the entry points
+of the group of that kind. Built-in ones are imported when they are chosen. Entry points take a while to read, so they
+are only looked up for names that are not built in, and by `groupgt list`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from groupgt.runtime import one_line, users_code
 
 @dataclass(frozen=True, eq=False)
 class Plugin:
-    """How one thing is made: the dataclass of its `options`, None where there are none, and what `build`s it of them.
+    """A plug-in: the dataclass of its `options` (None if it has none), and the function that `build`s it from them.
 
-    `modules` maps what must be importable to the extra that brings it. What `runs_code` of the user's is refused
-    without --allow-code. Without a `summary` the first line of the docstring of `build` is one. `kind` and `name` are
-    those by which it is looked up.
+    `modules` maps the modules that it needs to the extras that install them. If it `runs_code` of the user, it is
+    refused without --allow-code. The `summary` defaults to the first line of the docstring of `build`. `kind` and
+    `name` are those by which it is looked up.
     """
 
     options: type[Any] | None = None
@@ -42,7 +42,7 @@ class Plugin:
         return replace(self, kind=kind, name=name, summary=summary)
 
     def built(self, *arguments: Any) -> Any:
-        """What it makes of its options and whatever else its kind is made of."""
+        """The object that it builds from its options and the other inputs of its kind."""
         if self.build is None:
             raise ConfigError(f"{self.kind} {self.name}: it has no builder")
         return self.build(*arguments)
@@ -53,7 +53,7 @@ class Plugin:
         return sorted(set(self.modules.values()))
 
     def missing(self) -> str:
-        """What must be installed before it can be used; empty where all is there."""
+        """The packages that must be installed before it can be used; empty if all are installed."""
         absent = [module for module in self.modules if not _importable(module)]
         if not absent:
             return ""
@@ -63,9 +63,9 @@ class Plugin:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of things chosen by name; `holds` is the class that an entry point of the `group` leads to.
+    """A kind of plug-in; `holds` is the class that an entry point of the `group` refers to.
 
-    Where it holds none, the module of an entry point registers what it brings.
+    If it is None, the module of an entry point registers its plug-ins itself.
     """
 
     plural: str
@@ -81,7 +81,7 @@ KINDS = {
     "engine": Kind("engines"),
 }
 
-# Our own, by kind and name, and where each is found. Metrics come in families, and stand in a table of their own.
+# The built-in plug-ins by kind and name, with their modules. Metrics come in families and have a table of their own.
 OURS: dict[str, dict[str, str]] = {
     "labeller": {
         "id": "groupgt.labellers.ids:PLUGIN",
@@ -118,14 +118,14 @@ OURS: dict[str, dict[str, str]] = {
 }
 METRICS = "groupgt.metrics.catalogue:CATALOGUE"
 
-# What was registered in this process, or found by an entry point, by kind and name.
+# Plug-ins that were registered in this process, or found by an entry point, by kind and name.
 REGISTERED: dict[tuple[str, str], Any] = {}
 
 
 def find(kind: str, name: Any) -> Any:
-    """The plugin of a name, or the definition of a metric.
+    """The plugin with a name, or the definition of a metric.
 
-    Raises `ConfigError` where there is none, with the names there are, and where an entry point is at fault.
+    Raises `ConfigError` with the known names if there is none, and if an entry point is invalid.
     """
     plugin = looked_up(kind, name) if isinstance(name, str) else None
     if plugin is None:
@@ -135,7 +135,7 @@ def find(kind: str, name: Any) -> Any:
 
 
 def looked_up(kind: str, name: str) -> Any:
-    """The same, or None where there is nothing of that name."""
+    """The same, or None if there is nothing with that name."""
     if name in ours(kind):
         return _ours(kind, name)
     if (kind, name) not in REGISTERED:
@@ -147,18 +147,18 @@ def looked_up(kind: str, name: str) -> Any:
 
 
 def ours(kind: str) -> list[str]:
-    """The names of our own."""
+    """The built-in names."""
     return list(_attribute(METRICS) if kind == "metric" else OURS[kind])
 
 
 def names(kind: str) -> list[str]:
-    """All names there are: our own, then those that this process registered or that packages bring."""
+    """All names: the built-in ones, then those registered in this process or installed by packages."""
     others = {*registered(kind), *entry_points(kind)}
     return [*ours(kind), *sorted(others - set(ours(kind)))]
 
 
 def entry_points(kind: str) -> dict[str, Any]:
-    """The entry points of a kind by name; those that bear a name of ours are passed over."""
+    """The entry points of a kind by name; those with a built-in name are ignored."""
     if not KINDS[kind].group:
         return {}
     from importlib.metadata import entry_points as installed
@@ -168,7 +168,7 @@ def entry_points(kind: str) -> dict[str, Any]:
 
 
 def registered(kind: str) -> dict[str, Any]:
-    """What this process registered of a kind, or found by entry points, by name."""
+    """The plug-ins of a kind that were registered in this process or found by entry points, by name."""
     return {name: made for (other, name), made in REGISTERED.items() if other == kind}
 
 
@@ -189,7 +189,7 @@ def _ours(kind: str, name: str) -> Any:
 
 
 def _loaded(kind: str, name: str, point: Any) -> Any:
-    """What an entry point leads to."""
+    """The object that an entry point refers to."""
     try:
         with users_code():
             loaded = point.load()
@@ -206,7 +206,7 @@ def _loaded(kind: str, name: str, point: Any) -> Any:
 
 
 def _attribute(home: str) -> Any:
-    """What `module:attribute` names; the module is imported where it is not yet."""
+    """The object with the name `module:attribute`; the module is imported if necessary."""
     module, _, attribute = home.partition(":")
     return getattr(import_module(module), attribute)
 

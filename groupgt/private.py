@@ -1,9 +1,9 @@
-"""The door: what is told passes it, so that neither secrets nor the folders of this machine leave with it.
+"""Removes secrets and the folders of this machine from all output.
 
-Three things go through `Hide`. Errors, options of systems and names of files are texts from anywhere: `hide(value)`
-takes out of them all that is secret, and where files lie. Messages on a terminal keep their paths, for their reader has
-to go there: `hide.message(text)`. And all else that is written or printed, whoever made it: `hide.sure(value)`. Ids,
-queries and passages pass as they are: they are the data that is measured.
+`Hide` has three methods. Errors, options of systems and names of files may contain anything: `hide(value)` removes
+everything secret from them, and the folders of files. Messages on a terminal keep their paths, because readers need
+them: `hide.message(text)`. Everything else that is written or printed goes through `hide.sure(value)`. Ids, queries and
+passages are not changed: they are the data.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from urllib.parse import quote
 from groupgt.errors import GroupgtError, GroupgtWarning, reason
 
 HIDDEN = "…"
-# How a reference to the environment begins, which is no secret.
+# The beginning of a reference to the environment, which is not a secret.
 REFERENCE = "${env:"
-# Names of keys whose values are secret; of those that end in KEY, as of variables, but not `id_key` or `sort_key`.
+# Names of keys whose values are secret; names in KEY too, as of variables, but not `id_key` or `sort_key`.
 _KEYS = (
     r"(?:(?:[A-Z0-9]+_)+KEY|(?i:sig|[\w-]*(?:password|passwd|passphrase|pwd|secret|token|signature|credentials?|"
     r"(?:api|access|account|private|secret|auth|shared)[-_]?key|authorization)))"
@@ -39,29 +39,29 @@ _ASSIGNED = re.compile(
 _URL = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]{0,30}://)([^\s\"'<>]+)")
 _QUERY = re.compile(r"([?&;][^=&;#?]*=)(?!\$\{env:)[^&;#]+")
 _REFERENCES = re.compile(r"(?:\$\{env:[^}]*\}|:)+")
-# A folder's name may hold blanks, but neither begin nor end with one, or the text around a path would be a part of it.
+# The name of a folder may contain blanks, but not at its ends: otherwise the text around a path would belong to it.
 _FOLDER = r"(?:[^\s\"'<>|*?:;/\\]|(?<=\w)'(?=\w)|[ ](?=[^\s\"'<>|*?:;/\\]))+[\\/]+"
-# From the root, a drive or a share on; a slash after a word or a digit belongs to something else.
+# Starts with a root, a drive or a share; a slash after a letter or a digit belongs to something else.
 _FOLDERS = re.compile(rf"(?<![\w./\\}}~…])(?:/(?!/)|[A-Za-z]:[\\/]+|\\\\+)(?:{_FOLDER})+")
 _LONG_CHARS, _SHORTEST_CHARS = 8, 3
-# A longer value may be shown without its end, by this many of its first characters it is recognized.
+# A longer value may be truncated; it is recognized by this many of its first characters.
 _CUT_CHARS, _HEAD_CHARS = 60, 24
 
 
 @dataclass(frozen=True)
 class Hide:
-    """What the door takes out: `secrets`, values of the environment with what the file has in their place.
+    """Hides `secrets`: values of the environment, each with the text that replaces it.
 
-    What is right for a value depends on where it stands and on how much of a secret it can be. A short value or a
-    common word (`1`, `test`, `english`) stands in a text for many reasons. So
+    Whether a value is hidden depends on its place and on how likely it is a secret. A short value or a common word
+    (`1`, `test`, `english`) occurs in texts for many reasons. So
 
-    - at the key that it was written for a value is never shown, however short: `Document.as_written` is asked there;
-    - in errors and options one of eight characters is hidden wherever it stands, one of three to seven as a whole word,
-      and a shorter one stays: with each `1` of a text replaced it could not be read, and is no safer;
-    - in everything else one is hidden that can stand there for no other reason: of eight characters, not all letters.
+    - the value of the key for which it was written is never shown, however short (see `Document.as_written`);
+    - in errors and options, a value of at least eight characters is hidden everywhere, one of three to seven as a whole
+      word, and a shorter one is not: a text with every `1` replaced would be unreadable, and no safer;
+    - elsewhere, a value is hidden only if it can hardly occur by accident: at least eight characters, not all letters.
 
-    Besides, options and errors lose what looks like a secret (keys and passwords, user and query values of URLs) and of
-    absolute paths all but the last part.
+    Options and errors also lose everything that looks like a secret (keys, passwords, users and query values of URLs),
+    and all but the last part of absolute paths.
 
     >>> Hide()("https://me:secret@host/a?k=1 failed for /home/me/my data/run.trec")
     'https://…@host/a?k=… failed for run.trec'
@@ -83,12 +83,12 @@ class Hide:
         return _without_credentials(self._any.sub(self._reference, text) if self._any else text)
 
     def sure(self, value: Any) -> Any:
-        """Anything at all, without what can only be a secret."""
+        """Any value, without texts that can only be secrets."""
         pattern = self._sure
         return value if pattern is None else _mapped(value, lambda text: pattern.sub(self._reference, text))
 
     def _reference(self, match: re.Match[str]) -> str:
-        """What the file has in place of a secret; of one that was cut, found by its first characters."""
+        """The reference of the file to a secret; a truncated secret is found by its first characters."""
         shown = self._spellings.get(match[0])
         return shown or next(
             reference for text, reference in self._spellings.items() if text.startswith(match[0][:_HEAD_CHARS])
@@ -96,7 +96,7 @@ class Hide:
 
     @cached_property
     def _spellings(self) -> dict[str, str]:
-        """Each value as it is, as Python, JSON and URLs spell it, and as a path that was resolved; longest first."""
+        """Each value unchanged, as spelled in Python, JSON and URLs, and as a resolved path; longest first."""
         spellings: dict[str, str] = {}
         for secret, shown in self.secrets.items():
             path = re.sub(r"^(?:\.{0,2}[\\/])+", "", secret)
@@ -115,7 +115,7 @@ class Hide:
 
 
 def _pattern(texts: Mapping[str, str], wanted: Callable[[str], bool]) -> re.Pattern[str] | None:
-    """What finds any of these texts: a short one as a word, the beginning of a long one that was cut as well."""
+    """A pattern for these texts: a short one as a word, and also the beginning of a long one that was truncated."""
     parts = []
     for text in filter(wanted, texts):
         parts.append(re.escape(text) if len(text) >= _LONG_CHARS else rf"(?<!\w){re.escape(text)}(?!\w)")
@@ -125,7 +125,7 @@ def _pattern(texts: Mapping[str, str], wanted: Callable[[str], bool]) -> re.Patt
 
 
 def _mapped(value: Any, change: Callable[[str], str], *, by_name: bool = False) -> Any:
-    """A value with each of its texts changed; `by_name` hides what stands at a key whose name says it is secret."""
+    """A value with each of its texts changed; `by_name` hides the values of keys whose name indicates a secret."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -142,7 +142,7 @@ def _mapped(value: Any, change: Callable[[str], str], *, by_name: bool = False) 
 
 
 def _hidden(text: str) -> str:
-    """A secret, or how the file refers to it."""
+    """The replacement of a secret, such as the reference in the file."""
     return text if REFERENCE in text or not text else HIDDEN
 
 
@@ -153,10 +153,10 @@ def _without_credentials(text: str) -> str:
 
 
 def _bare_url(rest: str) -> str:
-    """What follows `://`, without user and password, and without the values of its query."""
+    """The part of a URL after `://`, without user and password, and without the values of its query."""
     before_query = rest.partition("?")[0]
     authority = re.split("[/#]", before_query, maxsplit=1)[0]
-    # A password with a slash in it: what follows the colon is no port.
+    # A password with a slash in it: the part after the colon is not a port.
     is_split = re.match(r"[^/#@]*:(?!\d+(?:[/#]|$))", before_query) is not None
     end = before_query.rfind("@") if is_split else authority.rfind("@")
     if end < 0 and is_split:
@@ -167,7 +167,7 @@ def _bare_url(rest: str) -> str:
 
 
 def _without_folders(text: str) -> str:
-    """A text in which of absolute paths the last part is left."""
+    """A text in which absolute paths are reduced to their last part."""
     text = text.replace("file://", "")
     for folder in _known_folders():
         text = text.replace(folder, "")
@@ -175,7 +175,7 @@ def _without_folders(text: str) -> str:
 
 
 def _known_folders() -> list[str]:
-    """Folders whose names may hold any character, longest first."""
+    """Folders whose names may contain any character, longest first."""
     folders = set()
     for folder in (os.curdir, os.path.expanduser("~")):
         try:
@@ -189,7 +189,7 @@ def _known_folders() -> list[str]:
 
 @contextmanager
 def private_messages(secrets: Mapping[str, str]) -> Iterator[None]:
-    """Has the errors and warnings that leave it lose what `secrets` holds by then."""
+    """Removes the values of `secrets` from errors and warnings that leave this context."""
     show = warnings.showwarning
 
     def show_private(message: Any, *rest: Any, **more: Any) -> None:

@@ -1,4 +1,4 @@
-"""What groupgt asks of the Python process: late imports, garbage collection put off, and code of the user's kept in."""
+"""Process helpers: late imports, delayed garbage collection, and guards around user code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
 
     class _Late:
-        """A module that is imported when something of it is first used."""
+        """A module that is imported when it is first used."""
 
         def __init__(self, name: str) -> None:
             self._name = name
@@ -41,7 +41,7 @@ _was_forked = False
 
 
 def _polars_works() -> bool:
-    """Whether polars has threads at work here; on systems that cannot tell, whether it was imported."""
+    """Whether polars has running threads in this process; on systems where this is unknown, whether it was imported."""
     if "polars" not in sys.modules:
         return False
     try:
@@ -57,7 +57,7 @@ def _before_fork() -> None:
 
 
 def _after_fork() -> None:
-    """In the child: what was already taken of polars is forgotten, so that whoever asks again is told."""
+    """Runs in the child: forgets the imported parts of polars, so that their next use raises an error."""
     global _was_forked  # noqa: PLW0603  # of this process, once
     _was_forked = _was_forked or _is_at_work
     if _was_forked:
@@ -74,7 +74,7 @@ __all__ = ["pl"]  # for whoever imports it from here
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Millions of live strings make every collection slow, and labelling makes no cycles."""
+    """Turns garbage collection off: millions of live strings make it slow, and labelling makes no cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -86,17 +86,17 @@ def no_garbage_collection() -> Iterator[None]:
 
 @contextmanager
 def users_code() -> Iterator[None]:
-    """While code of the user's runs: it prints to standard error, and it ends the process only as an error."""
+    """Guards user code: it prints to standard error, and if it ends the process, that is an error."""
     with no_silent_exit(), redirect_stdout(sys.stderr):
         yield
 
 
 @contextmanager
 def no_silent_exit() -> Iterator[None]:
-    """While code of the user's may run: `os._exit(0)`, which would be success without results, is like `sys.exit`.
+    """Guards user code: `os._exit(0)`, which would look like success without results, acts like `sys.exit`.
 
-    This process alone is guarded, and not a child in which the code is run: that would read all data once more, and
-    keep modules, debuggers and whatever the code holds in memory from the one who runs it.
+    The code runs in this process and not in a child: a child would read all data again, and the user could not reach
+    modules, debuggers and objects of the code.
     """
     leave, process, thread, is_active = os._exit, os.getpid(), threading.get_ident(), True
 
@@ -105,7 +105,7 @@ def no_silent_exit() -> Iterator[None]:
             leave(status)
         if threading.get_ident() == thread:
             raise SystemExit("os._exit(0)")
-        # Nobody hears what is raised in another thread.
+        # Exceptions in another thread would be lost.
         print("groupgt: your code ended the run: os._exit(0)", file=sys.stderr, flush=True)  # noqa: T201
         leave(2)
 
@@ -120,7 +120,7 @@ def no_silent_exit() -> Iterator[None]:
 
 @contextmanager
 def signals_held_back() -> Iterator[None]:
-    """Holds Ctrl-C back while processes are started, which take the mask over: they leave it to their parent."""
+    """Blocks Ctrl-C while processes are started; they inherit the mask and leave the signal to their parent."""
     import signal
 
     if not hasattr(signal, "pthread_sigmask"):
@@ -135,15 +135,15 @@ def signals_held_back() -> Iterator[None]:
 
 # The environment variable that `--traceback` sets, for this process and those that it starts.
 TRACEBACK = "GROUPGT_TRACEBACK"
-# Of so many frames the first and the last are shown.
+# With more frames than this, only the first and the last are shown.
 MOST_FRAMES, FIRST_FRAMES = 6, 2
 
 
 def raised(error: BaseException) -> str:
-    """What code of the user's raised, on one line: `ValueError: no (search.py:3 in search → rank.py:9 in best)`.
+    """An exception of user code on one line: `ValueError: no (search.py:3 in search → rank.py:9 in best)`.
 
-    The frames are those in the user's own files; of what none of their lines led to, the one where it was raised. With
-    `--traceback` all of them go to standard error.
+    The frames are those in the user's own files, or if there are none, the one that raised it. With `--traceback`, all
+    frames are printed to standard error.
     """
     import sysconfig
     import traceback
@@ -161,12 +161,12 @@ def raised(error: BaseException) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """An exception in one line: its class, and the first line of what it says."""
+    """An exception in one line: its class, and the first line of its message."""
     return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}".rstrip(": ")
 
 
 def resident() -> int:
-    """How many bytes of memory this process holds; where that cannot be told, the most it ever held, or 0."""
+    """The bytes of memory in use by this process; on systems where this is unknown, the maximum so far, or 0."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:  # no file of the user's
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,6 +1,6 @@
-"""The laws that every metric obeys, for tests of a metric of one's own (extra `test`).
+"""The laws that every metric obeys, for tests of custom metrics (extra `test`).
 
-`check_metric` looks for hits that break one of them; the suite asks the same of every metric of ours.
+`check_metric` searches for queries that break one of them; the suite runs it on every built-in metric.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Batch = Mapping[str, tuple[list[Any], list[str]]]
 Values = Callable[[Batch, Sequence[Metric], Any], Mapping[Metric, Floats]]
 SLACK = 1e-12
 KS = (1, 2, 3, 5, 10)
-# Their ideal is greedy: it can be beaten where groups share documents, and ties are broken by id.
+# Their ideal is greedy: rankings can exceed it if groups share documents, and ties are broken by id.
 GREEDY = ("alpha_ndcg", "nerr_ia", "nnrbp")
 
 
 def check_metric(metric: str | Metric, *, laws: Sequence[str] | None = None, examples: int = 100) -> None:
-    """Raises `AssertionError` where a metric breaks a law, with the smallest queries that show it.
+    """Raises `AssertionError` if a metric breaks a law, with the smallest queries that show it.
 
-    Without `laws` all are asked that can be: `bounded`, `order`, `repeats`, `appending`, `alone` and `text`
-    (`groupgt.testing.LAWS` says what each says). Each is tried on `examples` random examples, the same ones every time.
+    `laws` are `bounded`, `order`, `repeats`, `appending`, `alone` and `text` (default: all that apply to the metric);
+    `groupgt.testing.LAWS` describes them. Each is tried on `examples` random examples, which are always the same.
 
     >>> check_metric("recall@5", laws=["bounded", "order"], examples=10)
     >>> check_metric("hits", laws=["repeats"], examples=10)
@@ -56,7 +56,7 @@ def check_metric(metric: str | Metric, *, laws: Sequence[str] | None = None, exa
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     for name in chosen:
-        # Few queries and a number for all that is random: the smallest are soon found.
+        # Few queries and one number for everything random: small counterexamples are found fast.
         ask = settings(hypothesis.given(batches(2), hypothesis.strategies.integers(0, 99))(_asked(name, one)))
         try:
             ask()
@@ -80,11 +80,11 @@ def _asked(name: str, metric: Metric) -> Callable[[Batch, int], None]:
 
 
 # ---- laws ---------------------------------------------------------------------------------------------------------
-# Each says what of a batch breaks it, a line each.
+# Each returns what breaks it in a batch, one line each.
 
 
 def values_of(batch: Batch, metrics: Sequence[Metric], policy: Any = None) -> Mapping[Metric, Floats]:
-    """The values of each metric for a batch, shape (Q,); what an evaluation raises is an assertion that failed."""
+    """The values of each metric for a batch, shape (Q,); an exception of the evaluation is a failed assertion."""
     truth = {qid: groups for qid, (groups, _) in batch.items()}
     run = {qid: ranking for qid, (_, ranking) in batch.items()}
     try:
@@ -95,7 +95,7 @@ def values_of(batch: Batch, metrics: Sequence[Metric], policy: Any = None) -> Ma
 
 
 def _texts(batch: Batch) -> dict[str, str]:
-    """A text of one word for every id, for the metrics that read texts."""
+    """A text of one word for every id, for metrics that read texts."""
     names = {name for groups, _ in batch.values() for group in groups for name, _ in alternatives(group)}
     names |= {str(name) for _, ranking in batch.values() for name in ranking}
     return {name: f"word{name}" for name in names}
@@ -103,7 +103,7 @@ def _texts(batch: Batch) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Law:
-    """A law in words, the function that says what of a batch breaks it, and of which metrics it can be asked."""
+    """A law in words, the function that finds what breaks it in a batch, and the metrics to which it applies."""
 
     says: str
     broken: Callable[[Batch, random.Random, Sequence[Metric]], list[str]]
@@ -119,7 +119,7 @@ def bounded(
     *,
     shared: bool = False,
 ) -> list[str]:
-    """Values lie in [0, 1]; those over a greedy ideal may pass 1 where documents are `shared` by groups."""
+    """Values are in [0, 1]; those with a greedy ideal may exceed 1 if groups have `shared` documents."""
     broken = []
     for metric, column in values(batch, at(metrics, (None, 1, 3)), policy).items():
         for (groups, ranking), value in zip(batch.values(), column.tolist()):
@@ -155,7 +155,7 @@ def order(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: V
 
 
 def repeats(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
-    """A repeated result scores no more than an irrelevant result in its place; no less, where lower is better."""
+    """A repeated result scores no more than an irrelevant result in its place; no less if lower is better."""
     repeated: dict[str, tuple[list[Any], list[str]]] = {}
     replaced: dict[str, tuple[list[Any], list[str]]] = {}
     for qid, (groups, ranking) in batch.items():
@@ -168,7 +168,7 @@ def repeats(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values:
 
 
 def appending(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
-    """Appended results change no value @k where there were k results, not by a bit."""
+    """Results appended to a ranking of k results do not change any bit of a value @k."""
     longer = appended(batch, rng)
     cases = [metric for metric in at(metrics, KS) if metric.cutoff is not None]
     before, after = values(batch, cases, None), values(longer, cases, None)
@@ -184,7 +184,7 @@ def appending(batch: Batch, rng: random.Random, metrics: Sequence[Metric], value
 
 
 def alone(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
-    """A query's value does not depend on which other queries are evaluated with it, not by a bit."""
+    """No bit of a query's value depends on the other queries that are evaluated with it."""
     if not batch:
         return []
     qid = rng.choice(list(batch))
@@ -202,7 +202,7 @@ def alone(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: V
 
 
 def text(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
-    """A metric's text reads back to it, under any convention in force."""
+    """A metric's text is parsed to the same metric, under any convention."""
     return [
         f"{metric} under {convention} is read as {parse_metric(str(metric), convention)}"
         for metric in at(metrics, (None, 7))
@@ -229,11 +229,11 @@ LAWS = {
 }
 
 
-# ---- what laws are asked of --------------------------------------------------------------------------------------
+# ---- what laws apply to ------------------------------------------------------------------------------------------
 
 
 def batches(most: int = 6) -> Any:
-    """A strategy of hypothesis: up to `most` queries, whose groups overlap, with grades, weights, repeats and all."""
+    """A hypothesis strategy: up to `most` queries with overlapping groups, grades, weights and repeats."""
     from hypothesis import strategies as st
 
     ids = st.sampled_from([f"d{number}" for number in range(9)])
@@ -250,7 +250,7 @@ def batches(most: int = 6) -> Any:
 
 
 def at(metrics: Iterable[Metric], ks: Sequence[int | None]) -> list[Metric]:
-    """The metrics at cutoffs, where they take one."""
+    """The metrics at cutoffs, if they take one."""
     cut = [replace(metric, cutoff=k) for metric in metrics for k in ks if metric.definition.takes_cutoff]
     return [*cut, *(metric for metric in metrics if not metric.definition.takes_cutoff)]
 
@@ -258,7 +258,7 @@ def at(metrics: Iterable[Metric], ks: Sequence[int | None]) -> list[Metric]:
 def no_better(
     worse: Batch, better: Batch, metrics: Sequence[Metric], values: Values = values_of, slack: float = SLACK
 ) -> list[str]:
-    """What is broken where `worse` scores more than `better`; less, where lower is better."""
+    """The violations where `worse` scores more than `better`; less if lower is better."""
     broken = []
     first, second = values(worse, metrics, None), values(better, metrics, None)
     for metric in metrics:
@@ -274,7 +274,7 @@ def no_better(
 
 
 def appended(batch: Batch, rng: random.Random) -> dict[str, tuple[list[Any], list[str]]]:
-    """The batch with one to four results more in each ranking."""
+    """The batch with one to four more results in each ranking."""
     longer = {}
     for qid, (groups, ranking) in batch.items():
         ids = [name for group in groups for name, _ in alternatives(group)]
@@ -294,7 +294,7 @@ def weight(group: Any) -> float:
 
 
 def share_documents(groups: Sequence[Any]) -> bool:
-    """Whether a relevant document stands in two groups."""
+    """Whether a relevant document is in two groups."""
     seen: set[str] = set()
     for group in groups:
         relevant = {name for name, grade in alternatives(group) if grade > 0}

@@ -31,15 +31,14 @@ if TYPE_CHECKING:
 class Outcome(Result):
     """The outcome of an experiment: `evaluations[dataset][system]`, best first, and the folder with the results.
 
-    `comparison[dataset]` holds every system against the baseline, `systems[dataset]` the same by the primary metric of
-    the file and with all that is known besides, `gates` each gate's result,
-    `leaders[dataset]` the best systems, several where they tie, and `overall_leaders` those over all data sets,
-    `failed[dataset][system]` why a system that may be skipped has no results, and `absent[dataset]` the ids of the
-    ground truth that are not in the corpus, where results are matched by id. `kept` says what was not asked again.
-    `previous` is the name of the run that this one is compared with (empty where there was none, None where none was
-    asked for), and `against[dataset]` holds every system beside its former self. `across` holds the data sets against
-    one of them, where the file asks for that. `stages[dataset][system]` says at which of its stages a system loses
-    groups.
+    `comparison[dataset]` compares every system with the baseline; `systems[dataset]` is the same by the primary metric
+    of the file, with additional data. `gates` are the results of the gates. `leaders[dataset]` are the best systems,
+    several if they tie, and `overall_leaders` those over all data sets. `failed[dataset][system]` is the reason why a
+    system that may be skipped has no results. `absent[dataset]` are the ids of the ground truth that are not in the
+    corpus, if results are matched by id. `kept` lists what was not retrieved again. `previous` is the name of the run
+    that this one is compared with (empty if there was none, None if none was requested), and `against[dataset]`
+    compares every system with its results in that run. `across` compares the data sets with one of them, if the file
+    requests it. `stages[dataset][system]` shows at which of its stages a system loses groups.
     """
 
     experiment: Experiment
@@ -76,7 +75,7 @@ class Outcome(Result):
         return self._teller.plot(name, dataset=dataset)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes the page of this experiment, one HTML file: what `report.html` of its result folder is."""
+        """Writes the page of this experiment, one HTML file: the same as `report.html` in its result folder."""
         write_bytes(Path(path), self._teller.page())
 
     def __repr__(self) -> str:
@@ -97,7 +96,7 @@ class Outcome(Result):
 
     @property
     def passed(self) -> bool:
-        """Whether every gate holds."""
+        """Whether every gate passed."""
         return all(gate.passed for gate in self.gates)
 
     @property
@@ -108,15 +107,15 @@ class Outcome(Result):
 
     @property
     def retrieved(self) -> int:
-        """How many retrievals were made, in part at least."""
+        """The number of retrievals that were made, at least in part."""
         return self.kept.retrieved
 
     @property
     def cached(self) -> int:
-        """How many retrievals came from the cache."""
+        """The number of retrievals that came from the cache."""
         return self.kept.cached
 
     def timing(self, dataset: str, system: str) -> Timing | None:
-        """How long a system took on a dataset, where that is known."""
+        """The time that a system took on a data set, if known."""
         known = (timing for timing in self.timings if (timing.dataset, timing.system) == (dataset, system))
         return next(known, None)

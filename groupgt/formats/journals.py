@@ -1,4 +1,4 @@
-"""Journals of annotators: one act per line, the state that replaying them gives, and the ground truth it makes.
+"""Journals of annotators: one act per line, the state after replaying them, and the ground truth made from it.
 
 A line is a JSON object: `at` (UTC), `by` (the annotator), `seq` (from 1 for each annotator), `act`, and for most acts
 `qid`. Replaying is a pure function of the acts: every prefix of a journal is a valid state, and an act that is undone
@@ -316,7 +316,7 @@ def truth_of(
     unfinished: bool = False,
     unsettled: list[str] | None = None,
 ) -> GroundTruth:
-    """The ground truth of several annotators; raises `DataError` where they differ and nobody adjudicated.
+    """The ground truth of several annotators; raises `DataError` if they differ and nobody adjudicated.
 
     Args:
         acts: The acts of each annotator.
@@ -324,7 +324,7 @@ def truth_of(
         base: Ground truth with further columns; what an audit of all queries did not change is taken from it.
         spans: Whether marked words are written as spans in place of ids.
         unfinished: Whether queries that are neither done nor skipped are included, too.
-        unsettled: Gets the queries on which annotators differ, which are left out, in place of an error.
+        unsettled: Receives the queries on which annotators differ; these are left out, and there is no error.
     """
     faults = Faults()
     chosen: dict[str, tuple[str, QueryState]] = {}
@@ -378,7 +378,7 @@ def _row(
     settings: Mapping[str, Mapping[str, Any]],
     spans: bool,
 ) -> dict[str, Any]:
-    """A line of ground truth: what was judged, by whom and when, and what is known of the query besides."""
+    """A line of ground truth: the judgments, by whom and when, and the other columns of the query."""
     known: dict[str, Any] = {}
     position = base.index.get(qid) if base is not None else None
     if base is not None and position is not None:

@@ -1,14 +1,14 @@
-"""Nugget banks, version 3, of autojudge-base: for each question what a good answer says, and where it stands.
+"""Nugget banks, version 3, of autojudge-base: for each query, the facts of a good answer and their sources.
 
 A nugget becomes groups of the documents that its references name:
 
-- OR, or no aggregator: any of its answers will do, so all their references are alternatives of one group;
-- AND, SUM: each answer counts, so each is a group;
-- sub-nuggets take part as answers do; in an OR, a part that needs several groups becomes sets that are needed together,
-  one of each choice of alternatives;
-- NOT is an error: no group says that something must not be found;
+- OR, or no aggregator: any of its answers is enough, so all their references are alternatives of one group;
+- AND, SUM: every answer counts, so each is a group;
+- sub-nuggets are treated like answers; in an OR, a part that needs several groups becomes sets that are needed
+  together, one for each choice of alternatives;
+- NOT is an error: groups cannot require that something is not found;
 - a claim is a group of its references;
-- what has no references is an empty group, for the policy `empty_groups`; a bank without any is an error.
+- a nugget without references is an empty group, for the policy `empty_groups`; a bank without references is an error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BANKS = ("nugget_bank", "claim_bank")
 VERSIONS = (None, "v3", "RAGTIME26")
 ENDINGS = (".json", ".json.gz", ".jsonl", ".jsonl.gz")
 ALL, ANY = ("AND", "SUM"), (None, "OR", "Default")
-# So many sets one part of an OR may become.
+# The most sets that a part of an OR may become.
 MOST_SETS = 100
 
 
@@ -47,7 +47,7 @@ def look(source: Source) -> str | None:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder holds a bank in each of its files."""
+    """Whether each file of a folder is a bank."""
     files = files_in(path, ENDINGS)
     return bool(files) and look(Source(files[0])) == "truth"
 
@@ -58,7 +58,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 
 
 def read_spans(source: Source, policy: Policy) -> GroundTruth:
-    """Groups of places in documents, where references have offsets."""
+    """Groups of spans of documents, if references have offsets."""
     return _Banks(source, spans=True).truth(policy)
 
 
@@ -77,7 +77,7 @@ class _Banks(Questions):
             raise DataError(f"{source.path}: {what}; add references to its answers, questions or claims")
 
     def read(self, where: str, bank: Mapping[str, Any]) -> None:
-        """One bank."""
+        """Reads one bank."""
         if bank.get("format_version") not in VERSIONS:
             self.faults.add(where, f"expected the format_version v3, found {display(bank['format_version'])}")
         if all(bank.get(key) is None for key in BANKS):
@@ -96,14 +96,14 @@ class _Banks(Questions):
         metadata = bank.get("metadata")
         about = metadata if isinstance(metadata, Mapping) else {}
         title = bank.get("title_query")
-        # In the order in which the package looks for what a bank is about.
+        # The keys of the query, in the order in which autojudge-base looks for them.
         qid = bank.get("query_id")
         if qid is None and isinstance(title, str) and title:
             qid = hashlib.md5(title.encode(), usedforsecurity=False).hexdigest()
         self.add(where, qid if qid is not None else about.get("topic_id", about.get("query_id")), groups, title)
 
     def groups_of(self, nugget: Mapping[str, Any], where: str, importance: Any) -> list[dict[str, Any]]:
-        """The groups of one nugget, and of what lies below it."""
+        """The groups of one nugget and of its sub-nuggets."""
         text = nugget.get("question", nugget.get("claim"))
         if not isinstance(text, str):
             self.faults.add(where, f"expected a string as the question or claim of a nugget, found {display(text)}")
@@ -126,7 +126,7 @@ class _Banks(Questions):
         if not parts:
             return [_group(text, own, importance)]
         if aggregator in ALL:
-            # What supports the nugget as a whole supports each part of it.
+            # Support for the whole nugget supports each of its parts.
             for group in (group for part in parts for group in part):
                 group["alternatives"] = _distinct(group["alternatives"] + own)
             return [group for part in parts for group in part]
@@ -144,7 +144,7 @@ class _Banks(Questions):
         return []
 
     def places_of(self, holder: Mapping[str, Any], where: str) -> list[Any]:
-        """The documents that references name, or the places in them."""
+        """The documents that references name, or the spans in them."""
         places: list[Any] = []
         for reference in self.list_at(holder, "references", where, object, optional=True):
             named = reference if isinstance(reference, Mapping) else {"doc_id": reference}
@@ -162,14 +162,14 @@ class _Banks(Questions):
         return _distinct(places)
 
     def values_at(self, record: Mapping[str, Any], key: str, where: str) -> list[Any]:
-        """The objects at a key, which holds them in a list or by their texts."""
+        """The objects at a key, whose value is a list of them, or a mapping from their texts."""
         cells = record.get(key)
         listed = {**record, key: list(cells.values())} if isinstance(cells, Mapping) else record
         return self.list_at(listed, key, where, dict, optional=True)
 
 
 def _alternatives(part: list[dict[str, Any]]) -> list[Any]:
-    """What meets a part: the alternatives of its group, or, of several groups, sets with one alternative of each."""
+    """The alternatives of a part: those of its group, or for several groups, sets with one alternative of each."""
     if len(part) == 1:
         alternatives: list[Any] = part[0]["alternatives"]
         return alternatives
@@ -196,7 +196,7 @@ def _distinct(places: list[Any]) -> list[Any]:
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
-    """One bank per line: each group is a question with references, called by its name or number."""
+    """Writes one bank per line: each group is a question with references, named by its name or number."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for position, (qid, groups) in enumerate(truth.items()):
             title = truth.texts[position] if truth.texts else None

@@ -1,7 +1,7 @@
-"""The pages of a parquet file, held against its footer before polars reads it.
+"""Parquet files: their pages are compared with the footer before polars reads them.
 
-polars believes what page headers say: one flipped bit there can ask for more memory than there is, which ends the
-process. Checksums of pages, where the writer put any, are checked as well, which polars does not.
+polars trusts page headers: one flipped bit there can request more memory than there is, which kills the process. If
+pages have checksums, these are checked too; polars does not check them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAGIC = b"PAR1"
 # Field numbers of parquet.thrift: of the footer, of a group of rows, of a column chunk,
 ROW_GROUPS, COLUMNS, META = 4, 1, 3
 PATH, VALUES, UNPACKED, PACKED, DATA_OFFSET, DICTIONARY_OFFSET = 3, 5, 6, 7, 9, 11
-# of a page header, and of what stands in it for a page of its kind.
+# of a page header, and of its part for a page of that kind.
 KIND, PAGE_UNPACKED, PAGE_PACKED, CHECKSUM = 1, 2, 3, 4
 DATA, INDEX, DICTIONARY, DATA_2 = 0, 1, 2, 3
 INNER_HEADER = {DATA: 5, INDEX: 6, DICTIONARY: 7, DATA_2: 8}
@@ -65,7 +65,7 @@ def _check(path: Path, content: mmap.mmap) -> None:
 
 
 def _check_chunk(chunk: memoryview, meta: dict[int, Any], path: Path, start: int) -> None:
-    """Walks from page header to page header, as a reader does, until all values of the chunk were seen."""
+    """Goes from page header to page header, as a reader does, until all values of the chunk have been counted."""
     at = values = 0
     while values < meta[VALUES]:
         reader = _Compact(chunk, at)
@@ -93,14 +93,14 @@ def _check_chunk(chunk: memoryview, meta: dict[int, Any], path: Path, start: int
 
 
 def _levels_fit(header: dict[int, Any], packed: int) -> bool:
-    """Whether what a data page of version 2 says of its rows, nulls and levels can be."""
+    """Whether the rows, nulls and levels that a data page of version 2 declares are possible."""
     nulls, rows, definitions, repetitions = (header[field] for field in (NULLS, ROWS, DEFINITIONS, REPETITIONS))
     fit: bool = min(nulls, rows, definitions, repetitions) >= 0 and max(nulls, rows) <= header[PAGE_VALUES]
     return fit and bool(definitions + repetitions <= packed)
 
 
 class _Compact:
-    """As much of Thrift's compact protocol as parquet's metadata needs."""
+    """The part of Thrift's compact protocol that parquet's metadata use."""
 
     def __init__(self, data: bytes | memoryview, at: int = 0) -> None:
         self.data = data
@@ -163,7 +163,7 @@ class _Compact:
 
 
 def scan(source: Source) -> pl.LazyFrame:
-    """The columns of a file, whose pages are checked when it is first looked at."""
+    """The columns of a file; its pages are checked when it is first read."""
     if "frame" not in source.kept:
         source.kept["frame"] = _checked(source)
     frame: pl.LazyFrame = source.kept["frame"]
@@ -182,7 +182,7 @@ def _checked(source: Source) -> pl.LazyFrame:
 
 
 def _guard_of(source: Source) -> Guard:
-    """Runs a step of polars; what it says of a damaged file becomes a `DataError`."""
+    """Runs a polars step and converts its errors about damaged files to a `DataError`."""
     return partial(guarded, source.path, "the parquet file is damaged or cut off")
 
 
@@ -193,7 +193,7 @@ def names_of(source: Source) -> list[str]:
 
 
 def read_table(source: Source) -> pl.DataFrame:
-    """A file as it is."""
+    """The whole file as a table."""
     table: pl.DataFrame = _guard_of(source)(scan(source).collect)
     return table
 
@@ -218,7 +218,7 @@ def read_run(source: Source, qids: list[str] | None = None) -> Run:
 
 
 def read_parts(sources: Sequence[Source], title: str) -> Run:
-    """One run of many files, whose columns are alike."""
+    """One run from many files with the same columns."""
     for source in sources:
         check_pages(source.path)
 
@@ -229,7 +229,7 @@ def read_parts(sources: Sequence[Source], title: str) -> Run:
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
-    """AutoRAG's `qa.parquet`; grades, weights and names of groups have no place in it."""
+    """Writes AutoRAG's `qa.parquet`, which has no grades, weights or names of groups."""
     columns: dict[str, pl.Series] = {"qid": pl.Series(truth.qids, dtype=pl.String)}
     if truth.texts:
         columns["query"] = pl.Series(truth.texts, dtype=pl.String)

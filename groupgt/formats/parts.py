@@ -21,7 +21,7 @@ from groupgt.model.run import Columns, Lists, Run
 from groupgt.model.values import CALLS
 from groupgt.runtime import pl
 
-# Two letters at least: one is a drive.
+# At least two letters: a single one is a drive.
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
@@ -35,9 +35,9 @@ def is_url(path: object) -> bool:
 
 
 def files_of(path: str | os.PathLike[str]) -> list[Path] | None:
-    """The files of a folder or a glob; None for what is one file, or no path at all.
+    """The files of a folder or a glob; None for a single file, or if it is not a path.
 
-    Files whose name begins with a dot or an underscore are notes of those who wrote the others.
+    Files whose names begin with a dot or an underscore are ignored: the writers of the others use them for notes.
     """
     text = os.fspath(path)
     found = Path(text)
@@ -54,7 +54,7 @@ def files_of(path: str | os.PathLike[str]) -> list[Path] | None:
 
 
 def refuse_many(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> None:
-    """Raises `ConfigError` if a path names several files: whether they are runs or parts of one is to be said."""
+    """Raises `ConfigError` if a path names several files: the user must say whether they are runs or parts of one."""
     if isinstance(path, (str, os.PathLike)):
         title, runs = os.fspath(path), repr(os.fspath(path))
         files: Sequence[Any] | None = None if is_url(path) else files_of(path)
@@ -67,7 +67,7 @@ def refuse_many(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
 
 
 def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> Run:
-    """One run of many files; `read` reads each."""
+    """One run from many files; `read` reads each of them."""
     sources = [Source.at(each) for each in files]
     if all(source.is_parquet for source in sources):
         run = parquet.read_parts(sources, title)
@@ -77,7 +77,7 @@ def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> 
 
 
 def _read_each(sources: Sequence[Source], read: Callable[[Source], Run]) -> list[Run]:
-    """The run of each file; raises `DataError` with the faults of all."""
+    """The run of each file; raises `DataError` with the errors of all files."""
     faults = Faults()
     parts: list[Run] = []
     for source in sources:
@@ -86,14 +86,14 @@ def _read_each(sources: Sequence[Source], read: Callable[[Source], Run]) -> list
         except DataError as error:
             faults.merge(error)
     if faults and not any(source.is_huge for source in sources):
-        # What is not read yet may be at fault as well.
+        # Parts that are not read yet may have errors as well.
         _recheck([part.as_columns for part in parts], faults)
     faults.stop()
     return parts
 
 
 def _recheck(parts: Sequence[Columns], faults: Faults) -> list[Run]:
-    """Each of these read again with care, and what is at fault in them."""
+    """Each run, read again by the slow reader, and their errors."""
     runs = []
     for columns in parts:
         try:
@@ -104,12 +104,12 @@ def _recheck(parts: Sequence[Columns], faults: Faults) -> list[Run]:
 
 
 def _in_one(parts: Sequence[Run], title: str) -> Run:
-    """Lists where all parts are in memory, else columns."""
+    """Lists if all parts are in memory, otherwise columns."""
     return _of_lists(parts, title) if all(part.in_memory for part in parts) else _of_columns(parts, title)
 
 
 def _of_lists(parts: Sequence[Run], title: str) -> Run:
-    """Lists put together; of a query that spans files scores say what is best."""
+    """Joins lists; if a query spans files, scores determine its order."""
     faults = Faults()
     rankings: dict[str, list[Any]] = {}
     scores: dict[str, list[float]] = {}
@@ -137,7 +137,7 @@ def _of_lists(parts: Sequence[Run], title: str) -> Run:
 
 
 def _of_columns(parts: Sequence[Run], title: str) -> Run:
-    """Columns one after the other; what was read as lists becomes columns too."""
+    """Concatenates columns; parts that were read as lists become columns too."""
     held = [part.as_columns for part in parts]
     schemas = [each.frame.collect_schema() for each in held]
     names = [name for name in schemas[0].names() if all(name in schema for schema in schemas)]
@@ -166,8 +166,8 @@ def _within(guard: Callable[[Callable[[], Any]], Any], step: Callable[[], Any]) 
 def at_url(url: str, format: str | None = None) -> Run:
     """A run at a URL, or all files that a pattern in it matches, as polars reads them.
 
-    Credentials and endpoints come from the environment, as for every program that uses the store (`AWS_ACCESS_KEY_ID`,
-    `AWS_ENDPOINT_URL`, …); a frame of `polars.scan_parquet` with its `storage_options` can be given in place of a URL.
+    Credentials and endpoints come from the environment, as for any program that uses the store (`AWS_ACCESS_KEY_ID`,
+    `AWS_ENDPOINT_URL`, …). Instead of a URL, users can pass a frame of `polars.scan_parquet` with `storage_options`.
     """
     chosen = format or kind_by_ending(url)
     if chosen not in ("parquet", "csv", "trec"):
@@ -187,14 +187,14 @@ def at_url(url: str, format: str | None = None) -> Run:
 
 
 def _lines_at(url: str) -> Iterator[bytes]:
-    """The lines of a text file at a URL, as they come."""
+    """The lines of a text file at a URL, as a stream."""
     batches = guarded(url, "cannot be read", lambda: iter(pl.scan_lines(url).collect_batches(maintain_order=True)))
     while (batch := guarded(url, "cannot be read", lambda: next(batches, None))) is not None:
         yield from map(str.encode, batch["line"].to_list())
 
 
 def fetched(url: str, read: Callable[[Path], Any]) -> Any:
-    """What `read` makes of a text file at a URL, of which a copy is read here."""
+    """The result of `read` for a local copy of a text file at a URL."""
     with tempfile.TemporaryDirectory(prefix="groupgt-") as folder:
         copy = Path(folder) / PurePosixPath(url).name
         with copy.open("wb") as file:

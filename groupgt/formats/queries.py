@@ -1,4 +1,4 @@
-"""The texts of questions in a file of their own: TREC topics, TSV, JSON Lines, parquet, or those of a BEIR folder."""
+"""Query texts in a file of their own: TREC topics, TSV, JSON Lines, parquet, or those of a BEIR folder."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _LABEL = re.compile(r"\A(?:number|topic|query|question)\s*:", re.IGNORECASE)
 
 
 def queries_file(path: Path) -> Path:
-    """The file of questions: that of a BEIR or MTEB folder, where a path is one."""
+    """The file of query texts: the path itself, or the file in a BEIR or MTEB folder."""
     return (table_in(path, "queries", QUERIES) or path / "queries.jsonl") if path.is_dir() else path
 
 
 def read_queries(path: str | os.PathLike[str]) -> dict[str, str]:
-    """`{qid: text}`; raises `DataError` with every fault.
+    """Reads `{qid: text}`; raises `DataError` with every error.
 
-    Of TREC topics the text is the title (`<title>`, or `<query>`). A table has an id (`qid`, `query_id`, `_id`, `id`)
-    and a text (`query`, `text`, `question`, `title`); TSV may have no header: then an id and a text in each line.
+    For TREC topics, the text is the title (`<title>` or `<query>`). A table has an id (`qid`, `query_id`, `_id`, `id`)
+    and a text (`query`, `text`, `question`, `title`). TSV without a header has an id and a text in each line.
     """
     source = Source.at(queries_file(Path(path)))
     faults = Faults()
@@ -61,7 +61,7 @@ def read_queries(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def _rows(source: Source, faults: Faults) -> Iterator[tuple[str, Any, Any]]:
-    """(where, id, text) of each question."""
+    """(where, id, text) of each query."""
     begin = b"" if source.is_parquet else source.head().lstrip()[:1]
     if begin == b"<":
         yield from _topics(source)
@@ -101,7 +101,7 @@ def _topics(source: Source) -> Iterator[tuple[str, str, str]]:
 
 
 def _field(topic: str, name: str) -> str:
-    """What stands in a field of a topic, without its label (`Number:`), on one line."""
+    """The content of a field of a topic, without its label (`Number:`), on one line."""
     found = re.search(rf"<{name}(?:\s[^>]*)?>(.*?)(?=<|\Z)", topic, re.IGNORECASE | re.DOTALL)
     text = html.unescape(found[1]).strip() if found else ""
     return " ".join(_LABEL.sub("", text).split())

@@ -1,4 +1,4 @@
-"""Records as benchmarks publish them (JSON, JSON Lines or parquet), and the questions that readers make of them."""
+"""Records as benchmarks publish them (JSON, JSON Lines or parquet), and the queries that readers build from them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|:\s*([{\[]?)|[{}\[\]]', re.DOTALL
 def holds(source: Source, *keys: str) -> bool:
     """Whether the first record of a file has all of these keys, and none of groupgt's own.
 
-    One of them must hold a string or number: an object keyed by query, as ranx writes it, holds none.
+    The value of one of them must be a string or number, unlike in an object keyed by query, as ranx writes it.
     """
     found = keys_of(source)
     return found.keys() >= set(keys) and not found.keys() & OWN and any(found[key] for key in keys)
 
 
 def keys_of(source: Source) -> dict[str, bool]:
-    """The keys of the first record of a file, and whether a string or number stands there; none of other files."""
+    """The keys of the first record of a file, with whether their value is a string or number; empty for other files."""
     if "record keys" not in source.kept:
         source.kept["record keys"] = _keys_of(source)
     keys: dict[str, bool] = source.kept["record keys"]
@@ -51,7 +51,7 @@ def _keys_of(source: Source) -> dict[str, bool]:
 
 
 def _first_keys(text: str) -> dict[str, bool]:
-    """The keys of the first object in a text of JSON, which may be cut."""
+    """The keys of the first object in a JSON text, which may be truncated."""
     keys: dict[str, bool] = {}
     depth = opened = 0
     last = ""
@@ -73,19 +73,19 @@ def _first_keys(text: str) -> dict[str, bool]:
 
 
 def files_in(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    """The files of a folder that have one of some endings, by name."""
+    """The files of a folder with one of some endings, by name."""
     return sorted(path for path in folder.iterdir() if path.is_file() and path.name.endswith(endings))
 
 
 def parts_of(source: Source, endings: tuple[str, ...]) -> list[Source]:
-    """A file itself; of a folder, the files in it that have one of some endings."""
+    """The file itself, or the files of a folder with one of some endings."""
     if not source.is_folder:
         return [source]
     return [Source(path, ceiling=source.ceiling) for path in files_in(source.path, endings)]
 
 
 def records(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each record with the place where it stands; what is none is collected as a fault."""
+    """Each record with its place; anything that is not a record is collected as an error."""
     if source.is_parquet:
         for number, row in enumerate(parquet.rows_of(source), 1):
             yield f"{source.path}: row {number}", row
@@ -103,7 +103,7 @@ def _is_one_object(source: Source) -> bool:
 
 @dataclass
 class Questions:
-    """Questions gathered from the records of one file, and the faults in them."""
+    """Queries gathered from the records of one file, and the errors in them."""
 
     faults: Faults = field(default_factory=Faults)
     qids: list[Any] = field(default_factory=list)
@@ -124,9 +124,9 @@ class Questions:
         columns: Mapping[str, Any] | None = None,
         excluded: list[str] | None = None,
     ) -> None:
-        """Adds one question; `excluded` are ids that are left out of its results.
+        """Adds one query; `excluded` are ids that are left out of its results.
 
-        One in whose record a fault was found is not looked at further: what follows from the fault is none of its own.
+        If its record has an error, it is not checked further: errors that follow from another are not reported.
         """
         if self.faults.total > self.known_faults:
             self.known_faults = self.faults.total
@@ -142,21 +142,21 @@ class Questions:
         self.excluded.append(excluded or [])
 
     def has(self, record: Mapping[str, Any], key: str, where: str) -> bool:
-        """Whether a record has a key; a fault if it does not, with the key that may be in its place."""
+        """Whether a record has a key; records an error if not, with the key that may have been meant."""
         if key not in record:
             found = ", ".join(map(str, record)) or "no keys"
             self.faults.add(where, f"expected the key {key}, found {found}{rename_hint(record, [key])}")
         return key in record
 
     def once(self, name: Hashable, where: str, what: str) -> bool:
-        """Whether something is there for the first time; what comes again is an error that names both places."""
+        """Whether something occurs for the first time; a repetition is an error that names both places."""
         again = self.firsts.again(name, where)
         if again:
             self.faults.add(where, f"{what} twice {again}")
         return not again
 
     def agrees(self, name: Hashable, value: Any, where: str, what: str) -> bool:
-        """Whether something is what it was before, if it was; what contradicts is an error that names both places."""
+        """Whether something agrees with its earlier value, if any; a contradiction is an error with both places."""
         earlier = self.firsts.earlier(name, where, value)
         if earlier is None or earlier[1] == value:
             return True
@@ -164,7 +164,7 @@ class Questions:
         return False
 
     def is_important(self, qid: Any, nugget: Any, importance: Any, where: str) -> None:
-        """Notes the importance of a nugget, if it has one: the same nugget has no other."""
+        """Records the importance of a nugget, if it has one; the same nugget must not have another."""
         if isinstance(nugget, str) and importance is not None:
             what = f"query {display(qid)}: the nugget {display(nugget)} is"
             self.agrees(("importance", str(qid), nugget), importance, where, what)
@@ -176,9 +176,9 @@ class Questions:
     def list_at(
         self, record: Mapping[str, Any], key: str, where: str, kind: type, *, optional: bool = False
     ) -> list[Any]:
-        """The list at a key; no list there is an error, and so is what else stands in it.
+        """The list at a key; any other value is an error, and so are other items in it.
 
-        An `optional` key may be absent, but not under a name that is nearly its own.
+        An `optional` key may be absent, unless a key with a similar name is present.
         """
         if optional and (record[key] is None if key in record else not _has_near(tuple(record), key)):
             return []
@@ -195,7 +195,7 @@ class Questions:
         return sound
 
     def text_at(self, record: Mapping[str, Any], key: str, where: str) -> str | None:
-        """The text at a key; what else stands there is an error."""
+        """The text at a key; any other value is an error."""
         if not self.has(record, key, where):
             return None
         if isinstance(record[key], str):
@@ -213,7 +213,7 @@ class Questions:
         return ids
 
     def truth(self, policy: Policy) -> GroundTruth:
-        """The ground truth of all questions; raises `DataError` with every fault."""
+        """The ground truth of all queries; raises `DataError` with every error."""
         names = dict.fromkeys(name for row in self.columns for name in row)
         columns = {name: [row.get(name) for row in self.columns] for name in names}
         try:
@@ -234,7 +234,7 @@ class Questions:
 
 @lru_cache
 def _has_near(keys: tuple[str, ...], key: str) -> bool:
-    """Whether one of some keys nearly has the name of another; records of a file have few sequences of keys."""
+    """Whether one of some keys is nearly the name of another; the records of a file have few sequences of keys."""
     return bool(near_names(key, keys))
 
 

@@ -1,4 +1,4 @@
-"""Judgments and results, one row each, as files and tables hold them.
+"""Judgments and results in files and tables with one row each.
 
 Readers gather them into ground truth and rankings, or stream them as columns.
 """
@@ -32,9 +32,9 @@ def gather(
     qids: Iterable[str] = (),
     shape: Shape = "subtopics",
 ) -> GroundTruth:
-    """Ground truth of rows; those of one query and group become a group; a label that is its number is dropped.
+    """Ground truth from rows: those of one query and group become a group; a name that is just its number is dropped.
 
-    The queries `qids` are there even without a row; rows that name their groups are of `subtopics`.
+    The queries `qids` are included even without a row. Rows that name their groups have the shape `subtopics`.
     """
     queries: dict[str, dict[str, list[Any]]] = {qid: {} for qid in qids}
     for qid, label, document, grade in rows:
@@ -51,12 +51,12 @@ def gather(
     return replace(GroundTruth.from_rows(list(queries), groups, policy, texts=named), shape=shape)
 
 
-# Where the shape of ground truth is written, where a format does not say it by itself.
+# The key of the shape of ground truth, for formats that do not imply it.
 SHAPE = "gt_shape"
 
 
 def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
-    """The shape that rows name; `default` if none does. Raises `DataError` if they differ, or it is none."""
+    """The shape that rows name; `default` if none does. Raises `DataError` if they differ, or if it is not a shape."""
     named = list(dict.fromkeys(cell for cell in cells if cell not in (None, "")))
     shape: Any = named[0] if named else default
     if len(named) > 1 or shape not in SHAPES:
@@ -66,7 +66,7 @@ def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
 
 
 def one_by_one(rows: Iterable[Judgment]) -> Iterable[Judgment]:
-    """Every document a group of its own: how judgments without groups are read."""
+    """Makes every document a group of its own, as judgments without groups are read."""
     numbers: dict[str, int] = {}
     for qid, _, document, grade in rows:
         numbers[qid] = numbers.get(qid, 0) + 1
@@ -82,9 +82,9 @@ def number_text(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
-# So many names are held against one that is missing, and so many are shown.
+# How many names are compared with a missing one, and how many are shown.
 MOST_NAMES, NAMED = 1000, 100
-# What other tools call a column.
+# The names of columns in other tools.
 OTHER_NAMES = {
     "qid": ("query_id", "queryid", "question_id", "q_id", "query-id", "topic", "topic_id", "question"),
     "doc_id": (
@@ -100,7 +100,7 @@ OTHER_NAMES = {
 
 
 def rename_hint(names: Collection[str], wanted: Iterable[str]) -> str:
-    """`; rename query_id to qid`: which of these names stand for one that is wanted and missing, or look like it.
+    """`; rename query_id to qid`: the names that other tools use for a missing one, or that look like it.
 
     >>> rename_hint(["query_id", "score"], ["qid", "score"]), rename_hint(["qid", "grps"], ["qid", "groups"])
     ('; rename query_id to qid', " (is groups called 'grps'?)")
@@ -118,7 +118,7 @@ def rename_hint(names: Collection[str], wanted: Iterable[str]) -> str:
 
 
 def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str) -> str:
-    """What a table lacks among its columns, what there is, and which of them may be meant.
+    """The columns that a table lacks, those that it has, and which of these may be meant.
 
     >>> missing_columns(["query_id", "doc_id"], ["qid"], "qid, doc_id")
     "the column 'qid' is missing: expected qid, doc_id, found query_id, doc_id; rename query_id to qid"
@@ -134,7 +134,7 @@ def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str)
 
 
 def misnamed_grade(names: Collection[str], wanted: str = "grade") -> str:
-    """The errors in names of columns, one of which holds grades under another name; empty if none does.
+    """The error if a column has grades under another name; empty if none does.
 
     >>> misnamed_grade(["qid", "group", "doc_id", "relevance"])
     "expected the grades as 'grade', found 'relevance'; rename relevance to grade"
@@ -149,7 +149,7 @@ BLOCK = 1 << 14
 
 
 class Gathered:
-    """Results of one file, put together by query as their rows go by; scores put them in order."""
+    """The results of one file, gathered by query as rows are read; scores determine their order."""
 
     def __init__(self) -> None:
         self.ids: dict[str, list[str]] = {}
@@ -190,7 +190,7 @@ class Gathered:
             self.fields.setdefault(name, {})[qid] = cells
 
     def run(self, source: Source) -> Run:
-        """All of them as a run that is called as its file."""
+        """All results as a run, named after its file."""
         fields = {name: lambda cells=cells: cells for name, cells in self.fields.items()}  # bound now
         lists = Lists(self.ids, self.scores or None, self.lengths, fields)
         return Run(lists, name=run_name(source), source=str(source.path))
@@ -199,9 +199,9 @@ class Gathered:
 def checked_columns(
     rows: Callable[[Faults], Iterator[tuple[Any, ...]]], schema: Mapping[str, type[pl.DataType]], title: str
 ) -> Run:
-    """Results that Python reads one by one, as columns that stream; raises `DataError` with every fault.
+    """Streams results that Python reads one by one as columns; raises `DataError` with every error.
 
-    `rows` starts again whenever it is called.
+    Each call of `rows` starts from the beginning.
     """
     from polars.io.plugins import register_io_source
 
@@ -228,7 +228,7 @@ def checked_columns(
 def order_fault(
     qid: str, ids: Sequence[str], scores: Sequence[float], calls: Sequence[int] | None = None
 ) -> str | None:
-    """Why readers that go by scores, within a call, would order results otherwise; None if they would not."""
+    """Why readers that sort by score, within a call, would order results differently; None if they would not."""
     for rank, (before, after) in enumerate(pairwise(scores)):
         if calls is not None and calls[rank] < calls[rank + 1]:
             continue

@@ -1,7 +1,7 @@
 """The bytes of a file or pipe: opened, decompressed by magic number, decoded and cut into lines, whole or as a stream.
 
-How a file is read depends on its size alone: what is small is read in Python before polars is imported, what is large
-as columns of polars, and what is huge is never held as a whole.
+How a file is read depends only on its size: small files are read in Python before polars is imported, large ones as
+polars columns, and huge ones are never kept in memory as a whole.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from groupgt.runtime import resident
 
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Above this many bytes of content polars pays for its import.
+# Above this many bytes of content, polars is worth its import.
 SMALL = 8 << 20
-# Above this many, content is not held as a whole.
+# Above this many bytes, content is not kept in memory as a whole.
 HUGE = 512 << 20
-# How much smaller a file is than its content, where it is compressed: so much at least is taken for granted.
+# How many times larger the content of a compressed file is, at least: an assumption.
 PACKED = 8
 PIECE = 1 << 20
-# No more blank lines are looked at for the first that is not, and no line is longer.
+# The most blank lines that are skipped, and the longest line.
 BLANK_LINES = 100
 LONGEST_HEAD = 1 << 26
-# So few bytes of zstd at a time, that what they stand for is some tens of megabytes at most.
+# The bytes of zstd that are decompressed at a time: few, so that the output is some tens of megabytes at most.
 ZSTD_PIECE = 1 << 11
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One file or folder; it is opened when its content is first asked for, a pipe is read once.
+    """One file or folder; it is opened when its content is first needed, and a pipe is read only once.
 
-    `streamed` says that it is to be read as columns, however small it is. `ceiling` is how many bytes of content may be
-    held; 0 is no limit. `kept` holds what readers made of it and need again.
+    `streamed` means that it is read as columns, however small it is. `ceiling` is the number of bytes of content that
+    may be kept in memory; 0 means no limit. `kept` has results of readers that are needed again.
     """
 
     path: Path
@@ -50,7 +50,7 @@ class Source:
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Source:
-        """The file or folder at a path; raises `DataError` if there is none, or what cannot be read to its end."""
+        """The file or folder at a path; raises `DataError` if it is missing, or a device that never ends."""
         if isinstance(path, Source):
             return path
         text = os.fspath(path)
@@ -100,7 +100,7 @@ class Source:
 
     @cached_property
     def is_large(self) -> bool:
-        """Whether it is to be read as columns."""
+        """Whether it is read as columns."""
         if self.streamed or self.is_huge:
             return True
         held = self.is_pipe or self.is_compressed
@@ -108,7 +108,7 @@ class Source:
 
     @cached_property
     def is_huge(self) -> bool:
-        """Whether its content should not be held as a whole."""
+        """Whether its content should not be kept in memory as a whole."""
         if self.is_pipe:
             return False
         most = min(HUGE, self.ceiling // 2) if self.ceiling else HUGE
@@ -119,9 +119,9 @@ class Source:
 
     @cached_property
     def data(self) -> bytes:
-        """The content as a whole, without a byte order mark at its start.
+        """The whole content, without a byte order mark.
 
-        Raises `DataError` for UTF-16, for damage, and for more bytes than may be held.
+        Raises `DataError` for UTF-16, for damaged files, and for more bytes than the ceiling.
         """
         pieces, size = [], 0
         for piece in self.pieces():
@@ -150,7 +150,7 @@ class Source:
 
     @property
     def for_polars(self) -> Path | bytes:
-        """What polars may read: a path, or the content if it is held; huge content polars decompresses by itself."""
+        """The input for polars: a path, or the content if it is in memory; polars decompresses huge content itself."""
         return self.path if self.is_huge or not (self.is_compressed or self.is_pipe) else self.data
 
     @property
@@ -172,12 +172,12 @@ class Source:
 
     @cached_property
     def first_line(self) -> bytes:
-        """The first line of the content that is not blank, without its end."""
+        """The first line that is not blank, without its line ending."""
         lines = self.head().split(b"\n", BLANK_LINES)
         return next((line.removesuffix(b"\r") for line in lines[:BLANK_LINES] if line.strip()), b"")
 
     def pieces(self, size: int = PIECE) -> Iterator[bytes]:
-        """The content piece by piece, decompressed, without a byte order mark at its start; raises `DataError`."""
+        """The content piece by piece, decompressed, without a byte order mark; raises `DataError`."""
         if self.is_held:
             yield from (self.data[start : start + size] for start in range(0, len(self.data), size))
             return
@@ -196,12 +196,12 @@ class Source:
 
     @property
     def has_parts(self) -> bool:
-        """Whether any part of the content can be read alone: it is held, or lies on disk as it is."""
+        """Whether any part of the content can be read on its own: it is in memory, or not compressed on disk."""
         return not (self.is_compressed and self.is_huge)
 
     @cached_property
     def extent(self) -> tuple[int, int]:
-        """From which to which offset there is content to be read in parts; raises `DataError` for UTF-16."""
+        """The offsets of the content that is read in parts; raises `DataError` for UTF-16."""
         if self.is_held or self.is_compressed or self.is_pipe:
             return 0, len(self.data)
         with self._opened() as file:
@@ -209,7 +209,7 @@ class Source:
         return len(begin) - len(self._without_mark(begin)), self.path.stat().st_size
 
     def part(self, low: int, high: int) -> bytes | memoryview:
-        """The content between two offsets; raises `DataError` if it is not there any more."""
+        """The content between two offsets; raises `DataError` if it is no longer there."""
         if self.is_held:
             return memoryview(self.data)[low:high]
         with self._opened() as file:
@@ -228,7 +228,7 @@ class Source:
         return begin.removeprefix(BYTE_ORDER_MARK)
 
     def _decompressed(self, size: int) -> Iterator[bytes]:
-        """What is in the file, piece by piece."""
+        """The decompressed content, piece by piece."""
         with self._opened() as file:
             if not self.is_compressed:
                 try:
@@ -247,7 +247,7 @@ class Source:
                 raise DataError(f"{self.path}: the {kind} data is damaged or cut off: {error}") from None
 
     def _opened(self) -> BinaryIO:
-        """The file as stored on disk; what came through a pipe is kept."""
+        """The file as stored on disk; the content of a pipe is kept."""
         try:
             return io.BytesIO(self._piped) if self.is_pipe else self.path.open("rb")
         except OSError as error:
@@ -258,9 +258,9 @@ class Source:
         return self.path.read_bytes()
 
     def lines(self, *, held: bool = False) -> Iterable[bytes]:
-        """The lines without their ends; raises `DataError` with the line of the first byte that is no text.
+        """The lines without their line endings; raises `DataError` with the line of the first byte that is not text.
 
-        Where what is made of them is `held`, there may be no more content than may be held.
+        If the caller keeps them in memory (`held`), the ceiling applies.
         """
         if self.is_huge or (held and self.ceiling):
             return map(_without_return, self.raw_lines(held=held))
@@ -273,13 +273,13 @@ class Source:
         return list(map(_without_return, lines)) if b"\r" in self.data else lines
 
     def raw_lines(self, *, held: bool = False) -> Iterator[bytes]:
-        """The same as a stream, with the carriage returns that end some of them."""
+        """The same as a stream, including carriage returns."""
         number, size = 1, 0
         begin: list[bytes] = []
         for piece in self.pieces():
             if held and self.ceiling:
                 size += len(piece)
-                # What Python makes of a line may take ten times its bytes.
+                # The Python objects of a line may take ten times its bytes.
                 self._check_room(max(size, resident()))
             end = piece.rfind(b"\n")
             if end < 0:
@@ -316,18 +316,18 @@ class Source:
             raise DataError(f"{self.path}:{line}: found a NUL character; remove it")
 
     def warn_if_empty(self, what: str) -> None:
-        """Warns if there is no line with anything in it."""
+        """Warns if every line is blank."""
         if not any(piece.strip() for piece in self.pieces()):
             warnings.warn(f"{self.path}: the file is empty: 0 {what}", GroupgtWarning, stacklevel=3)
 
 
 def _without_return(line: bytes) -> bytes:
-    """A line without the carriage return that ends each of them in some files."""
+    """A line without the carriage return that ends lines in some files."""
     return line.removesuffix(b"\r")
 
 
 def _gunzipped(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """The content of gzip members one after the other, which zeros may follow."""
+    """The content of consecutive gzip members; zeros may follow them."""
     import zlib
 
     packed = file.read(size)
@@ -346,7 +346,7 @@ def _gunzipped(file: BinaryIO, size: int) -> Iterator[bytes]:
 
 
 def _unzstandard(file: BinaryIO) -> Iterator[bytes]:
-    """The content of zstd frames one after the other."""
+    """The content of consecutive zstd frames."""
     import zstandard
 
     packed = file.read(ZSTD_PIECE)
@@ -376,7 +376,7 @@ def _reason(error: Exception) -> str:
 
 
 def neighbors(path: Path) -> str:
-    """The files beside one that is not there whose names are near its own, in words."""
+    """The files next to a missing one with similar names, in words."""
     try:
         return near_names(path.name, [sibling.name for sibling in path.parent.iterdir()])
     except OSError:

@@ -1,4 +1,4 @@
-"""Tokenizers by name: what counts the tokens of texts."""
+"""Tokenizers by name: functions that count the tokens of texts."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ HINT = "pip install 'groupgt[tokens]'"
 
 
 def tokenizer_named(name: str, *, allow_code: bool = False, folder: Path | None = None) -> Count:
-    """What counts tokens: `whitespace`, `tiktoken:ENCODING`, `tokenizers:FILE_OR_NAME`, or `python:module:function`.
+    """A tokenizer: `whitespace`, `tiktoken:ENCODING`, `tokenizers:FILE_OR_NAME`, or `python:module:function`.
 
-    A function takes a list of texts and returns a count for each; it is code of the user's and needs `allow_code`, and
-    its module may lie in `folder`, from which a tokenizer's file is looked for as well. Raises `ConfigError`.
+    The function takes a list of texts and returns a count for each. It is user code and needs `allow_code`; its module
+    may be in `folder`, and so may a tokenizer's file. Raises `ConfigError`.
 
     >>> tokenizer_named("whitespace")(["to be or", ""])
     [3, 0]
@@ -34,7 +34,7 @@ def tokenizer_named(name: str, *, allow_code: bool = False, folder: Path | None 
 
 
 def check_tokenizer(name: str, *, allow_code: bool = False) -> tuple[Plugin, Any]:
-    """The tokenizer of a name and its option, what stands behind the colon.
+    """The tokenizer with a name, and its option (the text after the colon).
 
     Raises `ConfigError` for an unknown name, and for code that is not allowed.
     """
@@ -55,32 +55,32 @@ def check_tokenizer(name: str, *, allow_code: bool = False) -> tuple[Plugin, Any
 
 
 def forms() -> list[str]:
-    """How the names of our own are written: each with its option in capitals."""
+    """The forms of the names of built-in tokenizers, each with its option in capitals."""
     return [form_of(name, find("tokenizer", name)) for name in ours("tokenizer")]
 
 
 def form_of(name: str, plugin: Plugin) -> str:
-    """How the name of a tokenizer is written."""
+    """The form of the name of a tokenizer."""
     return name + "".join(f":{option.written or option.name.upper()}" for option in options_of(plugin.options).values())
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """Which encoding of tiktoken counts."""
+    """The encoding of tiktoken."""
 
     encoding: Annotated[str, Doc("An encoding of tiktoken, such as cl100k_base.")]
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Which tokenizer of the library tokenizers counts."""
+    """The tokenizer of the library tokenizers."""
 
     file_or_name: Annotated[str, Doc("A tokenizer.json, or the name of a model on the hub.")]
 
 
 @dataclass(frozen=True)
 class Function:
-    """Which function of yours counts."""
+    """Your own function."""
 
     function: Annotated[
         str, Doc("The function, as module:function: it takes a list of texts and returns a count for each.")
@@ -119,7 +119,7 @@ def _tokenizers(options: Vocabulary, folder: Path) -> Count:
         loaded: Any = Tokenizer.from_file(str(path)) if path.is_file() else Tokenizer.from_pretrained(name)
     except Exception as error:  # the library raises plain exceptions, for files and for the network
         raise ConfigError(f"tokenizer: tokenizers cannot load {name!r}: {error}") from None
-    # A file may ask to fill or cut every text to one length.
+    # A file may specify that every text is padded or truncated to one length.
     loaded.no_padding()
     loaded.no_truncation()
     return lambda texts: [len(each.ids) for each in loaded.encode_batch(list(texts), add_special_tokens=False)]

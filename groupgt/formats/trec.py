@@ -33,7 +33,7 @@ QRELS, WITHOUT_ITER = "qid iter doc rel", "qid doc rel"
 
 
 def read_qrels(source: Source, policy: Policy) -> GroundTruth:
-    """`qid iter doc rel`, or `qid doc rel` where nothing else can be meant: each document is a group of one."""
+    """`qid iter doc rel`, or `qid doc rel` if it cannot mean anything else: each document is a group of its own."""
     if _is_without_iter(source):
         return read_without_iter(source, policy)
     judged = judgments(source, QRELS)
@@ -41,7 +41,7 @@ def read_qrels(source: Source, policy: Policy) -> GroundTruth:
 
 
 def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
-    """The same where nobody named the format; raises `DataError` if the second column may be that of subtopics."""
+    """The same if no format is named; raises `DataError` if the second column may be that of subtopics."""
     if not _is_without_iter(source) and len({second for _, second, _, _ in judgments(source, QRELS)}) > 1:
         raise DataError(
             f"{source.path}: the second column has several values; add --truth-format trec-subtopics if they are "
@@ -51,14 +51,14 @@ def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
 
 
 def read_without_iter(source: Source, policy: Policy) -> GroundTruth:
-    """`qid doc rel`, as MS MARCO and Cranfield have it: each document is a group of one, with its grade."""
+    """`qid doc rel`, as in MS MARCO and Cranfield: each document is a group of its own, with its grade."""
     return gather(one_by_one(judgments(source, WITHOUT_ITER)), policy, shape="flat")
 
 
 def _is_without_iter(source: Source) -> bool:
     """Whether qrels have the three columns `qid doc rel`; raises `DataError` if they may be `qid iter doc` as well.
 
-    The last column holds grades, and not documents, where it repeats within a query, or holds one value alone.
+    The last column has grades, not documents, if a value repeats within a query, or if it has only one value.
     """
     if len(_cells_of_first(source)) != 3:
         return False
@@ -80,7 +80,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _cells_of_first(source: Source) -> list[bytes]:
-    """The columns of the first line that is no comment."""
+    """The columns of the first line that is not a comment."""
     lines = (line.split() for line in source.lines(held=True))
     return next((cells for cells in lines if cells and not cells[0].startswith(b"#")), [])
 
@@ -91,7 +91,7 @@ def read_subtopics(source: Source, policy: Policy) -> GroundTruth:
 
 
 def judgments(source: Source, expected: str) -> list[Judgment]:
-    """Every line of qrels, whose columns are as `expected`; raises `DataError` with every fault."""
+    """Every line of qrels with the `expected` columns; raises `DataError` with every error."""
     source.warn_if_empty("judgments")
     width = len(expected.split())
     judged = Judgments(
@@ -117,7 +117,7 @@ def judgments(source: Source, expected: str) -> list[Judgment]:
 
 
 def _surplus(cells: Sequence[bytes]) -> str:
-    """What five columns may be; nothing of other widths."""
+    """What five columns may mean; empty for other numbers of columns."""
     if len(cells) != 5:
         return ""
     rel, method, probability = (validity.number_of(cell.decode()) for cell in cells[2:])
@@ -127,8 +127,9 @@ def _surplus(cells: Sequence[bytes]) -> str:
 
 
 def read_run(source: Source) -> Run:
-    """`qid Q0 doc rank score tag`, by blanks or tabs; up to four more columns are ignored, the rank too: the score
-    rules.
+    """`qid Q0 doc rank score tag`, separated by blanks or tabs.
+
+    The score determines the order; the rank and up to four further columns are ignored.
     """
     if not source.is_large:
         return _read_lines(source)
@@ -139,7 +140,7 @@ def read_run(source: Source) -> Run:
 
 
 def _read_lines(source: Source) -> Run:
-    """A run of lists, read line by line; raises `DataError` that names every line at fault."""
+    """A run of lists, read line by line; raises `DataError` with every invalid line."""
     faults = Faults()
     source.warn_if_empty("results")
     ids: dict[bytes, list[str]] = {}
@@ -157,7 +158,7 @@ def _read_lines(source: Source) -> Run:
 
 
 def _holds_odd_bytes(data: bytes) -> bool:
-    """Whether there may be what no id holds, or a carriage return within a line; False is sure."""
+    """Whether the bytes may contain what ids cannot have, or a carriage return within a line; False is certain."""
     content = np.frombuffer(data, dtype=np.uint8)
     returns = data.count(b"\r\n") + data.endswith(b"\r")
     known = data.count(b"\n") + data.count(b"\t") + returns
@@ -167,7 +168,7 @@ def _holds_odd_bytes(data: bytes) -> bool:
 def _results(
     lines: Iterable[bytes], title: str, faults: Faults, *, odd: bool = True
 ) -> Iterator[tuple[bytes, bytes, float]]:
-    """Query, document and score of each line; lines that hold none are collected as faults."""
+    """The query, document and score of each line; invalid lines are collected as errors."""
     for number, line in enumerate(lines, 1):
         cells = line.split()
         doubtful = odd or len(cells) != LEAST or not cells[3].isdigit() or len(line) > validity.LONGEST_ID
@@ -186,7 +187,7 @@ def _results(
 
 
 def tag_of(source: Source) -> str:
-    """The tag in the sixth column, which TREC calls a run by; of several the first, with a warning.
+    """The tag in the sixth column, the name of a run in TREC; if there are several, the first, with a warning.
 
     Raises `DataError` if there is none.
     """
@@ -204,7 +205,7 @@ def tag_of(source: Source) -> str:
 
 
 def is_result(line: bytes) -> bool:
-    """Whether a line is surely a result, by its rank and its score."""
+    """Whether a line is certainly a result, judging by its rank and score."""
     cells = line.split()
     return (
         len(cells) >= LEAST
@@ -233,7 +234,7 @@ def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
 
 
 def _streamed(source: Source) -> Run:
-    """The same as lazy columns, where bytes stand as they should; else what reads with more care."""
+    """The same as lazy columns if the file looks regular; otherwise the slow reader."""
     separator = "\t" if b"\t" in source.first_line else " "
     width = len(source.first_line.split())
     layout = layout_of(source, separator, words=True)
@@ -263,20 +264,20 @@ def _streamed(source: Source) -> Run:
 
 
 def _with_care(source: Source) -> Run:
-    """The same of a file that looks odd, or holds a fault: line by line, and as columns if it is huge."""
+    """The same for a file that looks irregular or has an error: line by line, and as columns if it is huge."""
     if not source.is_huge:
         return _read_lines(source)
     return replace(_checked(str(source.path), source.lines), name=run_name(source))
 
 
 def run_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Run:
-    """A run at a URL, whose `lines` say if it is wrong."""
+    """A run at a URL; its `lines` are used to report errors."""
     recheck = partial(_checked, url, lines)
     return Run(Columns(_columns_of_lines(url), recheck, explained(recheck)), source=url)
 
 
 def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
-    """Results that are read line by line, as columns; raises `DataError` that names every line at fault."""
+    """Results that are read line by line, as columns; raises `DataError` with every invalid line."""
 
     def rows(faults: Faults) -> Iterator[tuple[str, str, float]]:
         for qid, document, score in _results(lines(), title, faults):
@@ -286,7 +287,7 @@ def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
 
 
 def _columns_of_lines(url: str) -> pl.LazyFrame:
-    """Lines cut at white space one by one: slower than a table, and sure; a line that is no result has no score."""
+    """Splits each line at white space: slower than reading a table, but reliable; invalid lines get no score."""
     blank, cell = r"[ \t\x0b\x0c]", r"[^ \t\r\x0b\x0c\x00]+"
     columns = (f"({cell})", cell, f"({cell})", validity.RANK, f"({cell})", f"({cell})")
     pattern = f"^{blank}*" + f"{blank}+".join(columns)
@@ -298,17 +299,17 @@ def _columns_of_lines(url: str) -> pl.LazyFrame:
     return cells.select("qid", "doc", pl.when(~joined).then(number_of(pl.col("text"))).alias("score"))
 
 
-# What the groups of the pattern hold; that of a rank's point comes between.
+# The groups of the pattern; the one for the point of a rank comes between.
 _GROUPS = ["qid", "doc", "point", "text", "sixth", "more"]
 
 
 def run_fault(rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]) -> str | None:
-    """Why a TREC run cannot hold these results, best first; None if it can.
+    """Why these results, best first, cannot be written as a TREC run; None if they can.
 
-    It has no place for ids with blanks, and its readers order results by score, and equal scores by id.
+    Ids must not contain blanks, and its readers order results by score, and equal scores by id.
     """
     for qid, ids, scores in rankings:
-        # All ids at once: one with a blank makes two words, or none.
+        # All ids at once: an id with a blank would split into two words, or none.
         if " ".join((qid, *ids)).encode().split() != [name.encode() for name in (qid, *ids)]:
             return _blank_fault(qid, *ids)
         if fault := order_fault(qid, ids, scores):
@@ -317,7 +318,7 @@ def run_fault(rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]) ->
 
 
 def judgments_fault(rows: Iterable[Judgment]) -> str | None:
-    """Why qrels cannot hold these judgments; None if they can."""
+    """Why these judgments cannot be written as qrels; None if they can."""
     for qid, _, document, _ in rows:
         if qid.startswith("#"):
             return f"the query id {qid!r} would be read as a comment; write jsonl, csv or parquet"
@@ -334,7 +335,7 @@ def _blank_fault(*names: str) -> str | None:
 
 
 def write_run(path: Path, rankings: Iterable[tuple[str, list[str], list[float]]], tag: str) -> None:
-    """Writes a TREC run that is at no fault (`run_fault`)."""
+    """Writes a TREC run, after a check by `run_fault`."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for qid, ids, scores in rankings:
             file.writelines(
@@ -344,7 +345,7 @@ def write_run(path: Path, rankings: Iterable[tuple[str, list[str], list[float]]]
 
 
 def write_qrels(path: Path, rows: Iterable[Judgment]) -> None:
-    """Writes qrels without groups, of judgments that are at no fault (`judgments_fault`)."""
+    """Writes qrels without groups, after a check by `judgments_fault`."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{qid} 0 {document} {number_text(grade)}\n" for qid, _, document, grade in rows)
 

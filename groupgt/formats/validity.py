@@ -1,7 +1,7 @@
-"""What an id, a score and a row may be, as polars expressions, and which rows of a frame break the rules.
+"""The rules for ids, scores and rows as polars expressions, and the rows of a frame that break them.
 
-The rules are those of `groupgt.model.validity`, and a test holds the two equal. Readers make columns with them, and the
-engine that streams columns asks them of every batch.
+The rules are those of `groupgt.model.validity`; a test checks that both agree. Readers use them to make columns, and
+the streaming engine applies them to every batch.
 """
 
 from __future__ import annotations
@@ -15,53 +15,53 @@ from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, RANK, 
 from groupgt.model.values import CALLS, LONGEST
 from groupgt.runtime import pl
 
-# Runs a step of polars, and says what is wrong with its source.
+# Runs a polars step and reports what is wrong with its source.
 Guard = Callable[[Callable[[], Any]], Any]
-# How many rows at fault are looked at.
+# The most invalid rows that are reported.
 LOOKED_AT = 1000
 
 
 def is_id(text: pl.Expr) -> pl.Expr:
-    """Whether a text is an id; false if there is none."""
+    """Whether a text is an id; false for null."""
     holds = text.str.len_bytes() <= LONGEST_ID
     holds &= text.str.contains(f"[^{BLANKS}]") & ~text.str.contains(f"[{FORBIDDEN}]")
     return holds.fill_null(False)
 
 
 def is_plainly_id(text: pl.Expr) -> pl.Expr:
-    """Whether a text is an id of visible characters of ASCII: what one glance tells of nearly all; false is a doubt."""
+    """Whether a text is an id of visible ASCII characters, a check that nearly all ids pass; false means unsure."""
     holds = (text.str.len_bytes() <= LONGEST_ID) & text.str.contains(r"(?-u)^[!-~]+$")
     return holds.fill_null(False)
 
 
 def is_score(number: pl.Expr) -> pl.Expr:
-    """Whether a double is a score: finite; false if there is none."""
+    """Whether a double is a score, that is, finite; false for null."""
     return number.is_finite().fill_null(False)
 
 
 def is_call(number: pl.Expr) -> pl.Expr:
-    """Whether a number is that of a search call: whole, and from 1; false if there is none."""
+    """Whether a number is that of a search call: a whole number from 1; false for null."""
     value = number.cast(pl.Float64, strict=False)
     return (value.is_between(1, LONGEST) & (value == value.floor())).fill_null(False)
 
 
 def number_of(text: pl.Expr) -> pl.Expr:
-    """The number that a text spells; what is null or not finite is none."""
+    """The number that a text spells; null if it is not a finite number."""
     return text.cast(pl.Float64, strict=False)
 
 
 def is_rank(text: pl.Expr) -> pl.Expr:
-    """Whether a text looks like a rank; false if there is none."""
+    """Whether a text looks like a rank; false for null."""
     return text.str.contains(f"^(?:{RANK})$").fill_null(False)
 
 
 def is_number(text: pl.Expr) -> pl.Expr:
-    """Whether a text spells a number, however large; false if there is none."""
+    """Whether a text spells a number, however large; false for null."""
     return text.str.contains(f"^(?:{NUMBER})$").fill_null(False)
 
 
 def guarded(title: object, what: str, read: Callable[[], Any]) -> Any:
-    """Runs a step of polars; what it says becomes a `DataError`."""
+    """Runs a polars step and converts its exceptions to a `DataError`."""
     try:
         return read()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -70,7 +70,7 @@ def guarded(title: object, what: str, read: Callable[[], Any]) -> Any:
 
 
 def explained(recheck: Callable[[], Any]) -> Guard:
-    """A guard that reads a source anew, with care, where polars could not: that says what is wrong, and where."""
+    """A guard that reads a source again with the slow reader if polars fails, to report what is wrong and where."""
 
     def guard(step: Callable[[], Any]) -> Any:
         try:
@@ -85,9 +85,9 @@ def explained(recheck: Callable[[], Any]) -> Guard:
 def refuse_rows(
     rows: pl.LazyFrame, title: str, order: str, guard: Guard = lambda read: read(), *, place: str = "row "
 ) -> NoReturn:
-    """Raises `DataError` that names the rows of `qid`, `doc` and `score` which are none; `order` names the score.
+    """Raises `DataError` with the rows whose `qid`, `doc` or `score` is invalid; `order` is the name of the score.
 
-    A row has the number in its column `row`, from 0, where there is such a column.
+    The number of a row, from 0, is in its column `row`, if there is one.
     """
     numbered = rows if "row" in guard(rows.collect_schema) else rows.with_row_index("row")
     call = pl.col(CALLS) if CALLS in guard(rows.collect_schema) else pl.lit(1)

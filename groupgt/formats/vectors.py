@@ -1,4 +1,4 @@
-"""Vectors from files, and what makes them of texts."""
+"""Vectors from files, and encoders that compute them from texts."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from groupgt.model.validity import id_text
 from groupgt.runtime import pl
 
 COLUMNS = ("vector", "embedding", "embeddings")
-# The first version of sentence-transformers that takes nothing but weights from the folder of a model.
+# The first version of sentence-transformers that takes only weights from the folder of a model.
 LEAST_MAJOR = 6
 Vectors = NDArray[np.float64]
 
 
 def encoder_of(model: str) -> Callable[[list[str]], Vectors]:
-    """What makes vectors of texts: a sentence-transformers model, from a folder or by its name.
+    """An encoder of texts: a sentence-transformers model, from a folder or by its name.
 
-    Raises `DataError` for a version of the library that runs code which lies in the folder of a model.
+    Raises `DataError` for a version of the library that runs code from the folder of a model.
     """
     import sentence_transformers
 
@@ -44,7 +44,7 @@ def encoder_of(model: str) -> Callable[[list[str]], Vectors]:
 
 
 def read_vectors(path: Path, key: str, ids: Sequence[str]) -> Vectors:
-    """The vectors of `ids`, in their order; raises `DataError` if one is missing or no vector."""
+    """The vectors of `ids`, in their order; raises `DataError` if one is missing or not a vector."""
     vectors = _npy(path) if path.suffix == ".npy" else _parquet(path, key, ids)
     if vectors.ndim != 2 or not vectors.shape[1]:
         raise DataError(f"{path}: expected an array of shape (rows, dimensions), found shape {vectors.shape}")

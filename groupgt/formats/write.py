@@ -1,4 +1,4 @@
-"""Writing: ground truth and results in any format, and a word where the format cannot hold all of it."""
+"""Writes ground truth and results in any format, and reports what the format cannot represent."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ Ranking = tuple[str, list[str], list[float]]
 
 @dataclass(frozen=True)
 class _Writer:
-    """What writes a ground truth, and what of it the format can hold."""
+    """A writer of ground truth, and what its format can represent."""
 
     write: Callable[[Path, GroundTruth], None]
     groups: bool = True
     grades: bool = True
     weights: bool = False
     excluded: bool = False
-    # Places and texts, and sets that are needed together.
+    # Spans and texts, and sets that are needed together.
     shapes: bool = False
     empty_groups: bool = False
     names: Literal["any", "distinct", "distinct words", "none"] = "distinct"
     importance: bool = False
     columns: bool = False
     texts: bool = False
-    # What it is read back as, where it cannot hold every shape.
+    # The shape as which it is read back, for formats that do not represent every shape.
     shape: Shape | None = None
-    # Why the format cannot hold the ids.
+    # Why the format cannot represent the ids.
     fault: Callable[[Iterable[Judgment]], str | None] = lambda _: None
 
 
 def _labels(truth: GroundTruth, *, blanks: bool = True) -> list[str]:
-    """How each group is called in a row: its name, or its number; numbers throughout where names would not do.
+    """The label of each group in a row: its name or its number; only numbers if the names cannot be used.
 
-    No two groups of a query may be called the same; without `blanks` a name is one word, which can be read back.
+    No two groups of a query may have the same label. Without `blanks`, a label is one word, which can be read back.
     """
     first = np.searchsorted(truth.group_query, truth.group_query)
     numbers = [str(number) for number in (np.arange(len(first)) - first + 1).tolist()]
@@ -78,7 +78,7 @@ def flat_fault(truth: GroundTruth) -> str | None:
 
 
 def write_flat(path: Path, truth: GroundTruth) -> None:
-    """Qrels of what the convention `trec` sees: groups are flattened, so that other tools compute its figures."""
+    """Writes qrels as the convention `trec` sees them: groups are flattened, so that other tools agree."""
     trec.write_qrels(path, _flat(truth))
 
 
@@ -120,13 +120,13 @@ TRUTH_WRITERS: dict[str, _Writer] = {
         nuggetbank.write_ground_truth, grades=False, empty_groups=True, importance=True, texts=True, shape="subtopics"
     ),
 }
-# Written for other tools alone: what is lost is what is asked for.
+# Written only for other tools: the losses are intended.
 FLAT = "qrels-flat"
 RUN_WRITERS = ("trec", "jsonl", "csv", "parquet")
 
 
 def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]:
-    """Writes ground truth; returns what the format could not hold. What would change a score is an error instead."""
+    """Writes ground truth; returns what the format cannot represent. A loss that would change scores is an error."""
     if truth.forms and not (format in TRUTH_WRITERS and TRUTH_WRITERS[format].shapes):
         raise DataError(f"{format} can only store ids, but this ground truth has spans or texts; write jsonl")
     if format == FLAT:
@@ -148,7 +148,7 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
 
 
 def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
-    """What of the ground truth, without which scores would change, the format cannot hold; None if it holds all."""
+    """The losses in this format that would change scores; None if there are none."""
     sizes = truth.judgments.group_sizes
     if not writer.groups and (bool((sizes > 1).any()) or not truth.judgments.one_to_one):
         return (
@@ -174,7 +174,7 @@ def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
 
 
 def _lost(truth: GroundTruth, writer: _Writer) -> list[str]:
-    """What the format cannot hold, and no score depends on by default."""
+    """The losses in this format that do not change scores by default."""
     empty = int((truth.per_query == 0).sum())
     told = {
         "the importance of groups": bool(truth.importance) and not writer.importance,
@@ -187,7 +187,7 @@ def _lost(truth: GroundTruth, writer: _Writer) -> list[str]:
 
 
 def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
-    """What is lost of the names of groups; nothing where all of them are read back."""
+    """The loss of names of groups; empty if all of them can be read back."""
     if truth.group_name is None or writer.names == "any":
         return ""
     if writer.names == "none":
@@ -205,7 +205,7 @@ Calls = Mapping[str, Sequence[int]]
 
 
 def run_fault(rankings: Sequence[Ranking], format: str, *, scored: bool, calls: Calls | None = None) -> str | None:
-    """Why a format cannot hold these results, best first, so that they read back as they are; None if it can."""
+    """Why these results, best first, cannot be written so that they are read back unchanged; None if they can."""
     if format == "trec":
         return trec.run_fault(rankings)
     if format == "csv" and scored:
@@ -219,7 +219,7 @@ def write_run(
 ) -> list[str]:
     """Writes results; if they have no scores, or calls order them, TREC gets 1 ÷ rank.
 
-    Returns what the format could not hold. Raises `DataError`, before anything is written, if it cannot hold them.
+    Returns what the format cannot represent. Raises `DataError`, before anything is written, if they cannot be written.
     """
     if format not in RUN_WRITERS:
         near = near_names(format, RUN_WRITERS)

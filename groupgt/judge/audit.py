@@ -1,6 +1,6 @@
 """The questions of an audit: which passages may be missing alternatives, and which groups may not be needed.
 
-Questions that are most likely to find a fault come first. No answer is assumed: each is a person's.
+Questions that are most likely to find an error come first. No answer is assumed: people answer all of them.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _own(own: Sequence[Sequence[str]], number: int) -> list[str]:
 
 
 def shown_for(own: Sequence[Sequence[str]], number: int) -> str:
-    """The passage that stands for a group: one that is in no other group, if there is one."""
+    """The passage that represents a group: one that is in no other group, if there is one."""
     return next(iter(_own(own, number)), own[number - 1][0])
 
 

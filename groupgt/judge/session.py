@@ -1,4 +1,4 @@
-"""One annotator at work: which query is next, what the page shows of it, and what an act of the page becomes."""
+"""The session of one annotator: the next query, its view on the page, and the acts that the page sends."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Plan:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings that a journal is begun with; a journal cannot go on with others."""
+        """The settings with which a journal is begun; it cannot be continued with others."""
         chosen: dict[str, Any] = {"kind": self.kind, "pool": str(self.pool), "seed": self.seed}
         if self.sample is not None:
             chosen[SAMPLE] = self.sample
@@ -284,7 +284,7 @@ class Session:
         ]
 
     def _agreed(self, qid: str) -> tuple[list[dict[str, float]], list[dict[str, Any]], list[str]]:
-        """The groups and the judgments on which two annotators agree; what they differ on stays open."""
+        """The groups and judgments on which two annotators agree; the others stay open."""
         (first, second), pairs = self._aligned(qid)
         apart = {
             doc
@@ -302,7 +302,7 @@ class Session:
         return groups, names, [doc for doc in first.nonrelevant if doc in second.nonrelevant]
 
     def _opinions(self, qid: str) -> dict[str, Any]:
-        """What each annotator said of each passage: its groups, numbered alike for both, or none: not relevant."""
+        """The judgments of each annotator on each passage: its groups, with the same numbers for both, or none."""
         states, pairs = self._aligned(qid)
         said: dict[str, Any] = {}
         for side, (by, state) in enumerate(zip(self.plan.opinions, states)):
@@ -323,7 +323,7 @@ class Session:
         return {"doc": doc, "text": self.plan.index.texts.get(doc, ""), "judged": judged, "pooled": doc in state.pool}
 
     def _asked(self, qid: str, question: Question, state: QueryState) -> dict[str, Any]:
-        """A question with its texts in an order that does not tell which passage is in the ground truth."""
+        """A question with its texts in an order that does not reveal which passage is in the ground truth."""
         index, shared = self.plan.index, False
         own = starting(self.plan.truth, qid)[0] if self.plan.truth is not None else []
         if question.doc is not None:
@@ -340,7 +340,7 @@ class Session:
         return {"item": question.item, "passages": passages, "answer": answer, "part": part, "shared": shared}
 
     def _suggestions(self, state: QueryState) -> dict[str, dict[str, Any]]:
-        """Unjudged passages that nearly equal a relevant one, which one, and how much; never judged by themselves."""
+        """Unjudged passages that are nearly equal to a relevant one, that one, and the similarity."""
         texts = self.plan.index.texts
         relevant = [doc for doc, judgment in state.passages.items() if judgment.groups and doc in texts]
         found: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""Random samples of queries, in an order that is fixed by a seed: whatever part of it is finished is a sample, too."""
+"""Random samples of queries in an order that a seed determines: any finished part of it is a sample, too."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sample_of(qids: Sequence[str], size: int, seed: int) -> dict[str, Any]:
 
 
 def entry(sample: Mapping[str, Any], qid: str) -> dict[str, Any]:
-    """What a line of ground truth says of the sample that its query belongs to."""
+    """The record of the sample of a query, for its line of ground truth."""
     order = sample["order"]
     kept = {key: value for key, value in sample.items() if key != "order"}
     return {**kept, "place": order.index(qid) + 1 if qid in order else None}
