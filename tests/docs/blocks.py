@@ -47,6 +47,7 @@ ELSEWHERE = {
     "docs/experiments.md": {"python": _README},
     "docs/scale.md": {"python": "tests/docs/test_scale.py"},
     "docs/ray-and-dask.md": {"python": "tests/docs/test_ray_and_dask.py"},
+    "docs/conformance.md": {"python": "tests/docs/test_conformance.py", "console": "tests/docs/test_conformance.py"},
     "docs/benchmarks.md": {},
     "docs/report.md": {},
     "SECURITY.md": {},
