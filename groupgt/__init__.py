@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Where each public name lives; it is imported when first asked for.
+# The module of each public name, which is imported when the name is first used.
 _HOME = {
     "Agreement": "curation.agree",
     "AuditPower": "comparison.audit_power",

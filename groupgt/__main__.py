@@ -1,4 +1,4 @@
-"""`groupgt`, and `python -m groupgt`: Ctrl-C ends it quietly while the modules of the command line are loaded, too."""
+"""`groupgt` and `python -m groupgt`: Ctrl-C also ends it quietly while the modules of the command line are loaded."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def main() -> None:
     try:
         signal.signal(signal.SIGINT, heard)
         run()
-    except KeyboardInterrupt:  # a second one, while the first was answered
+    except KeyboardInterrupt:  # a second one, while the first is handled
         _quit()
 
 
 def _quit(*_: Any) -> None:
-    """Ends the process, which has nothing to put in order."""
+    """Ends the process, which has nothing to clean up."""
     os._exit(130)
 
 

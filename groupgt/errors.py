@@ -1,10 +1,10 @@
-"""Everything groupgt raises for its users, in one tree.
+"""The exception hierarchy of groupgt.
 
     GroupgtError
     ├── DataError        invalid ground truth, results or other file
     ├── MetricError      invalid metric name, parameter or cutoff, or one that does not fit the data
     ├── ConfigError      an invalid experiment file or option
-    └── RetrieverError   a retriever failed or returned what is not a ranking
+    └── RetrieverError   a retriever failed or returned an invalid ranking
 
 An error contains its faults one by one; its text shows the first of them, and how many more there are.
 """
@@ -96,7 +96,7 @@ def reason(error: BaseException) -> str | None:
 _VALUES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+]?[0-9][0-9,._]*(?:[eE][-+]?[0-9]+)?""")
 # The address of an object in memory, which is useless and makes faults differ.
 _ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]+(?=>)")
-# Which fault it is, in their order, and where.
+# The number of an error, in the order of errors, and its location.
 _Place = tuple[int, str]
 
 
@@ -191,7 +191,7 @@ class Faults:
         return self.told(ConfigError)
 
     def told(self, error: type[GroupgtError]) -> list[str]:
-        """The messages of an error of this class."""
+        """The messages for an exception of this class."""
         return [text for _, text, _ in self._lines(error)]
 
     def _lines(self, error: type[GroupgtError]) -> list[tuple[int, str, int]]:
@@ -228,7 +228,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST_CHARS else f"{text[: LONGEST_CHARS - 300]} … {text[-200:]}"
 
 
-# Former spellings of options, keys and parameters: refused, with the new one named.
+# Former spellings of options, keys and parameters: they are refused, and the error names the new one.
 RENAMED = {
     **{"check": "dry-run", "intervals": "confidence", "level": "confidence", "wanted": "power"},
     **{"forest": "means", "deltas": "queries"},

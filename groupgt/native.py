@@ -1,6 +1,6 @@
 """The compiled module `groupgt._native`, for loops over all results; None if it was not built.
 
-`GROUPGT_NATIVE=0` in the environment turns it off. Its functions take and return arrays of int64 as bytes:
+`GROUPGT_NATIVE=0` in the environment disables it. Its functions take and return arrays of int64 as bytes:
 
 `index(qids, rows, seed)` reads the groups of each query (lists of lists of ids, or `{id: grade}`) into an index that
 results are compared with. It returns all ids (the keys, identified by their positions), the number of groups of each

@@ -63,7 +63,7 @@ class Called:
     noun: str
 
 
-# Annotations: the text names a file, or it may name a folder.
+# Annotations: the text names a file; the text may name a folder.
 FILE, FOLDER = object(), object()
 # A path that is relative to the experiment file, with `{dataset}` filled in.
 File = Annotated[str, FILE]
@@ -303,7 +303,7 @@ def _is_of(plain: Any, value: Any) -> bool:
 
 
 def schema_of(kind: type[Any], definitions: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The JSON Schema of a dataclass, with its docstring; those of dataclasses within it are added to `definitions`."""
+    """The JSON Schema of a dataclass, with its docstring; those of nested dataclasses are added to `definitions`."""
     definitions = {} if definitions is None else definitions
     options = options_of(kind)
     properties = {}
@@ -407,7 +407,7 @@ def options_of(kind: type[Any] | None) -> dict[str, Option]:
     return OPTIONS[kind]
 
 
-# The options of each dataclass that was read.
+# The options of each dataclass, cached.
 OPTIONS: dict[Any, dict[str, Option]] = {}
 
 
@@ -455,7 +455,7 @@ TYPES = {
     dict: ("a mapping", "object"),
 }
 
-# The ends of a range: the keyword of JSON Schema, words, and how a number compares with it.
+# The bounds of a range: the keyword in JSON Schema, the words, and the comparison of a number with the bound.
 BOUNDS: dict[str, tuple[str, str, Callable[[float, float], bool]]] = {
     "ge": ("minimum", "of at least", operator.ge),
     "gt": ("exclusiveMinimum", "above", operator.gt),

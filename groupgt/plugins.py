@@ -49,7 +49,7 @@ class Plugin:
 
     @property
     def extras(self) -> list[str]:
-        """The extras that it needs."""
+        """The extras that it requires."""
         return sorted(set(self.modules.values()))
 
     def missing(self) -> str:
@@ -214,5 +214,5 @@ def _attribute(home: str) -> Any:
 def _importable(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # what it is a part of is not there
+    except ModuleNotFoundError:  # its parent package does not exist
         return False

@@ -31,7 +31,7 @@ _KEYS = (
     r"(?:api|access|account|private|secret|auth|shared)[-_]?key|authorization)))"
 )
 _NAME = re.compile(_KEYS)
-# `NAME_KEY=…`, `"Authorization": "…"`, and a line `x-api-key: …`, of which a scheme such as `Bearer` is a part.
+# `NAME_KEY=…`, `"Authorization": "…"`, and a line `x-api-key: …`, including a scheme such as `Bearer`.
 _ASSIGNED = re.compile(
     rf"(?<![\w.-])({_KEYS}=|{_KEYS}[\"']\s*:\s*|(?i:(?:proxy-)?authorization|[\w-]*api-key):\s+)"
     r"(\"[^\"]*\"|'[^']*'|(?:(?i:bearer|basic|digest|token|apikey|negotiate)\s+)?[^\s&\"',;]+)"
@@ -75,7 +75,7 @@ class Hide:
     secrets: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, value: Any) -> Any:
-        """Errors and options, without secrets and folders."""
+        """Errors and options without secrets and folders."""
         return _mapped(value, lambda text: _without_folders(self.message(text)), by_name=True)
 
     def message(self, text: str) -> str:
@@ -147,7 +147,7 @@ def _hidden(text: str) -> str:
 
 
 def _without_credentials(text: str) -> str:
-    """A text without what looks like a secret."""
+    """A text without anything that looks like a secret."""
     text = _URL.sub(lambda match: match[1] + _bare_url(match[2]), text)
     return _ASSIGNED.sub(lambda match: match[1] + _hidden(match[2]), text)
 
@@ -208,6 +208,6 @@ def private_messages(secrets: Mapping[str, str]) -> Iterator[None]:
             raise GroupgtError(hide.message(why)) from None
         error.faults = tuple(map(hide.message, error.faults))
         error.args = (str(error),)
-        raise error from None  # what lies behind it may hold the same
+        raise error from None  # its cause may contain the same secrets
     finally:
         warnings.showwarning = show

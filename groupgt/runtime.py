@@ -30,7 +30,7 @@ else:
             setattr(self, attribute, value)
             return value
 
-    # polars takes longer to import than a small file to evaluate.
+    # Importing polars takes longer than evaluating a small file.
     pl = _Late("polars")
 
 FORKED = (
@@ -69,7 +69,7 @@ _is_at_work = False
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
 
-__all__ = ["pl"]  # for whoever imports it from here
+__all__ = ["pl"]  # for modules that import it from here
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def no_silent_exit() -> Iterator[None]:
     leave, process, thread, is_active = os._exit, os.getpid(), threading.get_ident(), True
 
     def refused(status: int) -> NoReturn:
-        if status or not is_active or os.getpid() != process:  # a fork of the user's may leave as it likes
+        if status or not is_active or os.getpid() != process:  # the user's own forks may exit in any way
             leave(status)
         if threading.get_ident() == thread:
             raise SystemExit("os._exit(0)")
@@ -133,7 +133,7 @@ def signals_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-# The environment variable that `--traceback` sets, for this process and those that it starts.
+# The environment variable that `--traceback` sets for this process and its children.
 TRACEBACK = "GROUPGT_TRACEBACK"
 # With more frames than this, only the first and the last are shown.
 MOST_FRAMES, FIRST_FRAMES = 6, 2
@@ -168,7 +168,7 @@ def one_line(error: BaseException) -> str:
 def resident() -> int:
     """The bytes of memory in use by this process; on systems where this is unknown, the maximum so far, or 0."""
     try:
-        with open("/proc/self/statm", encoding="ascii") as file:  # no file of the user's
+        with open("/proc/self/statm", encoding="ascii") as file:  # not a user's file
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, AttributeError):
         pass

@@ -18,7 +18,7 @@ from groupgt.metrics.base import CONVENTIONS, Definition
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
 
-# Queries by id: groups as ground truth has them, and a ranking.
+# Queries by id: the groups as in ground truth, and a ranking.
 Batch = Mapping[str, tuple[list[Any], list[str]]]
 # (batch, metrics, policy) → the values of each metric, shape (Q,).
 Values = Callable[[Batch, Sequence[Metric], Any], Mapping[Metric, Floats]]

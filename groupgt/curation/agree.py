@@ -24,7 +24,7 @@ from groupgt.model.run import Run
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid
 
-# The counts of items: who calls them a hit.
+# The counts of items, by who calls them a hit.
 COUNTS = ("both", "only_first", "only_second", "neither")
 
 
@@ -135,8 +135,8 @@ def agree(
 
     For two labellers, every result is paired with every group of its query. For two annotators, every result of the
     queries that both have judged is relevant to one, to both or to neither. Without a run, the documents that both have
-    judged are considered, if both say what is not relevant; otherwise everything that either has judged. Raises
-    `DataError` or `ConfigError`.
+    judged are considered, if both include non-relevant judgments; otherwise all documents that either has judged.
+    Raises `DataError` or `ConfigError`.
 
     Args:
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
@@ -186,7 +186,7 @@ def agree(
 
 
 def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
-    """The documents that both have judged, if both say what is not relevant; otherwise those that either has."""
+    """The documents that both have judged, if both include non-relevant judgments; otherwise those of either."""
     ids = [{qid: _judged_ids(truth, qid) for qid in first.qids} for truth in (first, second)]
     if first.irrelevant_groups and second.irrelevant_groups:
         return {qid: [each for each in ids[0][qid] if each in set(ids[1][qid])] for qid in first.qids}

@@ -123,7 +123,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         Finding("relevant documents", int(relevant.sum()), _spread(relevant)),
         Finding("documents judged not relevant", int(rejected.sum()), _spread(rejected[rejected > 0])),
         Finding("queries without ground truth (undefined)", len(undefined), _first(undefined)),
-        # Documents under `nonrelevant` are groups inside, of one document each.
+        # Internally, documents under `nonrelevant` are groups of one document each.
         *(
             []
             if NONRELEVANT in truth.keys

@@ -237,8 +237,8 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
 def _candidates(chunks: list[str], texts: list[str], method: str, threshold: float) -> tuple[Ints, Ints]:
     """(chunk, text) pairs that can reach the threshold, and some that come near.
 
-    A chunk that contains a text has its rarest word; one that lacks at most a share of its words has at least one of
-    that many plus one. A text with slightly different spelling may share no word: all chunks are candidates for it.
+    A chunk that contains a text has its rarest word; a chunk that lacks at most n of its words has one of any n + 1 of
+    them. A text with slightly different spelling may share no word, so all chunks are candidates for it.
     """
     if method == "partial_ratio":
         return np.tile(np.arange(len(chunks)), len(texts)), np.repeat(np.arange(len(texts)), len(chunks))

@@ -27,7 +27,7 @@ import numpy as np
 from groupgt.evaluation.quantiles import student_quantile, student_within
 from groupgt.model.hits import Bools, Floats
 
-# Fewer audited queries say too little about the model.
+# Minimum number of audited queries: fewer reveal too little about the model.
 FEWEST = 10
 # The bounds of differences of metrics between 0 and 1, and h for them.
 OF_DELTAS = (-1.0, 1.0), 0.25

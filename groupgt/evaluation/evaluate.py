@@ -1,4 +1,4 @@
-"""`evaluate`, from user data to an `Evaluation`; the same for a `Request` with one run or many; and `label`."""
+"""`evaluate`, from user data to an `Evaluation`; the same for a `Request` with one or more runs; and `label`."""
 
 from __future__ import annotations
 

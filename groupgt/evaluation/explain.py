@@ -168,7 +168,7 @@ def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
 
 
 def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> list[Block]:
-    """One row per result, one column per group: the first results, others with a hit, and then how many there are.
+    """One row per result, one column per group: the first results, others with a hit, and the number of the rest.
 
     If there are many groups, they share one column with the names of those that a result hits.
     """

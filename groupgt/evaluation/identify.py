@@ -111,7 +111,7 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
     """Finds which metric, convention, cutoff and policy give a number on this data.
 
     Tries the default settings of tools, and known deviations of other tools. A number with few digits has many
-    explanations: give all digits that you have.
+    explanations, so give all available digits.
 
     Args:
         truth: The ground truth.

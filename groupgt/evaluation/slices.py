@@ -50,7 +50,7 @@ class Slicer:
         return list(map(_text, self._values(name)))
 
     def __iter__(self) -> Iterator[tuple[str, str, Bools]]:
-        """(column, value as text, which queries have it), values in their order, absent values last."""
+        """(column, value as text, mask of its queries), in the order of values, absent values last."""
         for name in self.by:
             values = self._values(name)
             # Values that print the same are one slice, so that each query is in exactly one.

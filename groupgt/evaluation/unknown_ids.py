@@ -21,14 +21,14 @@ from groupgt.model.validity import are_texts
 # Maximum number of results considered.
 LOOKED_AT = 200_000
 TEXTS_WAY = "; give their ids, or compare texts: --labeller text (labeller=)"
-# Fewer queries than this may all have failed; this many are unlikely to.
+# Fewer queries than this may all fail by chance; this many are unlikely to.
 SEVERAL = 10
 
 
 def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
     """Warns about results that a labeller cannot match, and returns whether it did.
 
-    Raises `DataError` if these are all results, and certainly an error.
+    Raises `DataError` if it can match no results at all and this is certainly an error.
     """
     if labeller.name == "id":
         return False
@@ -68,7 +68,7 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
 def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, questions: int) -> None:
     """Warns if no result has a hit, with a pair of ids that differ only in blanks, case, form or decimals, if any.
 
-    Without such a pair it warns only if so many `questions` have results that they are unlikely to all have failed.
+    Without such a pair, it warns only if so many `questions` have results that they are unlikely to all fail by chance.
     """
     qids, documents = carrier_of(run).sample(LOOKED_AT)
     if truth.qids and qids and not set(qids) & set(truth.qids):

@@ -41,15 +41,15 @@ TYPES: dict[type, str] = {
     type(None): "null",
 }
 DONE, SKIPPED, OPEN = "done", "skipped", "open"
-# What `done` says of passages of the pool without a judgment.
+# How `done` treats passages of the pool without a judgment.
 REST = ("unjudged", "nonrelevant")
-# The settings of a journal that its ground truth repeats.
+# The settings of a journal that are repeated in its ground truth.
 ADJUDICATES, ASSISTED = "adjudicates", "assisted"
 
 
 @dataclass
 class Judgment:
-    """One judged passage: the groups it belongs to (none: not relevant), its grade, and the words that carry it."""
+    """One judged passage: its groups (none: not relevant), its grade, and the words that make it relevant."""
 
     groups: list[int]
     grade: float = 1
@@ -63,7 +63,7 @@ class QueryState:
     query: str | None = None
     pool: list[str] = field(default_factory=list)
     groups: dict[int, str | None] = field(default_factory=dict)
-    # The weight and the importance of groups that existing ground truth gave them.
+    # The weight and the importance of groups in existing ground truth.
     more: dict[int, dict[str, Any]] = field(default_factory=dict)
     passages: dict[str, Judgment] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class QueryState:
 
     @property
     def spans(self) -> dict[str, list[int]]:
-        """The words that carry relevant passages, as character offsets."""
+        """The words that make passages relevant, as character offsets."""
         found = {doc: judgment.span for doc, judgment in self.passages.items() if judgment.groups}
         return {doc: span for doc, span in found.items() if span is not None}
 
@@ -272,7 +272,7 @@ def looks_like_journal(source: Source) -> str | None:
 def read_acts(source: Source) -> dict[str, list[Act]]:
     """The acts of each annotator, by `seq`; raises `DataError` with every invalid line.
 
-    A last line that was cut off, by a crash, is dropped with a warning.
+    A last line that was cut off by a crash is dropped with a warning.
     """
     faults = Faults()
     acts: dict[str, dict[int, Act]] = {}
@@ -298,7 +298,7 @@ def read_acts(source: Source) -> dict[str, list[Act]]:
 
 
 def settings_of(acts: Sequence[Act]) -> dict[str, Any]:
-    """The settings with which a journal was begun."""
+    """The settings at the beginning of a journal."""
     return next((dict(act["settings"]) for act in acts if act["act"] == "begin"), {})
 
 
@@ -331,7 +331,7 @@ def truth_of(
     all_settings = {by: settings_of(mine) for by, mine in acts.items()}
     is_sample = any(each.get(SAMPLE) for each in all_settings.values())
     keep_all = not is_sample and any(each.get("kind") == "audit" for each in all_settings.values())
-    # An adjudicator has the last word.
+    # An adjudicator decides.
     for by in sorted(acts, key=lambda each: not all_settings[each].get(ADJUDICATES)):
         for qid, state in replayed(acts[by]).items():
             if state.status == OPEN and not (unfinished or keep_all):

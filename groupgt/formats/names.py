@@ -51,7 +51,7 @@ def without_endings(name: str) -> str:
 
 
 def run_name(source: Source) -> str:
-    """The name of the run of a file.
+    """The name of the run in a file.
 
     >>> from pathlib import Path
     >>> run_name(Source(Path("runs/bm25.v2.trec.gz")))

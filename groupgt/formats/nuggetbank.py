@@ -53,7 +53,7 @@ def is_folder(path: Path) -> bool:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Groups of documents."""
+    """Reads groups of documents."""
     return _Banks(source, spans=False).truth(policy)
 
 
@@ -63,7 +63,7 @@ def read_spans(source: Source, policy: Policy) -> GroundTruth:
 
 
 class _Banks(Questions):
-    """The banks of one file, or of the files of a folder."""
+    """The banks in one file, or in the files of a folder."""
 
     def __init__(self, source: Source, *, spans: bool) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What other libraries keep in memory: lists of ir_measures, `Qrels` and `Run` of ranx, data sets of ir_datasets."""
+"""Objects of other libraries: lists of ir_measures, `Qrels` and `Run` of ranx, data sets of ir_datasets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Pairs = dict[str, list[tuple[str, float]]]
 
 
 def _by_query(value: Any, field: str, title: str) -> Pairs | None:
-    """Rows with `query_id`, `doc_id` and a field, by query; None for anything else. Raises `DataError`."""
+    """Groups rows with `query_id`, `doc_id` and a field by query; None for anything else. Raises `DataError`."""
     if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
         return None
     rows: list[Any] = list(value) if _is_iterator(value) or _has(next(iter(value), None), field) else []
@@ -67,7 +67,7 @@ def run_in(value: Any) -> Mapping[str, Any] | None:
 
 
 def dataset_named(name: Any) -> Mapping[str, Mapping[str, float]] | None:
-    """The qrels of a data set of ir_datasets, such as `beir/scifact/test`, which may download it; None for others.
+    """The qrels of an ir_datasets data set, such as `beir/scifact/test`; may download it. None for other names.
 
     Raises `DataError` for a data set without qrels.
     """

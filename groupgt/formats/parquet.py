@@ -27,7 +27,7 @@ from groupgt.model.run import Run
 from groupgt.runtime import pl
 
 MAGIC = b"PAR1"
-# Field numbers of parquet.thrift: of the footer, of a group of rows, of a column chunk,
+# Field numbers in parquet.thrift: of the footer, of a row group, of a column chunk,
 ROW_GROUPS, COLUMNS, META = 4, 1, 3
 PATH, VALUES, UNPACKED, PACKED, DATA_OFFSET, DICTIONARY_OFFSET = 3, 5, 6, 7, 9, 11
 # of a page header, and of its part for a page of that kind.
@@ -38,7 +38,7 @@ PAGE_VALUES, NULLS, ROWS, DEFINITIONS, REPETITIONS = 1, 2, 3, 5, 6
 
 
 def check_pages(path: Path) -> None:
-    """Raises `DataError` if page headers do not fit the footer, or pages their checksums."""
+    """Raises `DataError` if page headers do not match the footer, or pages do not match their checksums."""
     try:
         with path.open("rb") as file:
             if file.seek(0, 2) < 12:
@@ -187,7 +187,7 @@ def _guard_of(source: Source) -> Guard:
 
 
 def names_of(source: Source) -> list[str]:
-    """The columns of a file."""
+    """The names of the columns of a file."""
     names: list[str] = scan(source).collect_schema().names()
     return names
 
@@ -255,7 +255,7 @@ def write_run(
     scored: bool,
     calls: Mapping[str, Sequence[int]] | None = None,
 ) -> None:
-    """`qid, retrieved_ids[, retrieve_scores][, retrieved_calls]`."""
+    """Writes `qid, retrieved_ids[, retrieve_scores][, retrieved_calls]`."""
     rows = list(rankings)
     columns = {
         "qid": pl.Series([qid for qid, _, _ in rows], dtype=pl.String),

@@ -164,7 +164,7 @@ def _within(guard: Callable[[Callable[[], Any]], Any], step: Callable[[], Any]) 
 
 
 def at_url(url: str, format: str | None = None) -> Run:
-    """A run at a URL, or all files that a pattern in it matches, as polars reads them.
+    """Reads a run from a URL, or from all files that match a pattern in it, with polars.
 
     Credentials and endpoints come from the environment, as for any program that uses the store (`AWS_ACCESS_KEY_ID`,
     `AWS_ENDPOINT_URL`, …). Instead of a URL, users can pass a frame of `polars.scan_parquet` with `storage_options`.

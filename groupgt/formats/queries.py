@@ -21,7 +21,7 @@ from groupgt.model.validity import id_fault, id_text
 
 IDS = ("qid", *OTHER_NAMES["qid"][:-1], "_id", "id")
 TEXTS = ("query", "text", "question", "title")
-# TREC's topics: <top> with <num> and <title>, which need not be closed, or <topic number="1"> with <query>.
+# TREC topics: <top> with <num> and <title>, which need not be closed, or <topic number="1"> with <query>.
 _TOPIC = re.compile(r"<(top|topic)(\s[^>]*)?>(.*?)(?=</\1\s*>|<\1[\s>]|\Z)", re.IGNORECASE | re.DOTALL)
 _NUMBER = re.compile(r"""\b(?:number|id|num)\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
 _LABEL = re.compile(r"\A(?:number|topic|query|question)\s*:", re.IGNORECASE)

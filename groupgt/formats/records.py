@@ -19,13 +19,13 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.validity import id_text
 
-# Keys of groupgt's own formats: a record with one of them belongs to no benchmark.
+# Keys of groupgt's own formats: a record with one of them is not from a benchmark.
 OWN = {"retrieval_gt", "retrieved_ids", "doc_id"}
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|:\s*([{\[]?)|[{}\[\]]', re.DOTALL)
 
 
 def holds(source: Source, *keys: str) -> bool:
-    """Whether the first record of a file has all of these keys, and none of groupgt's own.
+    """Whether the first record of a file has all of these keys and none of groupgt's own.
 
     The value of one of them must be a string or number, unlike in an object keyed by query, as ranx writes it.
     """

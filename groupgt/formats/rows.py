@@ -74,7 +74,7 @@ def one_by_one(rows: Iterable[Judgment]) -> Iterable[Judgment]:
 
 
 def number_text(value: float) -> str:
-    """A number that reads back as the same double.
+    """A number as text that reads back as the same double.
 
     >>> number_text(2.0), number_text(1234567.25)
     ('2', '1234567.25')
@@ -182,7 +182,7 @@ class Gathered:
         lengths: Mapping[str, list[int | None]],
         fields: Mapping[str, list[Any]],
     ) -> None:
-        """Adds all results of a query, whose order is given."""
+        """Adds all results of a query in their given order."""
         self.ids[qid] = ids
         for unit, column in lengths.items():
             self.lengths.setdefault(unit, {})[qid] = column

@@ -1,4 +1,4 @@
-"""The bytes of a file or pipe: opened, decompressed by magic number, decoded and cut into lines, whole or as a stream.
+"""The bytes of a file or pipe: opened, decompressed by magic number, decoded and split into lines, whole or streamed.
 
 How a file is read depends only on its size: small files are read in Python before polars is imported, large ones as
 polars columns, and huge ones are never kept in memory as a whole.
@@ -131,7 +131,7 @@ class Source:
         return b"".join(pieces)
 
     def _hold(self, most: int) -> bool:
-        """Keeps the content as `data` if it has at most `most` bytes."""
+        """Caches the content as `data` if it has at most `most` bytes."""
         pieces, size = [], 0
         for piece in self.pieces():
             size += len(piece)
@@ -155,11 +155,11 @@ class Source:
 
     @property
     def is_held(self) -> bool:
-        """Whether the content was read as a whole."""
+        """Whether the whole content is in memory."""
         return "data" in self.__dict__
 
     def head(self, size: int = 1 << 16) -> bytes:
-        """The first bytes of the content, at least `size`, and the first line to its end if it has one."""
+        """The first bytes of the content: at least `size`, and the whole first line if it has an end."""
         if self.is_held or self.is_pipe or (self.is_compressed and not self.is_huge):
             end = self.data.find(b"\n", size, LONGEST_HEAD)
             return self.data[: size if b"\n" in self.data[:size] else end if end >= 0 else LONGEST_HEAD]

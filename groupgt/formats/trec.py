@@ -86,7 +86,7 @@ def _cells_of_first(source: Source) -> list[bytes]:
 
 
 def read_subtopics(source: Source, policy: Policy) -> GroundTruth:
-    """`topic subtopic doc rel`: the subtopic is the group."""
+    """Reads `topic subtopic doc rel`: the subtopic is the group."""
     return gather(judgments(source, "topic subtopic doc rel"), policy)
 
 
@@ -250,7 +250,7 @@ def _streamed(source: Source) -> Run:
         ignore_errors=True,
         glob=False,
     )
-    # A line with fewer columns has no last one; a rank beyond 64 bits, or with a point, is for the slow reader.
+    # The last column of a short line is null; ranks beyond 64 bits, or with a point, are left to the slow reader.
     whole = pl.col(names[-1]).is_not_null() & pl.col("rank").is_not_null()
     if width > LEAST:
         whole &= ~is_number(pl.col("tag"))

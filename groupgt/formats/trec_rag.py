@@ -25,7 +25,7 @@ def look(source: Source) -> str | None:
 
 
 def read_run(source: Source) -> Run:
-    """The cited documents of each answer; raises `DataError` with all errors."""
+    """Reads the cited documents of each answer; raises `DataError` with all errors."""
     faults, gathered = Faults(), Gathered()
     seen: set[str] = set()
     for number, record in objects(source, faults):
@@ -44,7 +44,7 @@ def read_run(source: Source) -> Run:
 
 
 def _cited(references: list[Any], answer: list[Any], where: str, faults: Faults) -> list[str]:
-    """The ids of all citations, each once."""
+    """The distinct ids of all citations."""
     known = [id_text(each) for each in references]
     cited: dict[str, None] = {}
     for place, sentence in enumerate(answer, 1):

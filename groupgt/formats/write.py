@@ -63,7 +63,7 @@ def _judgments(truth: GroundTruth, *, blanks: bool = True) -> Iterator[Judgment]
 
 
 def _flat(truth: GroundTruth) -> Iterator[Judgment]:
-    """Every document once, with its highest grade, in the order of the ground truth."""
+    """The distinct documents with their highest grades, in the order of the ground truth."""
     grades = truth.judgments.document_grade
     for alternative in np.flatnonzero(truth.document_of == np.arange(len(truth.ids))).tolist():
         qid = truth.qids[int(truth.query_of[alternative])]
@@ -217,7 +217,7 @@ def run_fault(rankings: Sequence[Ranking], format: str, *, scored: bool, calls: 
 def write_run(
     path: Path, rankings: list[Ranking], format: str, *, scored: bool, tag: str, calls: Calls | None = None
 ) -> list[str]:
-    """Writes results; if they have no scores, or calls order them, TREC gets 1 ÷ rank.
+    """Writes results; TREC runs get 1 ÷ rank as scores if results have no scores or are ordered by call.
 
     Returns what the format cannot represent. Raises `DataError`, before anything is written, if they cannot be written.
     """
@@ -229,7 +229,7 @@ def write_run(
     if fault := run_fault(rankings, format, scored=scored, calls=calls):
         raise DataError(fault)
     if format == "trec":
-        # A tag is one word, so that no line has more columns than six.
+        # A tag is one word, so that every line has six columns.
         trec.write_run(path, iter(rankings), "_".join(tag.split()) or "groupgt")
     elif format == "jsonl":
         jsonl.write_run(path, iter(rankings), scored=scored, calls=calls)

@@ -15,9 +15,10 @@ import numpy as np
 from groupgt.judge.pool import Index, Rankings, fused
 from groupgt.model.hits import Floats
 
-# What each time that two passages are alternatives of one another for another query adds, as log₂(1 + times).
+# The suspicion added if two passages are alternatives of each other for other queries, to be multiplied by
+# log₂(1 + times).
 ELSEWHERE = 2.0
-# More than the suspicion of any question.
+# A number above the suspicion of any question.
 LAST = 1000.0
 
 
@@ -25,8 +26,8 @@ LAST = 1000.0
 class Question:
     """One question of an audit.
 
-    `same`: does `doc` alone do the same as the passages of this group? `needed`: is this group still needed, given the
-    others? `group` is counted from 1. A higher `suspicion` comes first.
+    `same`: does `doc` by itself do the same as the passages of this group? `needed`: is this group still needed, given
+    the others? `group` is counted from 1. Questions with a higher `suspicion` come first.
     """
 
     qid: str
@@ -37,7 +38,7 @@ class Question:
 
     @property
     def item(self) -> dict[str, Any]:
-        """The question as acts name it."""
+        """The question in the form used in acts."""
         return {"kind": self.kind, "group": self.group, **({"doc": self.doc} if self.doc is not None else {})}
 
 
@@ -52,9 +53,9 @@ def questions(
     """All questions about ground truth, the most suspicious first.
 
     Candidates for a group are the `size` passages outside it that are ranked highest for the query (by BM25 and in
-    `runs`) and most like its passages; those of another group may belong to both. Their suspicion is the sum of both as
-    standard scores, and more if they are alternatives of its passages for another query. Groups are compared by their
-    most alike passages.
+    `runs`) and are most similar to its passages; passages of another group may belong to both. Their suspicion is the
+    sum of rank and similarity as standard scores, and higher if they are alternatives of its passages for another
+    query. Groups are compared by their most similar passages.
 
     Args:
         groups: The relevant passages of each group of each query.
@@ -76,7 +77,7 @@ def questions(
                     found.append(replace(each, suspicion=each.suspicion - LAST) if is_judged else each)
             if present and any(shown_for(own, place) != shown_for(own, number) for place in range(1, len(own) + 1)):
                 found.append(Question(qid, "needed", number, None, _overlap(own, number - 1, index)))
-    # All groups come before all candidates: there are few of them.
+    # All groups come before all candidates, because there are few of them.
     return sorted(found, key=lambda each: (each.kind != "needed", -each.suspicion))
 
 
@@ -94,8 +95,8 @@ def shown_for(own: Sequence[Sequence[str]], number: int) -> str:
 def reference(own: Sequence[Sequence[str]], number: int, doc: str, index: Index) -> tuple[str, bool]:
     """The passage of a group to compare a candidate with, and whether the two share another group of the query.
 
-    The most alike is chosen, among those that do not share one if there are any: passages that do the same for another
-    part of the query leave open whether they do for this one.
+    The most similar passage is chosen, if possible among those that do not share another group: passages that do the
+    same for another part of the query may not do so for this one.
     """
     others = [group for place, group in enumerate(own, 1) if place != number and doc in group]
     present = [each for each in own[number - 1] if each in index.number]
@@ -105,7 +106,7 @@ def reference(own: Sequence[Sequence[str]], number: int, doc: str, index: Index)
 
 
 def _alternatives_elsewhere(groups: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Counter[str]]:
-    """How often two passages are alternatives of one another."""
+    """How often two passages are alternatives of each other."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for own in groups.values():
         for group in own:
@@ -156,7 +157,7 @@ def _candidates(
 
 
 def _overlap(own: Sequence[Sequence[str]], place: int, index: Index) -> float:
-    """The highest mean likeness, both ways, of a passage of a group and one of another group of the query."""
+    """The highest similarity, as a mean of both directions, of a passage of a group and one of another group."""
     others = [doc for at, group in enumerate(own) if at != place for doc in group if doc in index.number]
     pairs = [
         (index.likeness(doc)[index.number[other]] + index.likeness(other)[index.number[doc]]) / 2

@@ -62,7 +62,7 @@ class ActLog:
         raise ConfigError(f"{self._lock}: cannot be created")
 
     def _mend(self) -> None:
-        """Cuts off a last line that a crash left incomplete: it was never confirmed."""
+        """Cuts off a last line that is incomplete after a crash: it was never confirmed."""
         if not self.path.exists():
             return
         data = self.path.read_bytes()

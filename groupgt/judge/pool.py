@@ -53,8 +53,8 @@ class PoolRule:
 class Index:
     """The texts of a corpus, searched by BM25 over the four-letter pieces of their words.
 
-    Pieces find other forms of a word, and parts of compounds, in any language that puts blanks between words; scripts
-    without blanks are cut into pieces, too.
+    Pieces match other forms of a word and parts of compounds in any language with blanks between words; texts in
+    scripts without blanks are also cut into pieces.
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
@@ -84,7 +84,7 @@ class Index:
         return [self.ids[place] for place in np.argsort(-scores, kind="stable")[:k].tolist() if scores[place] > 0]
 
     def likeness(self, doc: str) -> Floats:
-        """How alike every passage is to one of them: its score for that text ÷ the score of the text itself."""
+        """The similarity of every passage to one of them: its score for that text ÷ the score of the text itself."""
         if doc not in self._likeness:
             scores = self.scores(self.texts[doc])
             own = scores[self.number[doc]]
@@ -116,7 +116,7 @@ def fused(rankings: Sequence[Sequence[str]]) -> dict[str, float]:
 
 
 def shuffled(seed: int, qid: str, docs: Sequence[str]) -> list[str]:
-    """The passages of a query in a random order that depends on the seed only."""
+    """The passages of a query in a random order that depends only on the seed."""
     mixed = sorted(docs)
     digest = hashlib.sha256(f"{seed}\0{qid}".encode("utf-8", "surrogatepass")).digest()
     random.Random(digest).shuffle(mixed)  # noqa: S311  # not a secret

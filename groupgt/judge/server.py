@@ -36,7 +36,7 @@ def _own(name: str) -> str:
     return (files("groupgt.judge") / "page" / name).read_text(encoding="utf-8")
 
 
-# The files of the page: none has data.
+# The files of the page, which contain no data.
 STATIC: dict[str, tuple[str, Callable[[], str]]] = {
     "/": ("text/html", lambda: _own("judge.html")),
     "/page.css": ("text/css", stylesheet),
@@ -132,7 +132,7 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
 
 
 def serve(session: Session, port: int, ready: Callable[[str], None], finished: Callable[[], None]) -> None:
-    """Serves the page until it is interrupted; `ready` gets its address, the token in the fragment."""
+    """Serves the page until interrupted; `ready` is called with its address, which has the token in the fragment."""
     try:
         import uvicorn
     except ImportError:
@@ -147,7 +147,7 @@ def serve(session: Session, port: int, ready: Callable[[str], None], finished: C
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(24)
     app = application(session, token, {f"127.0.0.1:{port}", f"localhost:{port}"}, finished)
-    # Neither requests nor the token get into a log.
+    # Neither requests nor the token are logged.
     config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off")
     ready(f"http://127.0.0.1:{port}/#{token}")
     uvicorn.Server(config).run(sockets=[listener])

@@ -34,9 +34,9 @@ from groupgt.model.sample import SAMPLE
 from groupgt.store.journal import TIME
 
 Kind = Literal["judge", "audit", "adjudicate"]
-# Similarity from which an unjudged passage is suggested for the groups of a judged one.
+# Minimum similarity of an unjudged passage that is suggested for the groups of a judged one.
 NEAR = 0.9
-# Time on one query beyond which it counts as a break, in seconds.
+# Seconds on one query above which the time counts as a break.
 BREAK = 600
 FOUND = 20
 # Fields that an act of the page may leave out.
@@ -53,7 +53,7 @@ class Plan:
     """What is judged, and how.
 
     Args:
-        kind: `judge` makes groups; `audit` asks questions about `truth`; `adjudicate` settles where `opinions` differ.
+        kind: `judge` makes groups; `audit` asks questions about `truth`; `adjudicate` settles differing `opinions`.
         queries: The text of each query, in order.
         index: The corpus.
         pool: How passages are chosen.
@@ -97,7 +97,7 @@ class Plan:
 
 
 class Session:
-    """The state behind the page; every change is in the journal before it is shown."""
+    """The state behind the page; every change is written to the journal before it is shown."""
 
     def __init__(self, plan: Plan, log: ActLog) -> None:
         self.plan, self.log = plan, log
@@ -179,7 +179,7 @@ class Session:
         }
 
     def _in_queue(self, states: Mapping[str, QueryState]) -> dict[str, Any]:
-        """How many questions of an audit are answered, and the first that is not, by its place in its query."""
+        """The number of answered questions of an audit, and the first open one, by its position in its query."""
         answered = sum(len(state.answers) for state in states.values())
         told = {"answered": answered, "of": len(self._queue), "qid": None, "at": None}
         for each in self._queue:
@@ -189,7 +189,7 @@ class Session:
         return told
 
     def _left(self, qid: str, state: QueryState) -> list[Question]:
-        """The questions about a query, without those that other answers made moot."""
+        """The questions about a query, except those made moot by other answers."""
         own = self._questions.get(qid, [])
         return [each for each in own if item_key(each.item) in state.answers or not _is_moot(each, state)]
 
@@ -240,7 +240,7 @@ class Session:
         return shown
 
     def _check_order(self, qid: str) -> None:
-        """In a sample, queries are opened in its order."""
+        """Checks that the queries of a sample are opened in its order."""
         if self.plan.sample is None:
             return
         states = self.states
@@ -267,7 +267,7 @@ class Session:
             docs = [doc for states in plan.opinions.values() for doc in states[qid].passages]
         pool = shuffled(plan.seed, qid, list(dict.fromkeys(doc for doc in [*docs, *known] if doc in plan.index.texts)))
         if plan.kind == "adjudicate":
-            # What is to be settled comes first.
+            # Unsettled passages come first.
             settled = {*nonrelevant, *(doc for group in groups for doc in group)}
             pool.sort(key=settled.__contains__)
         described = [{"docs": docs_, **group} for docs_, group in zip(groups, names)]
@@ -362,7 +362,7 @@ class Session:
         return self._alike.get(doc, [])
 
     def search(self, text: str, qid: str) -> list[dict[str, Any]]:
-        """The passages of the corpus that fit a text best."""
+        """The passages of the corpus that match a text best."""
         state = self.state(qid)
         return [self._passage(doc, state) for doc in self.plan.index.search(text[:1000], FOUND)]
 
@@ -434,7 +434,7 @@ class Session:
 
 
 def _is_moot(question: Question, state: QueryState) -> bool:
-    """Whether other answers leave nothing to ask: the group is gone, or it is the last one."""
+    """Whether other answers make a question pointless: the group is gone, or it is the last one."""
     if not state.groups:
         return False
     return question.group not in state.groups or (question.kind == "needed" and len(state.groups) == 1)
@@ -464,7 +464,7 @@ def starting(truth: GroundTruth, qid: str) -> tuple[list[list[str]], list[dict[s
 
 
 def described_groups(truth: GroundTruth, qid: str) -> list[dict[str, Any]]:
-    """The name, and the weight and importance, of the groups of a query that have a relevant passage."""
+    """The name, weight and importance of each group of a query that has a relevant passage."""
     found: list[dict[str, Any]] = []
     for group in truth.relevant(qid):
         known = group if isinstance(group, dict) else {}

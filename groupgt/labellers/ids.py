@@ -59,11 +59,11 @@ class Ids(Named):
         pass
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """The ground truth as it is; raises `DataError` if an alternative is not an id."""
+        """The unchanged ground truth; raises `DataError` if an alternative is not an id."""
         return all_ids(truth, self.name)
 
     def read(self, truth: GroundTruth) -> GroundTruth:
-        """The ground truth as it is: there is nothing to cache."""
+        """The unchanged ground truth: there is nothing to cache."""
         return self.truth(truth)
 
 

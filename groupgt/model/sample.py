@@ -13,7 +13,7 @@ SAMPLE = "sample"
 
 
 def sample_of(qids: Sequence[str], size: int, seed: int) -> dict[str, Any]:
-    """The seed, the number of queries it is drawn `of`, the number `drawn`, and their `order`.
+    """The seed, the number of queries to draw from (`of`), the number `drawn`, and their `order`.
 
     The order of `qids` does not matter. Raises `ConfigError` if there are fewer than `size`.
 
