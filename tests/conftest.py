@@ -22,6 +22,8 @@ from hypothesis.internal.conjecture import providers
 from tests import browser as driver
 from tests.bad_input import TRUTH, Cli, Outcome
 
+pytest_plugins = ["pytester"]
+
 FOLDER = Path(__file__).parent
 DEFAULT = "not property and not slow and not faults"
 

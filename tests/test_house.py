@@ -33,7 +33,7 @@ LAYERS = [
     {"judge", "testing"},
     {"experiment"},
     {"report"},
-    {"cli"},
+    {"cli", "pytest_plugin"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(

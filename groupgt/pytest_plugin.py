@@ -1,0 +1,242 @@
+"""The pytest plug-in: it records evaluations made by tests, shows them after the run, and writes them as pages.
+
+Nothing of groupgt is imported until a test uses the fixture `groupgt_evaluate` or the marker `groupgt`.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain, count
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from groupgt.evaluation.result import Evaluation
+    from groupgt.model.ground_truth import GroundTruth
+
+CASE = "groupgt_query"
+# The key of a worker's records in what pytest-xdist sends to the main process.
+SENT = "groupgt"
+
+
+# The file, line and name of a test: evaluations are shown in this order, whichever process finishes first.
+Place = tuple[str, int, str]
+
+
+@dataclass
+class Cases:
+    """The results and metrics of a test that runs once per query, by query id, with the options of its marker."""
+
+    place: Place
+    stem: str
+    truth: GroundTruth
+    options: dict[str, Any]
+    results: dict[str, tuple[Any, tuple[str, ...]]] = field(default_factory=dict)
+
+    def evaluation(self) -> Evaluation:
+        """The evaluation of the queries that have results: some tests may have been deselected."""
+        places = [place for place, qid in enumerate(self.truth.qids) if qid in self.results]
+        truth = self.truth.select(places)
+        metrics = dict.fromkeys(metric for qid in truth.qids for metric in self.results[qid][1])
+        run = {qid: results for qid, (results, _) in self.results.items()}
+        return _evaluated(truth, run, list(metrics), self.place[-1], self.options)
+
+
+@dataclass
+class Records:
+    """What the tests of a session have evaluated: (place, page, evaluation), and per-query tests by place."""
+
+    evaluations: list[tuple[Place, str, Evaluation]] = field(default_factory=list)
+    cases: dict[Place, Cases] = field(default_factory=dict)
+    shown: list[str] = field(default_factory=list)
+
+    def merge(self, other: Records) -> None:
+        """Adds the records of another process."""
+        self.evaluations += other.evaluations
+        self.shown += other.shown
+        for place, cases in other.cases.items():
+            self.cases.setdefault(place, cases).results |= cases.results
+
+    def sent(self) -> bytes:
+        """The records for the main process, with the results of runs as plain lists."""
+        from groupgt.engines.carriers import all_rankings
+        from groupgt.model.run import Run
+
+        plain = []
+        for place, stem, each in self.evaluations:
+            rankings = {qid: ids for qid, (ids, _) in all_rankings(each.run, each.policy)}
+            plain.append((place, stem, replace(each, run=Run.of(rankings, each.name))))
+        try:
+            return pickle.dumps(replace(self, evaluations=plain))
+        except Exception as error:  # whatever the objects of users raise
+            return pickle.dumps(Records(shown=[f"error: evaluations cannot be sent to pytest-xdist: {error}"]))
+
+    def tables(self) -> Iterator[tuple[str, dict[str, Evaluation]]]:
+        """(page, evaluations by name) for each ground truth, convention and list of metrics."""
+        per_query = [(cases.place, cases.stem, cases.evaluation()) for cases in self.cases.values() if cases.results]
+        tables: dict[Any, tuple[str, dict[str, Evaluation]]] = {}
+        for _, stem, each in sorted([*self.evaluations, *per_query], key=itemgetter(0)):
+            key = each.truth.digest, each.convention, *each.metrics.items()
+            _, by_name = tables.setdefault(key, (_new(stem, [page for page, _ in tables.values()]), {}))
+            by_name[_new(each.name, by_name)] = each
+        yield from tables.values()
+
+
+@dataclass(frozen=True)
+class QueryCase:
+    """One query as a test case: its `id`, its `text` (None if the ground truth has none) and its `groups`."""
+
+    id: str
+    text: str | None
+    groups: list[Any]
+    _cases: Cases = field(repr=False)
+
+    def assert_at_least(self, results: Any, least: Mapping[str, float]) -> None:
+        """Raises `AssertionError` with what the results miss, unless each metric is at least the given number.
+
+        Args:
+            results: The results of this query, best first, as a list or `{id: score}`.
+            least: The minimum of each metric.
+        """
+        __tracebackhide__ = True
+        cases = self._cases
+        truth = cases.truth.select([cases.truth.index[self.id]])
+        evaluation = _evaluated(truth, {self.id: results}, list(least), "results", cases.options)
+        cases.results[self.id] = results, tuple(least)
+        evaluation.assert_at_least(least)
+
+
+RECORDS = pytest.StashKey[Records]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds --groupgt-report."""
+    text = "Write a page for each ground truth that tests have evaluated, into DIR."
+    parser.getgroup("groupgt").addoption("--groupgt-report", metavar="DIR", type=Path, help=text)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Registers the marker."""
+    text = "groupgt(truth, **options): run the test once per query of the ground truth, as the fixture groupgt_query"
+    config.addinivalue_line("markers", text)
+    config.stash[RECORDS] = Records()
+
+
+@pytest.fixture
+def groupgt_evaluate(request: pytest.FixtureRequest) -> Any:
+    """`groupgt.evaluate`; the evaluation is shown after the run, named after the test unless `name` is given."""
+
+    def evaluate(truth: Any, run: Any, metrics: Any, *, name: str = request.node.name, **options: Any) -> Evaluation:
+        evaluation = _evaluated(truth, run, metrics, name, options)
+        request.config.stash[RECORDS].evaluations.append((_place(request.node, name), _stem(truth), evaluation))
+        return evaluation
+
+    return evaluate
+
+
+@pytest.fixture
+def groupgt_query(request: pytest.FixtureRequest) -> QueryCase:
+    """One query of the ground truth that the marker `groupgt` names."""
+    if not hasattr(request, "param"):
+        pytest.fail("groupgt_query: expected @pytest.mark.groupgt(TRUTH) at the test, found none", pytrace=False)
+    place, stem, truth, options = request.param
+    given = request.node.callspec
+    others = [_text(value, given.indices[name]) for name, value in given.params.items() if name != CASE]
+    key = _place(request.node, request.node.originalname + (f"[{'-'.join(others)}]" if others else ""))
+    cases = request.config.stash[RECORDS].cases.setdefault(key, Cases(key, stem, truth, options))
+    qid = truth.qids[place]
+    return QueryCase(qid, truth.texts[place] if truth.texts else None, truth[qid], cases)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Makes a test case of each query that has an answer, or is declared to have none."""
+    marker = metafunc.definition.get_closest_marker("groupgt")
+    if marker is None or CASE not in metafunc.fixturenames:
+        return
+    from groupgt.errors import GroupgtError
+    from groupgt.formats.detect import read_ground_truth
+
+    options = dict(marker.kwargs)
+    reading = {"format": options.pop("truth_format", None), "policy": options.get("policy")}
+    if len(marker.args) != 1:
+        pytest.fail(f"@pytest.mark.groupgt: expected one ground truth, found {len(marker.args)}", pytrace=False)
+    try:
+        truth = read_ground_truth(marker.args[0], **{name: value for name, value in reading.items() if value})
+    except GroupgtError as error:
+        raise pytest.fail.Exception(f"@pytest.mark.groupgt: {error}", pytrace=False) from None
+    places = (truth.judgments.defined | truth.unanswerable).nonzero()[0].tolist()
+    values = [(place, _stem(marker.args[0]), truth, options) for place in places]
+    metafunc.parametrize(CASE, values, ids=[truth.qids[place] for place in places], indirect=True)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Adds the records of a worker of pytest-xdist."""
+    if sent := getattr(node, "workeroutput", {}).get(SENT):
+        node.config.stash[RECORDS].merge(pickle.loads(sent))  # noqa: S301 - from a worker of this session
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Writes the pages; a worker of pytest-xdist sends its records instead."""
+    records, folder = session.config.stash[RECORDS], session.config.getoption("groupgt_report")
+    if not (records.evaluations or records.cases or records.shown):
+        return
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput[SENT] = records.sent()
+        return
+    from groupgt.comparison.compare import comparison_of
+    from groupgt.comparison.settings import Settings
+    from groupgt.errors import GroupgtError
+    from groupgt.evaluation.runs import Evaluations
+
+    try:
+        for page, by_name in records.tables():
+            name, first = next(iter(by_name.items()))
+            title = f"{name}:\n" if len(by_name) == 1 else ""
+            records.shown.append(title + Evaluations(by_name, (first.convention,)).text())
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+                comparison_of(by_name, name, Settings()).to_html(folder / f"{page}.html")
+                records.shown.append(f"report: {folder / page}.html")
+    except (GroupgtError, OSError) as error:
+        records.shown.append(f"error: {error}")
+    if any(text.startswith("error: ") for text in records.shown):
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Shows the means."""
+    if shown := config.stash[RECORDS].shown:
+        terminalreporter.section("groupgt")
+        terminalreporter.write_line("\n\n".join(shown))
+
+
+def _evaluated(truth: Any, run: Any, metrics: Any, name: str, options: dict[str, Any]) -> Evaluation:
+    from groupgt.evaluation.evaluate import evaluate
+
+    return evaluate(truth, run, metrics, name=name, **options)
+
+
+def _place(node: Any, name: str) -> Place:
+    file, line, _ = node.location
+    return file, line or 0, name
+
+
+def _text(value: Any, index: int) -> str:
+    """A parameter of a test as pytest shows it."""
+    return str(value) if isinstance(value, (str, int, float)) else str(index)
+
+
+def _stem(truth: Any) -> str:
+    """The name of a page: that of the file of the ground truth."""
+    return Path(truth).stem if isinstance(truth, (str, Path)) else "ground-truth"
+
+
+def _new(name: str, taken: Any) -> str:
+    """The name, with a number if it is taken."""
+    return next(each for each in chain([name], (f"{name}-{number}" for number in count(2))) if each not in taken)
