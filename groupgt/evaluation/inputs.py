@@ -14,6 +14,7 @@ from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import without_excluded
 from groupgt.errors import ConfigError, DataError
 from groupgt.formats import detect, frames, objects
+from groupgt.formats.otlp import matched
 from groupgt.formats.parts import refuse_many
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -127,5 +128,5 @@ def as_run(
                 "one of them, or all to groupgt.evaluate_runs(truth, runs, metrics) or groupgt.compare"
             )
         value = Run.of(value)
-    run: Run = value
+    run = matched(value, truth)
     return without_excluded(truth, in_call_order(replace(run, name=name or run.name)))

@@ -86,11 +86,14 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
         try:
             if system.is_stored:
                 run = system_answers.run_of(dataset, name, experiment.engine)
+                timing = (
+                    None if run.traces is None else Timing(dataset, name, 0.0, list(run.traces.ms.values()), [], {})
+                )
             else:
                 answers[dataset, name], timing = system_answers.answers(dataset, name, experiment.config.evaluate.depth)
                 run = answers[dataset, name].run(name)
-                if timing is not None:
-                    timings.append(timing)
+            if timing is not None:
+                timings.append(timing)
             evaluation = evaluate_run(data.request, data.truth, run)
             _check_found(evaluation, dataset, name)
             evaluations[dataset][name] = evaluation

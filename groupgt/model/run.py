@@ -96,6 +96,22 @@ class Remote:
         return "on a cluster"
 
 
+@dataclass(frozen=True)
+class Traces:
+    """The traces that a run was read from, by query: the texts of those without an id, and the ms that searches took.
+
+    `left_out` traces have no search. Of the other `count`, `by_id` and `by_text` belong to a query of the ground truth;
+    these three are 0 until the run meets its ground truth.
+    """
+
+    texts: Mapping[str, Sequence[str]]
+    ms: Mapping[str, float]
+    left_out: int = 0
+    count: int = 0
+    by_id: int = 0
+    by_text: int = 0
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """The results of one system for many queries, best first: lists, columns, lines, or a frame on a cluster.
@@ -112,6 +128,7 @@ class Run:
     source: str = field(default="", kw_only=True)
     original: Run | None = field(default=None, kw_only=True)
     excluded: int = field(default=0, kw_only=True)
+    traces: Traces | None = field(default=None, kw_only=True)
 
     @classmethod
     def of(

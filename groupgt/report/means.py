@@ -6,10 +6,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from groupgt.evaluation.result import Evaluation
 from groupgt.formats.jsonl import NONRELEVANT
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
+from groupgt.model.run import Traces
 from groupgt.render import tables
 from groupgt.render.tables import Grid, counted, fixed, span
 from groupgt.report.sentences import NAMED, appended, enumerated, every
@@ -240,6 +243,7 @@ def footer(evaluation: Evaluation) -> list[str]:
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),
         *([f"labeller {evaluation.labeller}"] if evaluation.labeller.name != "id" else []),
         *_declared(evaluation.counts),
+        *_traced(evaluation.run.traces),
         *_judged_how(evaluation.truth.columns),
     ]
 
@@ -249,6 +253,15 @@ def _declared(counts: Mapping[str, int]) -> Iterator[str]:
     if counts.get("unanswerable"):
         rest = f"; {counts['without_row']:,} of them without a row in the run" if counts["without_row"] else ""
         yield f"{counted(counts['unanswerable'], 'query', 'queries')} declared unanswerable{rest}"
+
+
+def _traced(traces: Traces | None) -> Iterator[str]:
+    """How many traces belong to a query of the ground truth, and how long their searches took."""
+    if traces is not None:
+        how = f"{traces.by_id + traces.by_text:,} matched a query ({traces.by_id:,} by id, {traces.by_text:,} by text)"
+        rest = f"; {traces.left_out:,} more without a search" if traces.left_out else ""
+        ms = fixed(float(np.median(list(traces.ms.values()))), 2)
+        yield f"{counted(traces.count, 'trace')}: {how}{rest}; searches took {ms} ms per query (median)"
 
 
 def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:

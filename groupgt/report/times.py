@@ -87,7 +87,11 @@ def page_rows(outcome: Outcome, dataset: str) -> dict[str, list[float | None]]:
 
 def machine_text(timings: Sequence[Timing]) -> str:
     """The machine that times were measured on, without its name."""
-    machines = {json.dumps([each.machine.get(key) for key in ("system", "machine", "processors")]) for each in timings}
+    machines = {
+        json.dumps([each.machine.get(key) for key in ("system", "machine", "processors")])
+        for each in timings
+        if each.machine
+    }
     if len(machines) != 1:
         return "several machines" if machines else ""
     system, machine, processors = json.loads(next(iter(machines)))

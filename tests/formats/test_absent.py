@@ -37,6 +37,10 @@ def mapping(path: Path, parts: list[Record]) -> None:
     path.write_text("{" + ", ".join(json.dumps(part)[1:-1] for part in parts) + "}")
 
 
+def last(path: Path, parts: list[Record]) -> None:
+    path.write_text(json.dumps(parts[-1]))
+
+
 @dataclass(frozen=True)
 class Row:
     """What is in a sound file, and what comes after it (a list: in its place) in four cases, each with its outcome.
@@ -92,6 +96,14 @@ CRUX = {"id": "1", "docid": "a", "rating": [5]}
 AMBIGQA = {"id": "1", "question": "?", "annotations": [{"type": "singleAnswer", "answer": ["A"]}]}
 JSONL = {"qid": "1", "retrieval_gt": [["a"]]}
 BEIR = {"query-id": "1", "corpus-id": "a", "score": 1}
+RAGAS = {"user_input": "?", "reference_context_ids": ["a"], "reference_contexts": ["A"]}
+LLAMA_INDEX: dict[str, Any] = {
+    "queries": {"1": "?"},
+    "corpus": {"a": "A"},
+    "relevant_docs": {"1": ["a"]},
+    "mode": "text",
+}
+BOTH = {"1": "?", "2": "?"}
 JUDGED = {"qid": "1", "group": "g", "doc_id": "a", "grade": 1}
 
 OPENED = {
@@ -188,6 +200,16 @@ OUTCOMES: dict[str, Row] = {
         ),
         NO_WAY,
         ({**BEIR, "score": 0}, "{path}:2: query '1': 'a' is judged twice (first at {path}:1); remove one"),
+    ),
+    "ragas": of_records(RAGAS, "reference_context_ids", "reference_ids", (RAGAS, READ)),
+    "ragas-texts": of_records(RAGAS, "reference_contexts", "references", (RAGAS, READ)),
+    "llama-index": Row(
+        [LLAMA_INDEX],
+        (without(LLAMA_INDEX, "relevant_docs"), "{path}: expected an object as relevant_docs, found None"),
+        (renamed(LLAMA_INDEX, "relevant_docs", "relevant"), "{path}: expected an object as relevant_docs, found None"),
+        ({**LLAMA_INDEX, "queries": BOTH}, UNDEFINED),
+        ({**LLAMA_INDEX, "relevant_docs": {"1": "a"}}, "{path}: query '1': expected a list as 1, found 'a'"),
+        last,
     ),
     "autorag": OF_PARQUET,
     "parquet": OF_PARQUET,

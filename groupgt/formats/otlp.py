@@ -1,0 +1,310 @@
+"""OpenTelemetry traces (OTLP as JSON) as a run: the searches of an agent or a pipeline, and what they returned.
+
+- Searches are the spans of retrievers, in the conventions of OpenInference (`openinference.span.kind` is `RETRIEVER`)
+  or of GenAI (`gen_ai.operation.name` is `retrieval`). A retriever inside another is part of the same search.
+- Each trace, or each session, is a query; its searches are call 1, 2, … in the order in which they began. A search
+  without documents is a call that found nothing. Traces without a search are left out.
+- A query is identified by an attribute of any of its spans, or in their `metadata`, else by its text: the input of the
+  first span of the trace, else that of its first search.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from groupgt.errors import DataError, Faults, display, first_of, listed
+from groupgt.formats.fields import length_of
+from groupgt.formats.records import records
+from groupgt.formats.rows import Gathered
+from groupgt.formats.source import Source
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.run import Run, Traces
+from groupgt.model.validity import finite_number, id_fault, id_text
+from groupgt.model.values import CALLS, SCORE
+
+# The attributes that contain the id of a query, and those that contain the id of a session.
+QUERY_IDS = ("groupgt.query.id", "query.id", "query_id", "qid")
+SESSIONS = ("session.id", "gen_ai.conversation.id")
+TEXTS = ("input.value", "gen_ai.retrieval.query.text")
+# The keys under which an input in JSON contains the text of a query.
+INPUTS = ("query", "question", "input", "user_input")
+TOKENS = ("tokens", "token_count")
+DOCUMENT = re.compile(r"retrieval\.documents\.(\d+)\.document\.(\w+)")
+
+
+def look(source: Source) -> str | None:
+    """`run` for a file of spans."""
+    head = b"" if source.is_folder or source.is_parquet else source.head().lstrip()
+    names = (b'"resourceSpans"', b'"resource_spans"', b'"trace_id"', b'"traceId"')
+    return "run" if head[:1] in (b"{", b"[") and any(name in head for name in names) else None
+
+
+@dataclass(frozen=True)
+class Span:
+    """One span: the ids of its trace, itself and its parent, its times in ms, and its attributes."""
+
+    where: str
+    trace: str
+    id: str
+    parent: str | None
+    begin: float
+    end: float
+    attributes: dict[str, Any]
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the span is that of a retriever."""
+        kind, operation = (self.attributes.get(name) for name in ("openinference.span.kind", "gen_ai.operation.name"))
+        return str(kind).lower() == "retriever" or str(operation).lower() == "retrieval"
+
+    @property
+    def qid(self) -> Any:
+        """The id of the query; None if the span has none."""
+        places = (self.attributes, _decoded(self.attributes.get("metadata")))
+        return next(
+            (place[name] for place in places if isinstance(place, Mapping) for name in QUERY_IDS if name in place), None
+        )
+
+    @property
+    def text(self) -> str | None:
+        """The input of the span; None if it has none."""
+        cell = next((self.attributes[name] for name in TEXTS if name in self.attributes), None)
+        value = _decoded(cell)
+        inner = next((value[name] for name in INPUTS if name in value), None) if isinstance(value, Mapping) else None
+        text = inner if isinstance(inner, str) else cell
+        return text if isinstance(text, str) and text.strip() else None
+
+    def documents(self, faults: Faults) -> Iterator[dict[str, Any]]:
+        """The documents that a search returned, best first, as `id`, `content`, `score` and `metadata`."""
+        flat: dict[int, dict[str, Any]] = {}
+        for name, value in self.attributes.items():
+            if found := DOCUMENT.fullmatch(name):
+                flat.setdefault(int(found[1]), {})[found[2]] = value
+        listed = _decoded(self.attributes.get("gen_ai.retrieval.documents", []))
+        if not isinstance(listed, list):
+            self.fault(faults, f"expected a list as gen_ai.retrieval.documents, found {display(listed)}")
+            listed = []
+        for document in [flat[place] for place in sorted(flat)] or map(_decoded, listed):
+            has = isinstance(document, Mapping) and (
+                id_text(document.get("id")) or isinstance(document.get("content"), str)
+            )
+            if has:
+                yield dict(document)
+            else:
+                self.fault(faults, f"expected a document with an id or a content, found {display(document)}")
+
+    def fault(self, faults: Faults, what: str) -> None:
+        """Adds an error in this span."""
+        faults.add(f"{self.where}: span {self.id}", what)
+
+
+def read_run(source: Source) -> Run:
+    """Reads a query per trace; raises `DataError` with all errors."""
+    return _read(source, by_session=False)
+
+
+def read_sessions(source: Source) -> Run:
+    """Reads a query per session, which may have several traces."""
+    return _read(source, by_session=True)
+
+
+def _read(source: Source, *, by_session: bool) -> Run:
+    faults = Faults()
+    spans = {(span.trace, span.id): span for span in _spans(source, faults)}
+    sessions = {span.trace: name for span in spans.values() if (name := _first(span.attributes, SESSIONS)) is not None}
+    queries: dict[str, list[Span]] = {}
+    for span in sorted(spans.values(), key=lambda span: span.begin):
+        if by_session and span.trace not in sessions:
+            span.fault(faults, f"expected the id of its session as {listed(SESSIONS)}, found {_named(span.attributes)}")
+        queries.setdefault(str(sessions.get(span.trace)) if by_session else span.trace, []).append(span)
+    found: dict[str, list[tuple[int, dict[str, Any]]]] = {}
+    texts: dict[str, list[str]] = {}
+    ms: dict[str, float] = {}
+    for key, each in queries.items():
+        searches = [span for span in each if span.is_search and not _is_within(span, spans)]
+        if not searches:
+            continue
+        qids = list(dict.fromkeys(str(span.qid) for span in each if span.qid is not None))
+        if len(qids) > 1:
+            faults.add(each[0].where, f"{key}: expected one query, found the ids {first_of(qids, 3)}")
+        if qids and (wrong := id_fault(qids[0])):
+            faults.add(each[0].where, f"{key}: the query id {wrong}")
+        name = qids[0] if qids else key
+        if name in found:
+            faults.add(
+                each[0].where, f"query {name!r}: a second trace of the same query; keep one, or read otlp-sessions"
+            )
+        inputs = (span.text for span in (each[0], searches[0]))
+        texts[name] = [] if qids else list(dict.fromkeys(text for text in inputs if text is not None))
+        ms[name] = sum(span.end - span.begin for span in searches)
+        found[name] = [(call, each) for call, span in enumerate(searches, 1) for each in span.documents(faults)]
+    faults.stop()
+    if not found:
+        what = "expected a span whose openinference.span.kind is RETRIEVER or gen_ai.operation.name is retrieval"
+        raise DataError(f"{source.path}: {what}, found none in {len(spans):,} spans")
+    return replace(_gathered(found).run(source), traces=Traces(texts, ms, left_out=len(queries) - len(found)))
+
+
+def _gathered(found: Mapping[str, list[tuple[int, dict[str, Any]]]]) -> Gathered:
+    """The results of each query, with those fields that all documents have."""
+    documents = [document for results in found.values() for _, document in results]
+    fields: dict[str, list[Any]] = {
+        "text": [document.get("content") for document in documents],
+        SCORE: [finite_number(document.get("score")) for document in documents],
+        "tokens": [length_of(_first(_decoded(document.get("metadata")) or {}, TOKENS)) for document in documents],
+    }
+    columns = {name: iter(cells) for name, cells in fields.items() if cells and None not in cells}
+    gathered = Gathered()
+    for qid, results in found.items():
+        names: dict[str, str] = {}
+        ids = [_id_of(document, names) for _, document in results]
+        cells = {name: [next(column) for _ in results] for name, column in columns.items()}
+        lengths: dict[str, list[Any]] = {CALLS: [call for call, _ in results]}
+        if "tokens" in cells:
+            lengths["tokens"] = cells.pop("tokens")
+        gathered.add_ranking(qid, ids, lengths, cells)
+    return gathered
+
+
+def _id_of(document: Mapping[str, Any], names: dict[str, str]) -> str:
+    """The id of a document; documents without one are numbered by their content."""
+    return id_text(document.get("id")) or names.setdefault(document["content"], f"no-id-{len(names) + 1}")
+
+
+def _spans(source: Source, faults: Faults) -> Iterator[Span]:
+    """All spans: in requests of OTLP, or one per record as the SDK of Python prints them."""
+    for where, record in records(source, faults):
+        row = _folded(record)
+        if "resourcespans" not in row:
+            yield from _span(row, where, faults)
+            continue
+        for resource in map(_folded, row["resourcespans"] or ()):
+            for scope in map(_folded, resource.get("scopespans") or resource.get("instrumentationlibraryspans") or ()):
+                for span in map(_folded, scope.get("spans") or ()):
+                    yield from _span(span, where, faults)
+
+
+def _span(row: Mapping[str, Any], where: str, faults: Faults) -> Iterator[Span]:
+    ids = {**row, **_folded(row.get("context"))}
+    times = [_ms(row, name) for name in ("start", "end")]
+    if not ids.get("traceid") or not ids.get("spanid") or None in times:
+        faults.add(where, f"expected a span with traceId, spanId and its times, found {display(dict(row))}")
+        return
+    begin, end = (time or 0.0 for time in times)
+    parent = ids.get("parentspanid") or ids.get("parentid")
+    yield Span(where, ids["traceid"], ids["spanid"], parent, begin, end, _attributes(row.get("attributes")))
+
+
+def _ms(row: Mapping[str, Any], name: str) -> float | None:
+    """A time in ms: nanoseconds, as a number or a text, or a date."""
+    nanoseconds, date = row.get(f"{name}timeunixnano"), row.get(f"{name}time")
+    try:
+        return int(nanoseconds) / 1e6 if nanoseconds else datetime.fromisoformat(date).timestamp() * 1e3  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+def _attributes(cells: Any) -> dict[str, Any]:
+    """Attributes by name; OTLP lists them with the type of each value."""
+    if isinstance(cells, Mapping):
+        return dict(cells)
+    return {str(cell.get("key")): _value(cell.get("value")) for cell in cells or () if isinstance(cell, Mapping)}
+
+
+def _value(cell: Any) -> Any:
+    """The value of an attribute: `{"stringValue": …}` and its like."""
+    if not isinstance(cell, Mapping) or len(cell) != 1:
+        return cell
+    ((kind, value),) = _folded(cell).items()
+    if kind == "arrayvalue":
+        return [_value(each) for each in _folded(value).get("values") or ()]
+    if kind == "intvalue":
+        return int(value)
+    return _attributes(_folded(value).get("values")) if kind == "kvlistvalue" else value
+
+
+def _folded(row: Any) -> dict[str, Any]:
+    """A record by keys in lower case without underscores: `traceId` and `trace_id` are the same."""
+    return {str(key).replace("_", "").lower(): value for key, value in row.items()} if isinstance(row, Mapping) else {}
+
+
+def _decoded(cell: Any) -> Any:
+    """The value of a text in JSON; any other value as it is."""
+    try:
+        return json.loads(cell) if isinstance(cell, str) and cell.lstrip()[:1] in ("{", "[") else cell
+    except (ValueError, RecursionError):
+        return cell
+
+
+def _first(row: Any, names: Iterable[str]) -> Any:
+    return next((row[name] for name in names if name in row), None) if isinstance(row, Mapping) else None
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    return first_of(list(row), 5) or "no attributes"
+
+
+def _is_within(span: Span, spans: Mapping[tuple[str, str], Span]) -> bool:
+    """Whether a span is inside another search."""
+    seen = {span.id}
+    above = spans.get((span.trace, span.parent or ""))
+    while above is not None and above.id not in seen:
+        if above.is_search:
+            return True
+        seen.add(above.id)
+        above = spans.get((above.trace, above.parent or ""))
+    return False
+
+
+def matched(run: Run, truth: GroundTruth) -> Run:
+    """The run with the queries of the ground truth: by their ids, else by their texts, up to blanks.
+
+    Raises `DataError` if a text is that of several queries, if two traces are of one query, or if none matches.
+    """
+    traces = run.traces
+    if traces is None or traces.count:
+        return run
+    faults = Faults()
+    qids: dict[str, list[str]] = {}
+    for qid, text in zip(truth.qids, truth.texts or ()):
+        qids.setdefault(" ".join((text or "").split()), []).append(qid)
+    names: dict[str, str] = {}
+    taken: dict[str, str] = {}
+    for key, texts in traces.texts.items():
+        known = next((qids[plain] for text in texts if (plain := " ".join(text.split())) in qids), [])
+        if len(known) > 1:
+            faults.add(
+                run.title,
+                f"trace {key}: its text is that of the queries {first_of(known, 3)}; add an id: {QUERY_IDS[0]}",
+            )
+        name = known[0] if known else key
+        if name in taken:
+            faults.add(run.title, f"query {name!r}: the traces {taken[name]} and {key} are both of it; keep one")
+        names[key], taken[name] = name, key
+    faults.stop(DataError)
+    by_text = sum(names[key] != key for key in names)
+    by_id = sum(key in truth.index and not traces.texts[key] for key in names)
+    if not by_text + by_id:
+        what = f"no trace of {len(names):,} belongs to a query of the ground truth"
+        way = f"identify queries by an attribute ({', '.join(QUERY_IDS)}), or by the text that the ground truth has"
+        raise DataError(f"{run.title}: {what}; {way}")
+    lists = run.lists
+    renamed = replace(
+        lists,
+        rankings={names[key]: ids for key, ids in lists.rankings.items()},
+        lengths={unit: {names[key]: cells for key, cells in rows.items()} for unit, rows in lists.lengths.items()},
+        fields={name: _renamed(read, names) for name, read in lists.fields.items()},
+    )
+    ms = {names[key]: each for key, each in traces.ms.items() if names[key] in truth.index}
+    return replace(
+        run, contents=renamed, traces=replace(traces, texts={}, ms=ms, by_id=by_id, by_text=by_text, count=len(names))
+    )
+
+
+def _renamed(read: Any, names: Mapping[str, str]) -> Any:
+    return lambda: {names[key]: cells for key, cells in read().items()}
