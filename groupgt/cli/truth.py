@@ -30,6 +30,7 @@ from groupgt.engines.carriers import all_rankings
 from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.formats.detect import RUNS, TRUTHS, all_there, kind_of, read_run
+from groupgt.formats.otlp import matched
 from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
 from groupgt.labellers.spans import UNITS
@@ -200,7 +201,7 @@ def agree_command(
 )
 @click.option("--from", "source_format", help="Format of IN, such as trec-subtopics (default: auto-detect).")
 @click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN contains (default: auto-detect).")
-@click.option("--truth", type=FILE, help="Ground truth that gives the query ids, in order, for results without qid.")
+@click.option("--truth", type=FILE, help="Ground truth that gives the query ids, for results without qid and for traces.")
 @click.option("--shape", type=click.Choice(SHAPES), help="What the ground truth is (default: as its format says).")
 @input_options(TRUTH_FORMAT, WHERE, POLICY, PARTS)
 def convert_command(
@@ -233,8 +234,9 @@ def convert_command(
         raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")
     if inputs.conditions:
         raise ConfigError("--where: selects queries of ground truth, but IN is a run")
-    qids = as_ground_truth(truth, inputs.policy, inputs.truth_format).qids if truth else None
-    run = in_call_order(read_run(read, source_format, parts=inputs.in_parts, qids=qids))
+    known = as_ground_truth(truth, inputs.policy, inputs.truth_format) if truth else None
+    run = read_run(read, source_format, parts=inputs.in_parts, qids=known.qids if known else None)
+    run = in_call_order(matched(run, known) if known else run)
     rankings = []
     scored = True
     every = list(all_rankings(run, inputs.policy))
