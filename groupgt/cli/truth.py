@@ -201,7 +201,9 @@ def agree_command(
 )
 @click.option("--from", "source_format", help="Format of IN, such as trec-subtopics (default: auto-detect).")
 @click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN contains (default: auto-detect).")
-@click.option("--truth", type=FILE, help="Ground truth that gives the query ids, for results without qid and for traces.")
+@click.option(
+    "--truth", type=FILE, help="Ground truth that gives the query ids, for results without qid and for traces."
+)
 @click.option("--shape", type=click.Choice(SHAPES), help="What the ground truth is (default: as its format says).")
 @input_options(TRUTH_FORMAT, WHERE, POLICY, PARTS)
 def convert_command(

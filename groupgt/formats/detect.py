@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ FORMATS = (
     Format("parquet", _in_parquet, parquet.read_ground_truth, parquet.read_run),
     Format("trec-rag", trec_rag.look, None, trec_rag.read_run),
     Format("otlp", otlp.look, None, otlp.read_run),
-    Format("otlp-sessions", None, None, otlp.read_sessions),
+    Format("otlp-sessions", None, None, partial(otlp.read_run, by_session=True)),
     Format("journal", journals.looks_like_journal, journals.read_journal),
     Format("json", mappings.kind_of, mappings.read_ground_truth, mappings.read_run),
     Format("jsonl", _in_json_lines, jsonl.read_ground_truth, jsonl.read_run, usually="truth"),

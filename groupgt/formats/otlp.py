@@ -34,7 +34,8 @@ TEXTS = ("input.value", "gen_ai.retrieval.query.text")
 # The keys under which an input in JSON contains the text of a query.
 INPUTS = ("query", "question", "input", "user_input")
 TOKENS = ("tokens", "token_count")
-DOCUMENT = re.compile(r"retrieval\.documents\.(\d+)\.document\.(\w+)")
+LONGEST_NUMBER = 20
+DOCUMENT = re.compile(r"retrieval\.documents\.(\d{1,9})\.document\.(\w+)")
 
 
 def look(source: Source) -> str | None:
@@ -51,7 +52,7 @@ class Span:
     where: str
     trace: str
     id: str
-    parent: str | None
+    parent: str
     begin: float
     end: float
     attributes: dict[str, Any]
@@ -63,19 +64,16 @@ class Span:
         return str(kind).lower() == "retriever" or str(operation).lower() == "retrieval"
 
     @property
-    def qid(self) -> Any:
+    def qid(self) -> str | None:
         """The id of the query; None if the span has none."""
-        places = (self.attributes, _decoded(self.attributes.get("metadata")))
-        return next(
-            (place[name] for place in places if isinstance(place, Mapping) for name in QUERY_IDS if name in place), None
-        )
+        ids = [_first(place, QUERY_IDS) for place in (self.attributes, _decoded(self.attributes.get("metadata")))]
+        return next(map(id_text, filter(None, ids)), None)
 
     @property
     def text(self) -> str | None:
         """The input of the span; None if it has none."""
-        cell = next((self.attributes[name] for name in TEXTS if name in self.attributes), None)
-        value = _decoded(cell)
-        inner = next((value[name] for name in INPUTS if name in value), None) if isinstance(value, Mapping) else None
+        cell = _first(self.attributes, TEXTS)
+        inner = _first(_decoded(cell), INPUTS)
         text = inner if isinstance(inner, str) else cell
         return text if isinstance(text, str) and text.strip() else None
 
@@ -87,40 +85,25 @@ class Span:
                 flat.setdefault(int(found[1]), {})[found[2]] = value
         listed = _decoded(self.attributes.get("gen_ai.retrieval.documents", []))
         if not isinstance(listed, list):
-            self.fault(faults, f"expected a list as gen_ai.retrieval.documents, found {display(listed)}")
+            faults.add(self.where, f"expected a list as gen_ai.retrieval.documents, found {display(listed)}")
             listed = []
         for document in [flat[place] for place in sorted(flat)] or map(_decoded, listed):
-            has = isinstance(document, Mapping) and (
-                id_text(document.get("id")) or isinstance(document.get("content"), str)
-            )
-            if has:
-                yield dict(document)
+            known = document if isinstance(document, Mapping) else {}
+            if id_text(known.get("id")) or isinstance(known.get("content"), str):
+                yield dict(known)
             else:
-                self.fault(faults, f"expected a document with an id or a content, found {display(document)}")
-
-    def fault(self, faults: Faults, what: str) -> None:
-        """Adds an error in this span."""
-        faults.add(f"{self.where}: span {self.id}", what)
+                faults.add(self.where, f"expected a document with an id or a content, found {display(document)}")
 
 
-def read_run(source: Source) -> Run:
-    """Reads a query per trace; raises `DataError` with all errors."""
-    return _read(source, by_session=False)
-
-
-def read_sessions(source: Source) -> Run:
-    """Reads a query per session, which may have several traces."""
-    return _read(source, by_session=True)
-
-
-def _read(source: Source, *, by_session: bool) -> Run:
+def read_run(source: Source, *, by_session: bool = False) -> Run:
+    """Reads a query per trace, or per session, which may have several traces; raises `DataError` with all errors."""
     faults = Faults()
     spans = {(span.trace, span.id): span for span in _spans(source, faults)}
     sessions = {span.trace: name for span in spans.values() if (name := _first(span.attributes, SESSIONS)) is not None}
     queries: dict[str, list[Span]] = {}
     for span in sorted(spans.values(), key=lambda span: span.begin):
         if by_session and span.trace not in sessions:
-            span.fault(faults, f"expected the id of its session as {listed(SESSIONS)}, found {_named(span.attributes)}")
+            faults.add(span.where, f"expected the id of its session as {listed(SESSIONS)}, found none")
         queries.setdefault(str(sessions.get(span.trace)) if by_session else span.trace, []).append(span)
     found: dict[str, list[tuple[int, dict[str, Any]]]] = {}
     texts: dict[str, list[str]] = {}
@@ -129,16 +112,15 @@ def _read(source: Source, *, by_session: bool) -> Run:
         searches = [span for span in each if span.is_search and not _is_within(span, spans)]
         if not searches:
             continue
-        qids = list(dict.fromkeys(str(span.qid) for span in each if span.qid is not None))
+        qids = list(dict.fromkeys(qid for span in each if (qid := span.qid) is not None))
         if len(qids) > 1:
             faults.add(each[0].where, f"{key}: expected one query, found the ids {first_of(qids, 3)}")
         if qids and (wrong := id_fault(qids[0])):
             faults.add(each[0].where, f"{key}: the query id {wrong}")
         name = qids[0] if qids else key
         if name in found:
-            faults.add(
-                each[0].where, f"query {name!r}: a second trace of the same query; keep one, or read otlp-sessions"
-            )
+            what = "a second trace of the same query; keep one, or read otlp-sessions"
+            faults.add(each[0].where, f"query {name!r}: {what}")
         inputs = (span.text for span in (each[0], searches[0]))
         texts[name] = [] if qids else list(dict.fromkeys(text for text in inputs if text is not None))
         ms[name] = sum(span.end - span.begin for span in searches)
@@ -183,21 +165,27 @@ def _spans(source: Source, faults: Faults) -> Iterator[Span]:
         if "resourcespans" not in row:
             yield from _span(row, where, faults)
             continue
-        for resource in map(_folded, row["resourcespans"] or ()):
-            for scope in map(_folded, resource.get("scopespans") or resource.get("instrumentationlibraryspans") or ()):
-                for span in map(_folded, scope.get("spans") or ()):
+        for resource in _rows(row, "resourcespans"):
+            for scope in _rows(resource, "scopespans", "instrumentationlibraryspans"):
+                for span in _rows(scope, "spans"):
                     yield from _span(span, where, faults)
 
 
+def _rows(row: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
+    """The records in the list at a key."""
+    cells = _first(row, names)
+    return list(map(_folded, cells)) if isinstance(cells, list) else []
+
+
 def _span(row: Mapping[str, Any], where: str, faults: Faults) -> Iterator[Span]:
-    ids = {**row, **_folded(row.get("context"))}
-    times = [_ms(row, name) for name in ("start", "end")]
-    if not ids.get("traceid") or not ids.get("spanid") or None in times:
-        faults.add(where, f"expected a span with traceId, spanId and its times, found {display(dict(row))}")
+    row = {**row, **_folded(row.get("context"))}
+    trace, name = row.get("traceid"), row.get("spanid")
+    begin, end = _ms(row, "start"), _ms(row, "end")
+    if not isinstance(trace, str) or not isinstance(name, str) or begin is None or end is None:
+        faults.add(where, f"expected a span with traceId, spanId and its times, found {display(row)}")
         return
-    begin, end = (time or 0.0 for time in times)
-    parent = ids.get("parentspanid") or ids.get("parentid")
-    yield Span(where, ids["traceid"], ids["spanid"], parent, begin, end, _attributes(row.get("attributes")))
+    parent = str(row.get("parentspanid") or row.get("parentid") or "")
+    yield Span(f"{where}: span {name}", trace, name, parent, begin, end, _attributes(row.get("attributes")))
 
 
 def _ms(row: Mapping[str, Any], name: str) -> float | None:
@@ -205,7 +193,7 @@ def _ms(row: Mapping[str, Any], name: str) -> float | None:
     nanoseconds, date = row.get(f"{name}timeunixnano"), row.get(f"{name}time")
     try:
         return int(nanoseconds) / 1e6 if nanoseconds else datetime.fromisoformat(date).timestamp() * 1e3  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return None
 
 
@@ -213,7 +201,8 @@ def _attributes(cells: Any) -> dict[str, Any]:
     """Attributes by name; OTLP lists them with the type of each value."""
     if isinstance(cells, Mapping):
         return dict(cells)
-    return {str(cell.get("key")): _value(cell.get("value")) for cell in cells or () if isinstance(cell, Mapping)}
+    pairs = [cell for cell in cells if isinstance(cell, Mapping)] if isinstance(cells, list) else []
+    return {str(cell.get("key")): _value(cell.get("value")) for cell in pairs}
 
 
 def _value(cell: Any) -> Any:
@@ -222,9 +211,10 @@ def _value(cell: Any) -> Any:
         return cell
     ((kind, value),) = _folded(cell).items()
     if kind == "arrayvalue":
-        return [_value(each) for each in _folded(value).get("values") or ()]
-    if kind == "intvalue":
-        return int(value)
+        values = _folded(value).get("values")
+        return list(map(_value, values)) if isinstance(values, list) else []
+    if kind == "intvalue" and isinstance(value, str):
+        return int(value) if value.lstrip("-").isdecimal() and len(value) <= LONGEST_NUMBER else value
     return _attributes(_folded(value).get("values")) if kind == "kvlistvalue" else value
 
 
@@ -245,19 +235,14 @@ def _first(row: Any, names: Iterable[str]) -> Any:
     return next((row[name] for name in names if name in row), None) if isinstance(row, Mapping) else None
 
 
-def _named(row: Mapping[str, Any]) -> str:
-    return first_of(list(row), 5) or "no attributes"
-
-
 def _is_within(span: Span, spans: Mapping[tuple[str, str], Span]) -> bool:
     """Whether a span is inside another search."""
-    seen = {span.id}
-    above = spans.get((span.trace, span.parent or ""))
-    while above is not None and above.id not in seen:
+    seen: set[str] = set()
+    while (above := spans.get((span.trace, span.parent))) is not None and above.id not in seen:
         if above.is_search:
             return True
         seen.add(above.id)
-        above = spans.get((above.trace, above.parent or ""))
+        span = above
     return False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -251,3 +252,33 @@ def test_an_experiment_takes_the_times_of_searches(tmp_path: Path) -> None:
     assert timing is not None
     assert sorted(timing.single_ms) == [30, 50]
     assert timing.latency_p50_ms == 30
+
+
+ODD = (None, 1, -1, 1e308, "x", "", [], {}, [1], {"a": 1}, True, "9" * 400, {"values": 1}, "[1]", "{}", "[" * 50)
+
+
+def places_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths to all values inside another."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [place for key, each in items for place in [(*path, key), *places_in(each, (*path, key))]]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_stands_at_any_place_is_read_or_is_an_error_with_its_place(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    lines = rng.choice(SAMPLES).read_text().splitlines()
+    number = rng.randrange(len(lines))
+    span = json.loads(lines[number])
+    *path, last = rng.choice(places_in(span))
+    within = span
+    for key in path:
+        within = within[key]
+    within[last] = rng.choice(ODD)
+    lines[number] = json.dumps(span)
+    traces = tmp_path / "traces.jsonl"
+    traces.write_text("\n".join(lines))
+    for name in ("otlp", "otlp-sessions"):
+        try:
+            groupgt.evaluate(TRUTH, traces, ["recall"], run_format=name)
+        except groupgt.DataError as error:
+            assert "traces.jsonl" in str(error)  # noqa: PT017 - most files are read
