@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import environment
 
-PARTS = ("lists", "trec", "imports", "compare", "labellers", "ideals")
+PARTS = ("lists", "trec", "imports", "compare", "labellers", "ideals", "score")
 # By name alone: they make some gigabytes of data.
 LARGE = ("parquet", "carriers", "many", "growth")
 
@@ -66,6 +66,10 @@ def main(argv: Sequence[str]) -> int:
         import ideals
 
         ideals.measure(options.rounds)
+    if "score" in options.parts:
+        import score
+
+        score.measure(options.rounds)
     if "parquet" in options.parts:
         import parquet
 

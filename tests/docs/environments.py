@@ -1,8 +1,9 @@
 """Runs the blocks of pages that need other packages, each in its own environment.
 
 Such a block follows `<!-- not run: in its own environment: PACKAGE… -->`, and the `text` block after it is what it
-prints. An environment that cannot be made is left out, with its reason. `--keep FOLDER` keeps environments there and uses
-them again; `--only WORD` runs the blocks whose packages contain it: `python -m tests.docs.environments --only ragas`.
+prints. An environment that cannot be made is left out, with its reason. `--keep FOLDER` keeps environments there and
+uses them again; `--only WORD` runs the blocks whose packages contain it:
+`python -m tests.docs.environments --only ragas`.
 """
 
 from __future__ import annotations
