@@ -170,7 +170,11 @@ def test_it():
     assert "groupgt ===" not in run.stdout
 
 
-def test_the_page_shows_what_pytest_shows(pytester: pytest.Pytester) -> None:
+def test_the_page_shows_what_pytest_shows(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    # pytest cuts the lines of its summary to the terminal's width, unless it runs in continuous integration.
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in ("CI", "BUILD_NUMBER"):
+        monkeypatch.delenv(name, raising=False)
     pytester.syspathinsert()
     shutil.copytree(blocks.ROOT / "examples/first", pytester.path / "examples/first")
     page = blocks.blocks((blocks.DOCS / "start/pytest.md").read_text(encoding="utf-8"))
