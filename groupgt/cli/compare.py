@@ -55,7 +55,7 @@ def _option(setting: Option, *, overriding: bool) -> Decorator:
 
 BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare with (default: the first).")
 
-PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that the verdict is by (default: the first).")
+PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that decides the verdict (default: the first).")
 
 
 @command("compare")
@@ -84,13 +84,13 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that the 
     type=click.IntRange(1, 12),
     default=3,
     show_default=True,
-    help="With --format latex_booktabs, the table of a paper: digits after the point.",
+    help="Digits after the decimal point, with --format latex_booktabs.",
 )
 @click.option(
     "--against",
     multiple=True,
     metavar="NAME",
-    help="With --format latex_booktabs: a run that superscripts say the others differ from; repeatable (default: the "
+    help="With --format latex_booktabs: test every run against this one, with superscripts; repeatable (default: the "
     "baseline).",
 )
 @format_option

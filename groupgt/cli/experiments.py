@@ -123,7 +123,9 @@ def _why(error: BaseException) -> str:
 )
 @click.option("--refresh", is_flag=True, help="Ignore everything cached: retrieve, judge and build again.")
 @click.option(
-    "--reuse", is_flag=True, help="Use what your code and services said in earlier runs; ask only for the rest."
+    "--reuse",
+    is_flag=True,
+    help="Reuse the answers of your code and services from earlier runs; query only for the rest.",
 )
 @click.option(
     "--allow-code", is_flag=True, help="Allow the file to run code: `use: python`, and scripts that build data."

@@ -56,7 +56,7 @@ ADJUDICATED = "adjudicated"
 @click.option("--blind", is_flag=True, help="Show prior judgments only after your own.")
 @click.option("--adjudicate", type=FILE, nargs=2, metavar="A B", help="Two journals; settle where they differ.")
 @click.option("--spans", is_flag=True, help="Write marked words as spans in place of the ids of passages.")
-@click.option("--export", is_flag=True, help="Only write OUT from all journals; no page.")
+@click.option("--export", is_flag=True, help="Write OUT from all journals, without opening the page.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port; 0 for any.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 def judge_command(

@@ -35,7 +35,7 @@ NAMES: Group = [
         type=click.Choice(["file", "tag"]),
         default="file",
         show_default=True,
-        help="What a run without NAME= is called: by its file, or by the tag in the sixth column of a TREC run.",
+        help="How runs without NAME= are named: after the file, or by the tag in the sixth column of a TREC run.",
     )
 ]
 TRUTH_FORMAT: Group = [
@@ -163,7 +163,7 @@ AUDIT: Group = [
         type=FILE,
         help="An annotator's judgments of a random sample of the queries: corrects means and differences.",
     ),
-    click.option("--assume-random", is_flag=True, help="Take the queries of --audit for a random sample."),
+    click.option("--assume-random", is_flag=True, help="Assume that the queries of --audit are a random sample."),
 ]
 # Options of every command that measures runs with metrics of the user's choice.
 EVALUATION: Group = [*TRUTH, *AUDIT, *RUNS, *METRICS, *BY, *LABELLER, *BUDGETS]

@@ -204,7 +204,7 @@ def agree_command(
 @click.option(
     "--truth", type=FILE, help="Ground truth that gives the query ids, for results without qid and for traces."
 )
-@click.option("--shape", type=click.Choice(SHAPES), help="What the ground truth is (default: as its format says).")
+@click.option("--shape", type=click.Choice(SHAPES), help="Kind of ground truth (default: given by its format).")
 @input_options(TRUTH_FORMAT, WHERE, POLICY, PARTS)
 def convert_command(
     inputs: Inputs,

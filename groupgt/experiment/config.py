@@ -42,7 +42,7 @@ class Dataset:
         str | None,
         Doc("An annotator's judgments of a random sample of the queries: corrects means, differences and gates."),
     ] = None
-    assume_random: Annotated[bool, Doc("Take the queries of the audit for a random sample.")] = False
+    assume_random: Annotated[bool, Doc("Assume that the queries of the audit are a random sample.")] = False
     fetch: Annotated[str | None, Doc("How to obtain missing files; shown in the error.")] = None
     build: Annotated[str | None, Doc("A Python script that generates missing files; needs --allow-code.")] = None
 
@@ -76,7 +76,7 @@ class Evaluate:
     metrics: Annotated[list[str], LISTED, MinLen(1), Doc("The metrics, such as [recall, ndcg@10].")]
     primary: Annotated[
         str | None,
-        Doc("The metric that the verdict is by, which sorts tables and selects the best (default: the first)."),
+        Doc("The metric that decides the verdict, sorts tables and selects the best (default: the first)."),
     ] = None
     best: Annotated[Best, Short("strategy"), Doc("How the best system is selected.")] = field(default_factory=Best)
     by: Annotated[Texts, Doc("Columns of the ground truth, or n_groups, to slice by.")] = field(default_factory=list)
@@ -121,7 +121,7 @@ def _with_settings(section: type[S]) -> type[S]:
 class Compare:
     """Comparison of systems or data sets."""
 
-    baseline: Annotated[str, Doc("The system that the others are compared with; with `across: datasets`, a data set.")]
+    baseline: Annotated[str, Doc("The system to compare the others with; with `across: datasets`, a data set.")]
     across: Annotated[
         Literal["systems", "datasets"],
         Doc("systems, or datasets: each system on every data set with the same queries against itself on one of them."),

@@ -394,7 +394,7 @@ def _is_one_word(line: bytes) -> bool:
 
 
 def _title(known: Format, kind: str) -> str:
-    """The description of a file whose content is of the wrong kind."""
+    """A description of a file that has the wrong kind of content."""
     special = {("trec", "truth"): "qrels", ("beir", "truth"): "beir"}
     name = special.get((known.name, kind), f"{known.name} {kind}")
     return f"{'ground truth' if kind == 'truth' else 'a run'} ({name})"

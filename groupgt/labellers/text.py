@@ -48,7 +48,7 @@ class Options:
     ] = 0.9
     corpus: Annotated[Table, Doc("Texts of results without their own.")] = ""
     reference: Annotated[Table, Doc("Texts of alternatives that are ids.")] = ""
-    case_sensitive: Annotated[bool, Doc("Keep upper and lower case apart.")] = False
+    case_sensitive: Annotated[bool, Doc("Distinguish upper and lower case.")] = False
     punctuation: Annotated[bool, Doc("Keep punctuation.")] = False
 
     def clashes(self) -> Iterator[Clash]:

@@ -38,7 +38,7 @@ class FieldsOf:
 
 GROUP = shape(
     "Group",
-    "One group that few systems meet, and the rank at which each meets it.",
+    "A group that few systems cover, and the rank at which each covers it.",
     qid=str,
     group=str,
     alternatives=list[str],
@@ -47,7 +47,7 @@ GROUP = shape(
 )
 FAILURES = shape(
     "Failures",
-    "Which queries are complete in which systems.",
+    "Which queries are complete for which systems.",
     cutoff=str | None,
     queries=Count,
     solved=dict[str, Count],
@@ -58,7 +58,7 @@ FAILURES = shape(
 )
 REVERSAL = shape(
     "Reversal",
-    "A slice in which a system gains where it loses over all, or the other way round.",
+    "A slice in which a system gains although it loses overall, or vice versa.",
     system=str,
     metric=str,
     by=str,
@@ -113,7 +113,7 @@ GATE = shape(
 )
 FORMER = shape(
     "Former",
-    "One system beside its former self by one metric, over the queries that count in both runs.",
+    "One system and its previous version by one metric, over the queries that count in both runs.",
     system=str,
     metric=str,
     before=float | None,
@@ -125,7 +125,7 @@ FORMER = shape(
 REFUSED = shape("Refused", "What cannot be compared with the previous run, and why.", system=str, metric=str, why=str)
 PREVIOUS = shape(
     "Previous",
-    "The systems of one data set beside their former selves in the run that --against names.",
+    "The systems of one data set and their previous versions in the run that --against names.",
     run=str,
     rows=of(list, FORMER),
     refused=of(list, REFUSED),
@@ -138,7 +138,7 @@ PREVIOUS = shape(
 )
 ON_DATASET = shape(
     "OnDataset",
-    "One system on one data set beside itself on the baseline, over the queries that count on both.",
+    "One system on one data set and on the baseline data set, over the queries that count on both.",
     system=str,
     dataset=str,
     metric=str,
@@ -149,7 +149,7 @@ ON_DATASET = shape(
 )
 SHARED = shape(
     "Shared",
-    "How many queries of a data set are those of the baseline, and how many each of the two has alone.",
+    "How many queries a data set shares with the baseline, and how many only one of the two has.",
     qids=Count,
     alone=Count,
     absent=Count,

@@ -1,4 +1,4 @@
-"""Approximate search of vectors in an HNSW graph, by usearch."""
+"""Approximate vector search in an HNSW graph, by usearch."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Ann:
 PLUGIN = RetrieverPlugin(
     Options,
     Ann,
-    summary="Approximate search of vectors in an HNSW graph, by usearch.",
+    summary="Approximate vector search in an HNSW graph, by usearch.",
     libraries=("usearch", "sentence-transformers", "torch"),
     modules={"usearch": "ann"},
     cheap=True,

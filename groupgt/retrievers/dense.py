@@ -1,4 +1,4 @@
-"""Exact search of vectors, by NumPy."""
+"""Exact vector search, by NumPy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Dense:
 PLUGIN = RetrieverPlugin(
     Options,
     Dense,
-    summary="Exact search of your vectors, or of those of a sentence-transformers model.",
+    summary="Exact search over your own vectors or those of a sentence-transformers model.",
     libraries=("sentence-transformers", "torch"),
     cheap=True,
 )
