@@ -159,14 +159,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if marker is None or CASE not in metafunc.fixturenames:
         return
     from groupgt.errors import GroupgtError
-    from groupgt.formats.detect import read_ground_truth
+    from groupgt.evaluation.inputs import as_ground_truth
+    from groupgt.model.policy import Policy
 
     options = dict(marker.kwargs)
-    reading = {"format": options.pop("truth_format", None), "policy": options.get("policy")}
     if len(marker.args) != 1:
         pytest.fail(f"@pytest.mark.groupgt: expected one ground truth, found {len(marker.args)}", pytrace=False)
     try:
-        truth = read_ground_truth(marker.args[0], **{name: value for name, value in reading.items() if value})
+        policy = Policy.of(options.get("policy"))
+        truth = as_ground_truth(marker.args[0], policy, options.pop("truth_format", None))
     except GroupgtError as error:
         raise pytest.fail.Exception(f"@pytest.mark.groupgt: {error}", pytrace=False) from None
     places = (truth.judgments.defined | truth.unanswerable).nonzero()[0].tolist()

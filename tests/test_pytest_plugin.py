@@ -97,6 +97,15 @@ def test_each_query_with_an_answer_or_declared_to_have_none_is_a_test(folder: py
 
 
 @pytest.mark.slow
+def test_a_marker_may_have_the_ground_truth_itself(folder: pytest.Pytester) -> None:
+    marker = '@pytest.mark.groupgt({"q": [["a"], ["b"]]}, convention="coverage")'
+    body = '    groupgt_query.assert_at_least(["a", "b"], {"recall@2": 1})'
+    folder.makepyfile(f"import pytest\n{marker}\ndef test_it(groupgt_query):\n{body}\n")
+    result = folder.runpytest("--groupgt-report", "pages")
+    result.assert_outcomes(passed=1)
+    assert (folder.path / "pages/ground-truth.html").exists()
+
+
 def test_several_processes_show_the_same(folder: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     folder.makepyfile(RUN + PLAIN + EACH)
