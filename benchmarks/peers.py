@@ -52,10 +52,15 @@ PYTREC = {"P": "precision", "recall": "recall", "map_cut": "map", "ndcg_cut": "n
 
 def pytrec_evaluator(truth: Truth, scored: Callable[[Any], Scores] = scored) -> Callable[[Any], Means]:
     """An evaluator to be reused: what it returns makes scores of a run and measures it."""
+    return qrels_evaluator(flat(truth), scored)
+
+
+def qrels_evaluator(qrels: Qrels, scored: Callable[[Any], Scores] = scored) -> Callable[[Any], Means]:
+    """The same from flat ground truth."""
     import pytrec_eval
 
     cutoffs = ",".join(map(str, CUTOFFS))
-    evaluator = pytrec_eval.RelevanceEvaluator(flat(truth), {*(f"{name}.{cutoffs}" for name in PYTREC), "recip_rank"})
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, {*(f"{name}.{cutoffs}" for name in PYTREC), "recip_rank"})
     # recip_rank has no cutoff: it is the mrr of a ranking that is no longer than the deepest one.
     names = {f"{theirs}_{k}": f"{ours}@{k}" for theirs, ours in PYTREC.items() for k in CUTOFFS}
     names["recip_rank"] = f"mrr@{max(CUTOFFS)}"

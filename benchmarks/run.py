@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import environment
 
-PARTS = ("lists", "trec", "imports", "compare", "labellers", "ideals", "score")
+PARTS = ("lists", "dicts", "trec", "imports", "compare", "labellers", "ideals", "score")
 # By name alone: they make some gigabytes of data.
 LARGE = ("parquet", "carriers", "many", "growth")
 
@@ -46,6 +46,10 @@ def main(argv: Sequence[str]) -> int:
         import lists
 
         agreed &= lists.measure(options.rounds, options.size)
+    if "dicts" in options.parts:
+        import dicts
+
+        agreed &= dicts.measure(options.rounds, options.size or 10_000)
     if "trec" in options.parts:
         import trec
 
