@@ -23,8 +23,9 @@ ESCAPED = str.maketrans(
         "|": "$|$",
     }
 )
-# With more metrics than this a header has two lines.
-ONE_LINE = 4
+# With more metrics than this the table is set smaller, and its headers have two lines.
+FEW_METRICS = 4
+SMALL, SMALLER = r"footnotesize\setlength{\tabcolsep}{2pt}", r"scriptsize\setlength{\tabcolsep}{1.5pt}"
 
 
 def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), caption: str = "") -> str:
@@ -61,11 +62,11 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
     lines = [
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
-        r"\centering\footnotesize\setlength{\tabcolsep}{2pt}",
-        rf"\caption{{{caption or _caption(systems, letters, signs, list(contrasts.values()), len(known))}}}",
-        rf"\begin{{tabular}}{{l{'r' * len(known)}}}",
+        rf"\centering\{SMALL if len(known) <= FEW_METRICS else SMALLER}",
+        rf"\caption{{{caption or _caption(systems, letters, signs, list(contrasts.values()), len(known))}}}\smallskip",
+        rf"\begin{{tabular}}{{@{{}}l{'r' * len(known)}@{{}}}}",
         r"\toprule",
-        " & ".join(["", *(_header(systems.labels[text], len(known)) for text in known)]) + r" \\",
+        *_headers([systems.labels[text] for text in known]),
         r"\midrule",
     ]
     for name in systems.names:
@@ -75,9 +76,14 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
 
 
-def _header(label: str, count: int) -> str:
-    name, at, cutoff = label.translate(ESCAPED).partition("@")
-    return rf"\shortstack{{{name}\\@{cutoff}}}" if at and count > ONE_LINE else name + at + cutoff
+def _headers(labels: Sequence[str]) -> Iterator[str]:
+    """The names of the metrics, above their cutoffs if there are many."""
+    parts = [label.translate(ESCAPED).rpartition("@") for label in labels]
+    rows = [["".join(part) for part in parts]]
+    if len(labels) > FEW_METRICS:
+        rows = [[name for name, _, _ in parts], [at + cutoff for _, at, cutoff in parts]]
+    for row in rows:
+        yield " & ".join(["", *row]) + r" \\"
 
 
 def _cell(systems: Systems, name: str, text: str, digits: int, signs: dict[bool, list[str]]) -> str:
