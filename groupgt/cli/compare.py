@@ -72,8 +72,8 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
     "annotators",
     multiple=True,
     type=FILE,
-    help="Ground truth of the same queries by another annotator; repeatable. Differences are then means over all "
-    "annotators, and their disagreement is part of intervals and p-values.",
+    help="Another annotator's ground truth for the same queries; repeatable. Differences are then averaged over "
+    "annotators, and intervals and p-values include their disagreement.",
 )
 @click.option("--per-query", type=FILE, help="Write per-query values: .csv, .jsonl or .parquet.")
 @click.option("--failures", type=FILE, help="Write which groups each run covers: .csv, .jsonl or .parquet.")
@@ -113,9 +113,9 @@ def compare_command(
 ) -> None:
     """Compare RUNS with a baseline: significance, effect size, slices.
 
-    Runs are compared with the baseline query by query: means and deltas with bootstrap intervals, a paired test, wins
-    and losses; with --by also within slices. Then: which run completes which queries, and what an oracle choosing
-    among the runs would reach.
+    Each run is compared with the baseline query by query: means, differences with confidence intervals, a paired test,
+    wins and losses. --by repeats this within slices. The output also shows which run completes which queries, and the
+    score of an oracle that picks the best run per query.
     """
     if across is not None:
         prepared(_across(inputs, baseline, primary, settings), style)()
@@ -218,12 +218,12 @@ def power_command(
 ) -> None:
     """Power analysis: minimum detectable difference, and number of queries needed to detect a given difference.
 
-    It starts from the differences between RUNS and the baseline, query by query. Where all differences have the same
-    size, as with complete and hit_rate, it is the exact power of the test, otherwise that of the paired t test. Needs
-    SciPy. Unless --correction is none, alpha is divided by the number of comparisons.
+    The analysis uses the per-query differences between RUNS and the baseline. If all differences have the same size,
+    as with complete and hit_rate, the power is exact; otherwise it is that of the paired t test. Requires SciPy. Unless
+    --correction is none, alpha is divided by the number of comparisons.
 
-    With --audit: how wide the intervals of corrected means and differences will be with 20, 50, 100 and 200 audited
-    queries.
+    With --audit, show how wide the intervals of corrected means and differences would be with 20, 50, 100 and 200
+    audited queries.
     """
     # No confidence interval is shown: one resample is enough.
     comparison = _comparison(inputs, baseline, primary, {**settings, "resamples": 1, "seed": 0})

@@ -96,7 +96,7 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="Number of queries to list (with several runs: of groups).",
+    help="Number of queries to list; with several runs, number of groups.",
 )
 @click.option(
     "-k",
@@ -112,7 +112,7 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
 def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
     """List the groups that the worst queries miss, with the rank of their first hit, and how well groups are covered.
 
-    With several RUNS: the groups covered by the fewest runs, with the rank of their first hit in each run.
+    With several RUNS, list the groups covered by the fewest runs, with the rank of their first hit in each run.
     """
     from groupgt.comparison.misses import hardest_of
     from groupgt.evaluation.misses import misses_of
@@ -127,14 +127,14 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
 
 @command("depth")
 @click.option(
-    "--share", "shares", multiple=True, metavar="S", help="Shares of queries, such as 0.5,0.9 (default: 0.9)."
+    "--share", "shares", multiple=True, metavar="S", help="Fractions of queries, such as 0.5,0.9 (default: 0.9)."
 )
 @click.option(
     "--unit",
     type=click.Choice(["results", *UNITS, SCORE]),
     default="results",
     show_default=True,
-    help="Unit of the cutoff; score finds thresholds that keep unanswerable queries empty.",
+    help="Unit of the cutoff; score finds thresholds that return nothing for unanswerable queries.",
 )
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level.")
 @format_option
@@ -143,8 +143,8 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
 def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence: float, style: str) -> None:
     """Find the smallest cutoff, or budget, at which a given fraction of queries is complete.
 
-    With --unit score: the lowest threshold on scores at which a given fraction of the queries declared unanswerable
-    (answerable: false) returns nothing, and the recall that is left for the others.
+    With --unit score, find the lowest score threshold at which a given fraction of the unanswerable queries (declared
+    answerable: false) returns nothing, and the recall of the other queries at that threshold.
     """
     from groupgt.evaluation.depth import METRIC, check_depth, depths_of
 
@@ -166,15 +166,15 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence
 
 
 @command("stages")
-@click.option("--groups", type=FILE, help="Write every group with its stages: .csv, .jsonl or .parquet.")
+@click.option("--groups", type=FILE, help="Write one row per group with its stages: .csv, .jsonl or .parquet.")
 @format_option
 @input_options(TRUTH, BY, LABELLER)
 @click.argument("runs", metavar="STAGES...", nargs=-1, required=True)
 def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, style: str) -> None:
     """Find the stage of a pipeline at which each group is lost.
 
-    STAGES are runs in the order of the pipeline, such as retrieved.trec@100 reranked.trec@10 prompt.jsonl. @10 takes
-    the first 10 results, NAME=PATH names a stage. A group is lost at the first stage after which none covers it.
+    STAGES are runs in the order of the pipeline, such as retrieved.trec@100 reranked.trec@10 prompt.jsonl. @10 keeps
+    only the first 10 results; NAME=PATH names a stage. A group is lost at the first stage after which none covers it.
     """
     from groupgt.evaluation.stages import METRIC, cut_of, stages_of
 
@@ -195,8 +195,8 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
 def identify_command(inputs: Inputs, number: str, style: str) -> None:
     """Find which metric, convention, cutoff and policy give NUMBER on RUN, such as .6131 or 61.3%.
 
-    Settings that tools have as defaults are tried first, and known deviations of other tools. -m names the metric, in
-    any convention and with any cutoff. The more digits, the fewer settings give the same number.
+    The default settings of common tools and their known deviations are tried first. -m limits the search to one metric,
+    in any convention and at any cutoff. The more digits NUMBER has, the fewer settings match it.
     """
     from groupgt.evaluation.identify import identified
 

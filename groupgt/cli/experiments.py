@@ -121,11 +121,11 @@ def _why(error: BaseException) -> str:
 @click.option(
     "--jobs", type=click.IntRange(1, 1024), default=1, metavar="N", help="Number of parallel retrieval processes."
 )
-@click.option("--refresh", is_flag=True, help="Ignore everything cached: retrieve, judge and build again.")
+@click.option("--refresh", is_flag=True, help="Ignore the cache: retrieve, judge and build again.")
 @click.option(
     "--reuse",
     is_flag=True,
-    help="Reuse the answers of your code and services from earlier runs; query only for the rest.",
+    help="Reuse earlier answers of your code and services; query only for missing ones.",
 )
 @click.option(
     "--allow-code", is_flag=True, help="Allow the file to run code: `use: python`, and scripts that build data."
@@ -134,7 +134,7 @@ def _why(error: BaseException) -> str:
     "--against",
     type=FILE,
     metavar="FOLDER",
-    help="Compare every system with its former self in this result folder, or the newest one in it.",
+    help="Compare every system with its earlier version in this result folder, or in the newest one inside it.",
 )
 @click.option("--traceback", is_flag=True, help="Show full tracebacks of errors in your code.")
 @output_option("Folder for results (default: the one named in CONFIG).")
@@ -143,7 +143,7 @@ def _why(error: BaseException) -> str:
     "--summary",
     "summary_path",
     type=FILE,
-    help="Write short Markdown for a job summary or a pull request: verdict, gates, what changed.",
+    help="Write a short Markdown summary for a job or a pull request: verdict, gates and changes.",
 )
 @click.option(
     "--metrics-json", type=FILE, help="Write the means as one flat JSON object, for MLflow, Weights & Biases or DVC."
@@ -236,7 +236,10 @@ def _show_outcome(outcome: Any, style: str) -> None:
 @click.argument("folders", nargs=-1, required=True, type=FILE)
 @click.option("--history", "as_history", is_flag=True, help="One row per run: how the best system changed over time.")
 @click.option(
-    "--metric", "-m", metavar="METRIC", help="The metric to show (default: all; in a history, the primary one)."
+    "--metric",
+    "-m",
+    metavar="METRIC",
+    help="The metric to show (default: all metrics; in a history, the primary metric).",
 )
 @click.option("--baseline", metavar="NAME", help="The system to compare with.")
 @click.option("--html", "page", type=FILE, help="Write an HTML report of the comparison: one self-contained page.")
@@ -254,7 +257,7 @@ def report_command(
 ) -> None:
     """Merge result FOLDERS of `groupgt run` into one comparison, or show the history of one experiment.
 
-    A folder that holds result folders (FOLDER/<name>) stands for all of them; FOLDER/<name>/latest for the newest.
+    FOLDER/<name> selects all result folders inside it, FOLDER/<name>/latest only the newest.
     Folders must share the same ground truth. Test, correction, alpha and seed default to those of the folders.
     """
     from groupgt.render.page.page import page_bytes
@@ -326,13 +329,13 @@ def _by_dataset(grids: dict[str, Grid]) -> Grid:
     "project",
     type=FILE,
     metavar="PROJECT",
-    help="Write an experiment that measures the stored results of this AutoRAG project again.",
+    help="Write an experiment that re-evaluates the stored results of this AutoRAG project.",
 )
 def init_command(folder: Path, project: Path | None) -> None:
     """Create a starter experiment in DIR (default: current folder) and explain what to edit.
 
-    With --from-autorag: the experiment of an AutoRAG project; how many of its stored means are reproduced, and which
-    nodes are left out.
+    With --from-autorag, create the experiment from an AutoRAG project, and report how many of its stored means are
+    reproduced and which nodes are omitted.
     """
     if project is not None:
         from groupgt.cli.truth import import_autorag
@@ -399,7 +402,7 @@ def _cache(place: Path, only: tuple[str, ...], style: str, secrets: dict[str, st
 @command("schema")
 @click.argument("of", type=click.Choice(["experiment", "results", "comparison"]), default="experiment")
 def schema_command(of: str) -> None:
-    """Print the JSON Schema of experiment files, for completion and validation in editors, or of results.
+    """Print the JSON Schema of experiment files or results, for completion and validation in editors.
 
     `results` describes results.json in a result folder, `comparison` the output of `groupgt compare --format json`.
     """

@@ -39,25 +39,29 @@ ADJUDICATED = "adjudicated"
 @click.argument("queries", type=FILE, required=False)
 @click.option("--corpus", type=FILE, help="The passages: JSONL, parquet or CSV, or a BEIR folder.")
 @click.option("--runs", type=FILE, multiple=True, help="Runs to pool; repeatable.")
-@click.option("--out", type=FILE, required=True, help="Ground truth to write (.jsonl), from the journals.")
+@click.option("--out", type=FILE, required=True, help="Ground truth file to write from the journals (.jsonl).")
 @click.option("--journal", type=FILE, help="Folder of journals, one per annotator (default: OUT with .journal).")
 @click.option("--by", help="Your name in the journal (default: your login name).")
 @click.option("--pool", metavar="WAY:N", help="depth:N, rrf:N or bm25:N (default: depth:10, or bm25:20).")
-@click.option("--sample", "size", type=click.IntRange(min=1), help="A random sample of N queries, in fixed order.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample and of the order of passages.")
+@click.option(
+    "--sample", "size", type=click.IntRange(min=1), help="Judge a random sample of N queries, in a fixed order."
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Random seed for the sample and the order of passages."
+)
 @click.option(
     "--next",
     "following",
     type=click.Choice(["pool", "rrf"]),
-    help="Order of the queries (default: that of the file).",
+    help="Order of the queries (default: as in the file).",
 )
-@click.option("--audit", type=FILE, help="Ground truth to look for missing alternatives and needless groups in.")
-@click.option("--prior", type=FILE, help="Prior judgments, such as a model's, to start with.")
+@click.option("--audit", type=FILE, help="Existing ground truth to check for missing alternatives and needless groups.")
+@click.option("--prior", type=FILE, help="Prior judgments to start from, such as a model's.")
 @click.option("--blind", is_flag=True, help="Show prior judgments only after your own.")
-@click.option("--adjudicate", type=FILE, nargs=2, metavar="A B", help="Two journals; settle where they differ.")
-@click.option("--spans", is_flag=True, help="Write marked words as spans in place of the ids of passages.")
+@click.option("--adjudicate", type=FILE, nargs=2, metavar="A B", help="Two journals whose differences to resolve.")
+@click.option("--spans", is_flag=True, help="Write marked words as spans instead of passage ids.")
 @click.option("--export", is_flag=True, help="Write OUT from all journals, without opening the page.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port; 0 for any.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port; 0 picks a free one.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 def judge_command(
     queries: Path | None,
@@ -81,8 +85,8 @@ def judge_command(
 ) -> None:
     """Judge passages on a local page, by keyboard, and write grouped ground truth.
 
-    QUERIES is a file of queries, or ground truth with query texts. Every judgment is saved at once; run the same
-    command again to go on. With --audit, the page asks about existing ground truth instead.
+    QUERIES is a file of queries, or ground truth with query texts. Every judgment is saved immediately; run the
+    same command again to continue. With --audit, the page asks about existing ground truth instead.
     """
     folder = journal or out.with_suffix(".journal")
     if out.suffix != ".jsonl":
@@ -148,13 +152,14 @@ def judge_command(
 @command("sample")
 @click.argument("queries", type=FILE)
 @click.option("--size", type=click.IntRange(min=1), required=True, help="Number of queries.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed for the sample.")
 @click.option("--out", type=FILE, required=True, help="File to write (.jsonl), one query per line.")
 def sample_command(queries: Path, size: int, seed: int, out: Path) -> None:
-    """Draw a random sample of queries, to be judged elsewhere, and record how it was drawn.
+    """Draw a random sample of queries to judge elsewhere, and record how it was drawn.
 
-    QUERIES is a file of queries, or ground truth with query texts. Add retrieval_gt to every line, from the first line
-    on: whatever part of the file is judged is a random sample, and groupgt evaluate --audit takes it.
+    QUERIES is a file of queries, or ground truth with query texts. Add retrieval_gt to the lines in order, starting
+    with the first. You can stop at any line: the lines judged so far are a random sample, which groupgt evaluate
+    --audit accepts.
     """
     if out.suffix != ".jsonl":
         raise ConfigError(f"--out {out}: expected a file that ends in .jsonl")

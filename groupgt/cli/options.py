@@ -35,7 +35,7 @@ NAMES: Group = [
         type=click.Choice(["file", "tag"]),
         default="file",
         show_default=True,
-        help="How runs without NAME= are named: after the file, or by the tag in the sixth column of a TREC run.",
+        help="How to name runs without NAME=: after the file, or by the tag in the sixth column of a TREC run.",
     )
 ]
 TRUTH_FORMAT: Group = [
@@ -47,7 +47,7 @@ WHERE: Group = [
         "conditions",
         multiple=True,
         metavar="COLUMN=VALUE",
-        help="Only queries with this value in a column of TRUTH, such as split=test; repeatable.",
+        help="Use only queries with this value in a column of TRUTH, such as split=test; repeatable.",
     )
 ]
 POLICY: Group = [
@@ -64,7 +64,7 @@ CORPUS: Group = [
         "--corpus",
         "corpus_path",
         type=FILE,
-        help="The corpus (JSONL, parquet or CSV). Its texts are shown next to ids and compared by labellers. "
+        help="The corpus (JSONL, parquet or CSV). Its texts are shown next to ids, and labellers compare them. "
         "Budgets such as recall@2000tokens need its texts, or its columns tokens and chars.",
     )
 ]
@@ -76,7 +76,7 @@ FOLDER: Group = [
         "systems",
         multiple=True,
         metavar="NAME",
-        help="With a result folder of groupgt run (or its file latest) as TRUTH and no RUNS: a system of it, such as "
+        help="With a result folder of groupgt run (or its file latest) as TRUTH and no RUNS: a system, such as "
         "'bm25[k1=0.9,b=0.4]'; repeatable (default: all).",
     ),
     click.option("--dataset", "dataset_name", metavar="NAME", help="Data set to use."),
@@ -161,7 +161,7 @@ AUDIT: Group = [
         "--audit",
         "audit_path",
         type=FILE,
-        help="An annotator's judgments of a random sample of the queries: corrects means and differences.",
+        help="An annotator's judgments of a random sample of the queries, used to correct means and differences.",
     ),
     click.option("--assume-random", is_flag=True, help="Assume that the queries of --audit are a random sample."),
 ]

@@ -185,7 +185,7 @@ def format_option(command: Any) -> Any:
             show_default=True,
             expose_value=False,
             callback=_keep(COLOR),
-            help="Color; auto: on a terminal, unless NO_COLOR is set.",
+            help="Use color; auto: only on a terminal, unless NO_COLOR is set.",
         ),
         click.option(
             "--wide",

@@ -71,11 +71,11 @@ def plot_command(
     baseline: str | None,
     **settings: Any,
 ) -> None:
-    """Draw one figure, WHAT, of RUNS against the ground truth in TRUTH, or of result folders of `groupgt run`.
+    """Draw the figure WHAT for RUNS and the ground truth in TRUTH, or for result folders of `groupgt run`.
 
     A result folder replaces TRUTH and RUNS: groupgt plot means results/sweep/latest -o means.svg. Sweep and
-    latency require one; depth, ecdf, groups and slices accept only one. The first metric of -m
-    decides; without -m the primary one of the folder. Depth draws all of -m.
+    latency require a result folder; depth, ecdf, groups and slices accept only one. Figures show the first metric of -m
+    (default: the primary metric of the folder); depth shows all of them.
     """
     if not what.startswith("sweep "):
         check_figure(what, UNITS)

@@ -26,9 +26,9 @@ from groupgt.render import tables
 @click.argument("name", required=False)
 @format_option
 def list_command(kind: str | None, name: str | None, style: str) -> None:
-    """List metrics, labellers, retrievers, tokenizers and engines: all, those of one KIND, or the options of one NAME.
+    """List metrics, labellers, retrievers, tokenizers and engines: all of them, one KIND, or the options of one NAME.
 
-    Plugins of installed packages are listed too; those that cannot be loaded, with the reason.
+    The list includes plug-ins from installed packages, and the reason if one cannot be loaded.
     """
     if kind is None:
         _list_kinds(style)

@@ -62,7 +62,7 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style
 
 
 @command("rechunk")
-@click.option("--from", "old", type=FILE, help="The chunks that TRUTH refers to: their table, or their corpus.")
+@click.option("--from", "old", type=FILE, help="Table or corpus of the chunks that TRUTH refers to.")
 @click.option("--to", "new", type=FILE, help="New chunks; omit to get spans in documents instead.")
 @output_option("File to write: .jsonl, .parquet, .csv or .tsv; omit it for a dry run.")
 @click.option(
@@ -101,8 +101,8 @@ def rechunk_command(
 ) -> None:
     """Map ground truth from one chunking to another and list what could not be mapped.
 
-    Chunks are tables with chunk_id, doc_id, start and end, or corpora with texts. Nothing is written if a query would
-    lose an entire group and so require less than before.
+    Give chunks as tables with chunk_id, doc_id, start and end, or as corpora with texts. Nothing is written if a query
+    would lose an entire group and thus require less than before.
     """
     check_table_ending(report)
     out_format = "" if output is None else _truth_format_of(output)
@@ -126,8 +126,8 @@ def rechunk_command(
 def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path | None) -> None:
     """Propose near-duplicates of judged passages as further alternatives, for review.
 
-    First run it with --corpus: it writes the candidates with their evidence (.csv or .jsonl). Write yes into the column
-    accept where a candidate belongs, then run it with --accept: it writes the ground truth with the accepted ones.
+    First, run it with --corpus to write candidates with their evidence (.csv or .jsonl). Enter yes in the column accept
+    for each candidate to add, then run it with --accept to write ground truth that includes them.
     """
     if (inputs.corpus_path is None) == (accept is None):
         raise ConfigError("expected --corpus, to write candidates, or --accept, to add those that were accepted")
@@ -151,8 +151,8 @@ def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path
 @click.option("--annotator", type=FILE, help="A second ground truth for the same queries.")
 @click.option("--other", metavar="NAME", help="A second labeller for the same results.")
 @click.option("--other-with", multiple=True, metavar="OPTION=VALUE", help="Options of the second labeller; repeatable.")
-@click.option("--worst", type=click.IntRange(min=0), default=20, show_default=True, help="How many groups to list.")
-@click.option("--groups", type=FILE, help="Write every group's counts: .csv, .jsonl or .parquet.")
+@click.option("--worst", type=click.IntRange(min=0), default=20, show_default=True, help="Number of groups to list.")
+@click.option("--groups", type=FILE, help="Write the counts of each group: .csv, .jsonl or .parquet.")
 @format_option
 @input_options(TRUTH, MAYBE_RUN, LABELLER)
 def agree_command(
@@ -167,8 +167,8 @@ def agree_command(
     """Measure the agreement of two labellers or annotators: Cohen's kappa, and the groups they differ on.
 
     With --other, two labellers decide for every result in RUN which groups it hits. With --annotator, two ground truths
-    (or journals of groupgt judge) decide which results are relevant; without RUN, which of the documents that either
-    has judged.
+    (or journals of groupgt judge) decide which results are relevant; without RUN, they are compared on the documents
+    that either annotator has judged.
     """
     check_table_ending(groups)
     inputs.check(also_read=[annotator], written=[groups])
@@ -202,9 +202,11 @@ def agree_command(
 @click.option("--from", "source_format", help="Format of IN, such as trec-subtopics (default: auto-detect).")
 @click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN contains (default: auto-detect).")
 @click.option(
-    "--truth", type=FILE, help="Ground truth that gives the query ids, for results without qid and for traces."
+    "--truth", type=FILE, help="Ground truth that provides query ids, for results without qid and for traces."
 )
-@click.option("--shape", type=click.Choice(SHAPES), help="Kind of ground truth (default: given by its format).")
+@click.option(
+    "--shape", type=click.Choice(SHAPES), help="Shape of the ground truth (default: determined by its format)."
+)
 @input_options(TRUTH_FORMAT, WHERE, POLICY, PARTS)
 def convert_command(
     inputs: Inputs,

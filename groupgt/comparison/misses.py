@@ -36,7 +36,7 @@ def misses(
     Args:
         run: `{qid: ranking}`, a `Run`, a path or a frame; or `{name: run}` with several of these.
         k: Cutoff: a group is covered if it has a hit in the top k.
-        worst: Number of queries to list (with several runs: of groups).
+        worst: Number of queries to list; with several runs, number of groups.
         corpus: A path or `{id: text}`: for the labeller, and to show texts next to ids.
 
     >>> found = misses({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, k=2)

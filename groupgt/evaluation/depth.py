@@ -65,7 +65,7 @@ class Depths(Result, Sequence[Depth]):
     evaluations: tuple[Evaluation, ...] = field(default=(), repr=False, compare=False)
 
     def plot(self, name: str = "ecdf") -> Figure:
-        """A figure of `groupgt.render.figures.FIGURES`: share of queries with a first hit, and complete, by rank."""
+        """A figure: the fraction of queries with a first hit, and of complete queries, by rank."""
         return self._teller.plot(name)
 
     @overload

@@ -258,7 +258,7 @@ def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
         panels("kind", kinds, panel),
         rows,
         {"system": "system", "kind": "what", "rank": "rank", "share": "share of queries"},
-        f"Shares of queries reached in the end: {listed(reached)}.",
+        f"Fraction of queries at the last rank: {listed(reached)}.",
     )
 
 
@@ -386,14 +386,14 @@ FIGURES: dict[str, str] = {
     "queries": "per-query differences, sorted, with mean and CI",
     "depth": "recall, complete and ndcg against k, or against a budget",
     "iprec": "interpolated precision at eleven points of recall",
-    "ecdf": "share of queries with a first hit, and complete, by rank",
+    "ecdf": "fraction of queries with a first hit, and of complete queries, by rank",
     "outcomes": "wins, ties and losses against the baseline",
     "slices": "a heat map of slices and systems",
     "groups": "heat map of groups × systems: rank of the first hit",
     "sweep": "a metric against one swept option, or two",
     "latency": "quality against latency, with the Pareto front",
     "stages": "the groups that each stage of a pipeline covers",
-    "thresholds": "unanswerable queries that stay empty, and recall, against a threshold on scores",
+    "thresholds": "unanswerable queries without results, and recall, by score threshold",
     "power": "the power to detect a difference, against the number of queries",
 }
 

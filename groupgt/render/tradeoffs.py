@@ -258,12 +258,12 @@ def thresholds(rows: Rows, about: About) -> Figure:
     }
     return figure_of(
         "thresholds",
-        "Unanswerable queries that stay empty, and recall of the others, by threshold",
+        "Unanswerable queries without results, and recall of the others, by score threshold",
         about,
         {**layer, "height": 240},
         rows,
         {"system": "system", "threshold": "threshold", "figure": "figure", "share": "share"},
-        "A higher threshold leaves more unanswerable queries empty and covers fewer groups of the answerable ones",
+        "With a higher threshold, more unanswerable queries return nothing and fewer groups are covered",
     )
 
 

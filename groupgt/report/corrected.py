@@ -34,9 +34,9 @@ def notes(evaluation: Evaluation, *, compared: bool = False) -> Iterator[str]:
     if evaluation.annotators:
         count = 1 + len(evaluation.annotators)
         shared = set(evaluation.truth.qids).intersection(*(other.truth.qids for other in evaluation.annotators))
-        queries = f"{counted(len(shared), 'query', 'queries')} that all of them have judged"
-        yield f"means over {count} annotators, of {queries}; intervals and p contain their disagreement"
-        yield "strictness that all annotators share is not in these intervals"
+        queries = f"{counted(len(shared), 'query', 'queries')} that all of them judged"
+        yield f"averaged over {count} annotators and {queries}; intervals and p-values include their disagreement"
+        yield "these intervals do not reflect strictness shared by all annotators"
     audit = evaluation.audit
     if audit is None:
         return
@@ -44,11 +44,11 @@ def notes(evaluation: Evaluation, *, compared: bool = False) -> Iterator[str]:
     is_recorded = sample_fault(audit.truth.qids, entries, evaluation.truth.qids) is None
     of = f"{len(audit.truth):,} audited of {counted(len(evaluation.truth), 'query', 'queries')}"
     yield f"corrected by {of}, {'a recorded' if is_recorded else 'assumed to be a'} random sample"
-    yield "corrected figures count a query without a value as 0, in every column"
+    yield "corrected figures count queries without a value as 0 in every column"
     if skipped := sum(value is not None for value in audit.truth.columns.get("skipped", ())):
         yield f"{counted(skipped, 'audited query', 'audited queries')} skipped by the annotator, counted as 0"
     left = [text for text in evaluation.metrics if text not in evaluation.corrected]
     if compared:
-        yield "a difference is corrected on its own: it need not be the difference of the corrected means"
+        yield "each difference is corrected separately and may differ from the difference between the corrected means"
     if left:
         yield f"not corrected: {', '.join(left)} (no value per query, or not between 0 and 1)"

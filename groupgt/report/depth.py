@@ -78,7 +78,10 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
     others = ordered[len(tied) :]
     share = f"{100 * first.share:g} % of {counted(first.queries, 'query', 'queries')}"
     if first.depth is None:
-        parts = [*subject(first.run), f" never completes {share}: all its results complete {100 * first.reached:.3g} %"]
+        parts = [
+            *subject(first.run),
+            f" never completes {share}; all of its results together complete {100 * first.reached:.3g} %",
+        ]
     else:
         one_interval = first.interval[1] is not None and len({depth.interval for depth in tied}) == 1
         between = f" ({100 * level:g} % CI {_range(*first.interval)})" if one_interval else ""
@@ -87,7 +90,7 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
         if len(tied) > 1:
             parts = enumerated([depth.run for depth in tied], f" complete {within}")
     for depth in others[:NAMED]:
-        ever = f" completes {100 * depth.reached:.3g} % in all"
+        ever = f" completes {100 * depth.reached:.3g} % with all results"
         needs = ever if depth.depth is None else f" needs {depth.depth:,}"
         parts = appended(parts, "; ", depth.run, needs)
     parts[-1] += f"; {len(others) - NAMED:,} more below." if len(others) > NAMED else "."

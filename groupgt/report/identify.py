@@ -27,7 +27,7 @@ class IdentifiedTeller(Teller[Identified]):
         if result.matches:
             items.append((["gives it", *HEADERS[1:]], [_cells(each) for each in result.matches[:SHOWN]]))
         if len(result.matches) > SHOWN:
-            items.append(f"{len(result.matches) - SHOWN:,} more give it")
+            items.append(f"{len(result.matches) - SHOWN:,} more match")
         nearest = (["nearest to it", *HEADERS[1:]], [_cells(each) for each in result.nearest])
         # A single match would look like the answer.
         items.append(nearest if len(result.matches) < 2 else Detail(nearest))
@@ -36,18 +36,18 @@ class IdentifiedTeller(Teller[Identified]):
 
     def _sentences(self) -> Iterator[Sentence]:
         result = self.result
-        tried = f"{counted(result.tried, 'setting')} tried, each with a value of its own"
-        chance = f"about {result.chance:.1f} of them would match by chance"
+        tried = f"{counted(result.tried, 'setting')} with distinct values"
+        chance = f"about {result.chance:.1f} would match by chance"
         if not result.matches:
-            yield {"kind": "doubt", "parts": [f"Nothing gives {result.number}: {tried}."]}
+            yield {"kind": "doubt", "parts": [f"Nothing gives {result.number}: {tried} tried."]}
             return
         first, *others = result.matches
         parts = ["", first.metric, f" gives {result.number} on this data"]
         if others:
             verb = "does" if len(others) == 1 else "do"
-            rest = f", and so {verb} {counted(len(others), 'other setting')}: {tried}; {chance}."
+            rest = f", and so {verb} {counted(len(others), 'other setting')} of {tried}; {chance}."
         else:
-            rest = f", and nothing else does of {tried}; {chance}."
+            rest = f", and no other of {tried} does; {chance}."
         yield {"kind": "same", "parts": [*parts[:2], parts[2] + rest]}
 
     def csv_rows(self) -> Grid:

@@ -18,7 +18,7 @@ def from_cache(outcome: Outcome) -> str:
     parts += (_earlier(outcome, each) for each in kept.answers)
     if kept.verdicts:
         since = f"; changed since: {', '.join(kept.changed)}" if kept.changed else ""
-        parts.append(f"{kept.verdicts:,} of {kept.verdicts + kept.judged:,} verdicts are of earlier runs{since}")
+        parts.append(f"{kept.verdicts:,} of {kept.verdicts + kept.judged:,} verdicts are from earlier runs{since}")
     return "; ".join(parts) + (" (--refresh asks all again)" if parts else "")
 
 

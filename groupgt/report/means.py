@@ -251,7 +251,7 @@ def footer(evaluation: Evaluation) -> list[str]:
 def _declared(counts: Mapping[str, int]) -> Iterator[str]:
     """The queries that are declared to have no answer."""
     if counts.get("unanswerable"):
-        rest = f"; {counts['without_row']:,} of them without a row in the run" if counts["without_row"] else ""
+        rest = f"; {counts['without_row']:,} of them have no row in the run" if counts["without_row"] else ""
         yield f"{counted(counts['unanswerable'], 'query', 'queries')} declared unanswerable{rest}"
 
 
@@ -277,7 +277,7 @@ def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
         left = f", {skipped:,} of them skipped" if skipped else ""
         yield f"a random sample: {counted(len(samples), 'query', 'queries')}{of}{left}"
     if assisted := sum(value is True for value in columns.get("assisted", ())):
-        yield f"{counted(assisted, 'query', 'queries')} judged with prior judgments in view, not independent of them"
+        yield f"{counted(assisted, 'query', 'queries')} judged with prior judgments in view, not independently"
 
 
 def _other_conventions(evaluation: Evaluation) -> Iterator[str]:

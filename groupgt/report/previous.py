@@ -96,7 +96,7 @@ def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[st
     for name, scored in folder.systems[folder.dataset].items():
         places = {qid: place for place, qid in enumerate(scored.qids)}
         if places.keys() != set(qids):
-            raise DataError("its values of then are those of other queries")
+            raise DataError("its stored values belong to other queries")
         order = np.array([places[qid] for qid in qids], dtype=np.int64)
         values[name] = {str(metric): scored.values[text][order] for text, metric in scored.metrics.items()}
     return values
@@ -187,19 +187,19 @@ def _notes(against: Against) -> Iterator[str]:
         yield "; ".join(others)
     if against.changed:
         count = counted(len(against.changed), "query has", "queries have")
-        yield f"{count} other ground truth than then, and today's is used for both: {_listed(against.changed)}"
+        yield f"{count} changed ground truth; today's is used for both runs: {_listed(against.changed)}"
     if against.reworded:
-        yield f"excluded, because their text has changed since: {_listed(against.reworded)}"
+        yield f"excluded because their text has changed: {_listed(against.reworded)}"
     alone = [(against.asked_now, "new"), (against.asked_then, "no longer queried")]
     if any(count for count, _ in alone):
-        yield "left out: " + ", ".join(f"{counted(n, 'query', 'queries')} {what}" for n, what in alone if n)
+        yield "excluded: " + ", ".join(f"{counted(n, 'query', 'queries')} {what}" for n, what in alone if n)
     reasons: dict[str, list[str]] = {}
     for (name, text), why in against.stored.items():
         if text == against.primary:
             reasons.setdefault(why, []).append(name)
     for why, names in reasons.items():
-        left = ", but for queries whose ground truth changed" if against.changed else ""
-        yield f"values of then are used for {_listed(names)}{left}: {why}"
+        left = ", except for queries with changed ground truth" if against.changed else ""
+        yield f"stored values are used for {_listed(names)}{left}: {why}"
 
 
 # --- JSON.

@@ -39,7 +39,7 @@ def run_experiment(
         changes: Changes to single values of the file, such as `evaluate.k=[5]`.
         only: Patterns of the systems to report.
         jobs: Number of processes that retrieve in parallel.
-        refresh: Ignore everything cached: retrieve, judge and build again.
+        refresh: Ignore the cache: retrieve, judge and build again.
         reuse: Reuse answers of services, models and custom code from earlier runs instead of querying again.
         allow_code: Allow the file to run custom code.
         against: Result folder of an earlier run, or a folder of several (the newest is used): every system is compared

@@ -45,8 +45,8 @@ class StagesTeller(Teller[Stages]):
             share = f"{worst.lost:,} ({100 * worst.lost / total:.0f} %)"
             yield {"kind": "best", "parts": [f"{kept}; most are lost at ", worst.name, f": {share}."]}
         if gained := sum(stage.gained for stage in found.stages):
-            text = f"{counted(gained, 'time')} a stage covers a group that the stage before did not"
-            yield {"kind": "doubt", "parts": [f"{text}: it does not take all its passages from there."]}
+            text = f"{counted(gained, 'time')} a stage covers a group that the previous stage did not"
+            yield {"kind": "doubt", "parts": [f"{text}: not all of its passages come from there."]}
         yield from map(doubt, doubts({each.name: each for each in found.evaluations}))
 
     def csv_rows(self) -> Grid:

@@ -35,4 +35,4 @@ def summary(outcome: Outcome) -> str:
 def failure_summary(title: str, why: str) -> str:
     """The summary of a run that ended in an error, as text that is not parsed as Markdown."""
     lines = "\n".join(f"    {line}" for line in printable(why).splitlines())
-    return f"## {title}\n\nThe run failed, and no gate was judged:\n\n{lines}"
+    return f"## {title}\n\nThe run failed before any gate was evaluated:\n\n{lines}"

@@ -29,7 +29,7 @@ class ThresholdsTeller(Teller[Thresholds]):
         """The thresholds asked for, those for every tenth of the unanswerable queries, and the number of queries."""
         found = self.result
         answerable = counted(found.answerable, "answerable query", "answerable queries")
-        note = f"{answerable}, {found.unanswerable:,} declared unanswerable; results below the threshold are left out"
+        note = f"{answerable}, {found.unanswerable:,} declared unanswerable; results below the threshold are ignored"
         rows = [_row(each) for each in found.thresholds]
         return [Verdict(list(self._sentences())), Table(HEADERS, rows, keep=2), note]
 

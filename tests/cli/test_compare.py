@@ -230,7 +230,7 @@ def test_pairs_have_no_room_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
 def test_shares_in_per_cent_and_what_is_not_reached(capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = call(capsys, "depth", "qa.jsonl", "bm25.trec", "other.trec", "--share", "50%,100%")
     assert out.startswith("bm25 and other complete 50 % of 2 queries within 2 results.\n")
-    assert "\nbm25 completes 100 % of 2 queries within 3 results; other completes 50 % in all.\n" in out
+    assert "\nbm25 completes 100 % of 2 queries within 3 results; other completes 50 % with all results.\n" in out
     assert "not reached" in out
     assert "policy" not in out
     out, _ = call(capsys, "depth", "qa.jsonl", "bm25.trec", "other.trec", "--policy", "missing=skip")

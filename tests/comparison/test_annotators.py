@@ -106,8 +106,8 @@ def test_a_comparison_over_annotators() -> None:
     assert row.mean == pytest.approx(np.stack([values["strong"]["recall"] for values in columns]).mean())
     shown = str(comparison)
     assert "is within annotators' disagreement (95 % CI " in shown
-    assert "means over 3 annotators, of 40 queries that all of them have judged" in shown
-    assert "strictness that all annotators share is not in these intervals" in shown
+    assert "averaged over 3 annotators and 40 queries that all of them judged" in shown
+    assert "these intervals do not reflect strictness shared by all annotators" in shown
     assert "t test of differences averaged over annotators" in shown
     clear = groupgt.compare(one, runs(0.95), ["recall"], annotators=others, resamples=99)
     assert "strong is significantly better than the baseline base" in str(clear)
@@ -118,7 +118,7 @@ def test_queries_that_not_all_have_judged() -> None:
     other = {qid: groups for qid, groups in other.items() if qid != "q0"} | {"elsewhere": [["x"]]}
     comparison = groupgt.compare(one, runs(0.9), ["recall"], annotators=[other], resamples=9)
     assert comparison["strong"]["recall"].queries == 39
-    assert "of 39 queries that all of them have judged" in str(comparison)
+    assert "and 39 queries that all of them judged" in str(comparison)
     with pytest.raises(groupgt.DataError, match="none of the queries of another annotator is in the ground truth"):
         groupgt.compare(one, runs(0.9), ["recall"], annotators=[{"elsewhere": [["x"]]}])
     with pytest.raises(groupgt.ConfigError, match="give either an audit or further annotators"):
@@ -137,7 +137,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     )
     others = ["--annotator", ben, "--annotator", cleo]
     main(["compare", anna, base, strong, "-m", "recall", *others, "--by", "n_alternatives", "--pairs", "--details"])
-    assert "means over 3 annotators" in capsys.readouterr().out
+    assert "averaged over 3 annotators" in capsys.readouterr().out
     main(["compare", anna, base, strong, "-m", "recall,dcg", *others, "--format", "json"])
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["queries"] for row in rows] == [40] * 4

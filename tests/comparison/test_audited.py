@@ -130,7 +130,7 @@ def test_stars_intervals_and_sentences_agree(tmp_path: Path) -> None:
     assert "strong is significantly better than the baseline weak" in shown
     assert "t test of differences corrected by the audit, p corrected (holm) over 2 comparisons per metric" in shown
     assert "corrected by 40 audited of 120 queries, a recorded random sample" in shown
-    assert "a difference is corrected on its own" in shown
+    assert "each difference is corrected separately" in shown
 
 
 def test_listing_more_metrics_changes_nothing(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_by_hand() -> None:
     assert (found.queries, found.kept) == (2, 2)
     shown = str(found)
     assert "2 of 4 groups are covered by the last stage; most are lost at retrieved: 1 (25 %)." in shown
-    assert "1 time a stage covers a group that the stage before did not" in shown
+    assert "1 time a stage covers a group that the previous stage did not" in shown
 
 
 @given(st.integers(0, 10**6), st.integers(2, 5))

@@ -316,7 +316,7 @@ def test_verdicts_are_asked_once_in_each_run_over_all_systems_and_displays(
     assert outcome.folder is not None
     main(["misses", str(outcome.folder), "--system", "one", "--allow-code"])
     assert asked(tmp_path) == 0
-    assert "verdicts are of earlier runs" in from_cache(run_experiment(file, allow_code=True, reuse=True))
+    assert "verdicts are from earlier runs" in from_cache(run_experiment(file, allow_code=True, reuse=True))
     assert asked(tmp_path) == 0
     file.write_text(text.replace("LABEL", versioned))
     for expected in (len(pairs), 0):
@@ -343,7 +343,7 @@ def test_verdicts_of_a_run_that_failed_are_kept(tmp_path: Path, monkeypatch: pyt
     assert count
     outcome = run_experiment(file, allow_code=True)
     assert asked(tmp_path) == 0
-    assert f"{count} of {count} verdicts are of earlier runs" in from_cache(outcome)
+    assert f"{count} of {count} verdicts are from earlier runs" in from_cache(outcome)
 
 
 @pytest.mark.slow
@@ -365,7 +365,7 @@ def test_to_look_at_verdicts_takes_none_from_the_next_run(
         main(["run", str(file), "--dry-run", "--allow-code", *options])
     assert "but for 2 that are kept" in capsys.readouterr().out
     outcome = run_experiment(file, allow_code=True)
-    assert "2 of 4 verdicts are of earlier runs" in from_cache(outcome)
+    assert "2 of 4 verdicts are from earlier runs" in from_cache(outcome)
     assert asked(tmp_path) == 2
 
 

@@ -157,9 +157,9 @@ def test_queries_are_paired_by_id_and_text(tmp_path: Path) -> None:
     # By today's ground truth the old ranking has it in the second place too.
     assert against.before["a"]["mrr.coverage"][0] == against.now["a"]["mrr.coverage"][0] == 0.5
     text = text_of(outcome)
-    assert "1 query has other ground truth than then, and today's is used for both: q00" in text
-    assert "excluded, because their text has changed since: q01" in text
-    assert "left out: 1 query new, 1 query no longer queried" in text
+    assert "1 query has changed ground truth; today's is used for both runs: q00" in text
+    assert "excluded because their text has changed: q01" in text
+    assert "excluded: 1 query new, 1 query no longer queried" in text
 
 
 def test_systems_of_one_run_alone_are_named(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_another_corpus(tmp_path: Path, labeller: str, metrics: str) -> None:
     stored = outcome.against["one"]
     assert stored.stored == {("a", full): "the corpus has changed"}
     assert np.array_equal(stored.before["a"][full], same.before["a"][full])
-    assert "values of then are used for a: the corpus has changed" in text_of(outcome)
+    assert "stored values are used for a: the corpus has changed" in text_of(outcome)
 
     outcome = ran(tmp_path / "refused", {"a": GOOD}, against=bare, corpus=other, **asked)
     why = "the corpus has changed, and its values were not saved (output.formats has neither csv nor parquet)"
@@ -228,7 +228,7 @@ def test_stored_values_are_of_no_use_where_the_ground_truth_changed(tmp_path: Pa
     )
     before = outcome.against["one"].before["a"]["recall.coverage@60chars"]
     assert np.isnan(before).tolist() == [True] + [False] * 15
-    assert "values of then are used for a, but for queries whose ground truth changed" in text_of(outcome)
+    assert "stored values are used for a, except for queries with changed ground truth" in text_of(outcome)
 
 
 def test_a_ranking_that_is_not_kept(tmp_path: Path) -> None:

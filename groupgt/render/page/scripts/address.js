@@ -1,4 +1,4 @@
-// What is asked for stands in the address, so that every view has a link; and how two systems differ.
+// The address holds the state, so that every view has a link; and how two systems differ.
 "use strict";
 
 /** @type {Plain} */ let page = {};
@@ -51,7 +51,7 @@ function systemAt(set, wanted, otherwise) {
 const metricField = (set, metric) =>
   select("metric", "Metric", set.metrics.map((/** @type {Plain} */ each) => [each.name, each.label]), set.metrics[metric].name, (value) => change({ m: value }));
 
-// Differences of two systems, as the evaluation computed them.
+// Differences between two systems, as computed by the evaluation.
 
 /** @typedef {{delta: number | null, interval: number[] | null, pairs: number, wins: number, ties: number, losses: number, raw: number | null, p: number | null, effect: number | null, confidence: number, significant: boolean}} Contrast */
 /** @type {WeakMap<Plain, Map<string, any[]>>} */

@@ -1,11 +1,11 @@
-// What every view stands on: blocks of data, elements, numbers as text. The scripts of this folder are put into the page
-// one after the other; they compute no metric, parse no text of users as HTML, and load nothing.
+// What all views share: data blocks, elements, numbers as text. The page contains the scripts in this folder in order.
+// They compute no metrics, never parse user text as HTML, and load nothing.
 "use strict";
 
 /** @typedef {Record<string, any>} Plain */
 /** @typedef {string | number | Node | null | undefined | false} Child */
 
-// Blocks: deflated JSON in base64, opened when first asked for.
+// Blocks: deflated JSON in base64, decoded on first use.
 
 /** @type {Map<string, Promise<any>>} */
 const opened = new Map();

@@ -1,4 +1,4 @@
-// One system against another: by question, metric and slice.
+// One system against another: by query, metric and slice.
 "use strict";
 
 async function comparison() {
@@ -27,7 +27,7 @@ async function comparison() {
       select("second", "against", options, b, (value) => change({ a, b: value })),
       metricField(set, metric)
     ),
-    first === second ? h("p", { class: "note" }, "This is one system against itself: choose another.") : pairVerdict(set, metric, a, b, each, rows),
+    first === second ? h("p", { class: "note" }, "Both sides are the same system; choose another.") : pairVerdict(set, metric, a, b, each, rows),
     h(
       "div",
       { class: "figures" },
@@ -249,5 +249,5 @@ function headroom(set) {
     h("td", { class: "number" }, questions.toLocaleString("en")),
   ]);
   const heads = ["metric", "best system", ...["its mean", "best of each query", "gain at most", "queries"].map((label) => h("th", { scope: "col", class: "number" }, label))];
-  return section("Headroom", h("p", { class: "soft" }, "Oracle that picks the best system per query: an upper bound, which grows with the number of systems by chance too."), table(heads, rows, "Headroom"));
+  return section("Headroom", h("p", { class: "soft" }, "Oracle that picks the best system per query: an upper bound that grows by chance as systems are added."), table(heads, rows, "Headroom"));
 }

@@ -1,4 +1,4 @@
-// Figures: Vega-Lite templates of groupgt.render.figures, filled in with what is chosen, drawn and saved.
+// Figures: Vega-Lite templates from groupgt.render.figures, filled with the current selection, drawn and saved.
 "use strict";
 
 /** @type {Promise<any> | null} */
@@ -17,7 +17,7 @@ function loaded() {
   return libraries;
 }
 
-// Expressions are interpreted: nothing is compiled, so that no policy need allow it. Errors alone are told.
+// Expressions are interpreted, not compiled, so the content policy need not allow eval. Only errors are logged.
 const QUIET = { mode: "vega-lite", ast: true, actions: false, logLevel: 1 };
 
 /** A template filled in. @param {any} value @param {Plain} texts @param {Plain} tables @returns {any} */
@@ -77,7 +77,7 @@ function captions(options) {
 /** @type {(() => void)[]} */
 let drawings = [];
 
-// Pictures that stood in the page before the first view, by data set and figure.
+// Static pictures that the page shows before the first view, by data set and figure.
 /** @type {Map<string, Node>} */
 const stills = new Map();
 

@@ -1,4 +1,4 @@
-// What stands around every view, and how one view follows another.
+// The frame around every view, and navigation between views.
 "use strict";
 
 /** @type {Record<string, () => Promise<(Child | Child[])[]>>} */

@@ -1,4 +1,4 @@
-// The overview: the verdict, the figures that carry it, and what was measured.
+// The overview: the verdict, the figures behind it, and what was measured.
 "use strict";
 
 /** @type {Record<string, string>} */
@@ -43,7 +43,7 @@ async function overview() {
   return parts;
 }
 
-// More metrics than this do not stand side by side.
+// The maximum number of metrics side by side.
 const MOST_METRICS = 6;
 
 /** All systems and metrics, the best mean bold, and how the primary metric differs from the baseline. @param {Plain} set */

@@ -1,4 +1,4 @@
-// One question: its groups, the rankings side by side, and the formulas worked out.
+// One query: its groups, the rankings side by side, and worked examples of the formulas.
 "use strict";
 
 /** The details of a question, with what each result hits by rank; null where they were left out. @param {Plain} set @param {number} at */
@@ -57,7 +57,7 @@ async function question() {
     h("p", { class: "soft" }, Object.keys(all.slices).map((by) => `${brief(by, 40)} = ${brief(all.slices[by][at], 60)}`).join(" · ")),
     all.solved.length ? solvedBy(set, all, at) : null,
     set.systems.length > 1 ? pickers(set, systems_) : null,
-    detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "The results of this query were omitted to limit file size." : "The results of this query are not part of this page; see \"Setup\" in the overview."),
+    detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "The results for this query were omitted to limit file size." : "This page does not contain the results for this query; see \"Setup\" in the overview."),
     detail ? section("Rankings", legend(systems_.map((system) => detail.rankings[system])), h("div", { class: "rankings" }, ...systems_.map((system) => ranking(set, detail, passages, system)))) : null,
     section(detail && detail.worked ? "Metrics: worked examples" : "Metrics", formulas(set, columns, detail, systems_, at)),
   ];
@@ -176,7 +176,7 @@ function passage(id, text, more) {
   );
 }
 
-// What a result may be: its class, its sign, what is said of it, and in the legend.
+// Kinds of results: class, sign, label, and text in the legend.
 const MARKS = [
   ["first", "✓", "meets group", "covers a new group (number)"],
   ["again", "↻", "repeats group", "covers only groups already covered"],
@@ -199,7 +199,7 @@ function legend(rankings) {
 function ranking(set, detail, passages, system) {
   const own = detail.rankings[system];
   const title = h("h3", null, named(set.systems[system].name, 80));
-  if (!own || !own.results) return h("div", { class: "ranking" }, title, h("p", { class: "note" }, "It has no results for this query."));
+  if (!own || !own.results) return h("div", { class: "ranking" }, title, h("p", { class: "note" }, "No results for this query."));
   const cutoff = cutoffOf(set);
   const rows = own.ids.map((/** @type {number} */ order, /** @type {number} */ place) => resultRow(own, detail, passages, place + 1, order, cutoff));
   const far = Object.entries(own.far);
@@ -248,6 +248,6 @@ function formulas(set, columns, detail, systems_, at) {
       return h("td", null, h("b", null, fixed(columns[place][system][at])), worked ? h("span", { class: "formula" }, `= ${visible(worked)}`) : null);
     }),
   ]);
-  const without = detail && !detail.worked ? h("p", { class: "note" }, "Worked examples of this query were omitted; see groupgt explain.") : null;
+  const without = detail && !detail.worked ? h("p", { class: "note" }, "Worked examples for this query were omitted; see groupgt explain.") : null;
   return h("div", null, table(heads, body, "Metrics of this query", "formulas"), without);
 }

@@ -1,8 +1,8 @@
-// The list of questions: filtered, sorted and searched.
+// The list of queries: filtered, sorted and searched.
 "use strict";
 
 const ROWS = 100;
-// How many pixels a system takes, and the other columns together.
+// Width in pixels of a system, and of all other columns together.
 const COLUMN = 92;
 const BESIDE = 620;
 
@@ -76,7 +76,7 @@ async function questions() {
     ...(set.systems.length > 1 ? [sorter("spread", "spread", sorted, down)] : []),
     ...(all.solved.length && set.systems.length > 1 ? [sorter("solved", "solved by", sorted, down)] : []),
   ];
-  // A value opens its question with its system; by keyboard the question is opened, and the system chosen there.
+  // Clicking a value opens its query with its system; by keyboard, choose the system after opening the query.
   const openedWith = (/** @type {number} */ system, /** @type {number} */ at) => {
     if (!known(columns[system][at])) return null;
     const beside = [...new Set([system, bestOf(set), set.baseline ?? system])].slice(0, 2).map((each) => set.systems[each].name);
@@ -138,7 +138,7 @@ function shownText(set, shown, a, b) {
 function shownSystems(set, values, always) {
   const asked_ = values.getAll("col").map((each) => systemAt(set, each, -1)).filter((each) => each >= 0);
   const first = asked_.length ? asked_ : set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => place).slice(0, fitting());
-  // The baseline takes the place of the last.
+  // The baseline replaces the last one.
   if (!asked_.length && set.baseline !== null && !first.includes(set.baseline)) first[first.length - 1] = set.baseline;
   const wanted = new Set([...always, ...first]);
   return [...wanted].sort((x, y) => x - y);
