@@ -1,4 +1,4 @@
-"""The same systems on several data sets with the same queries; each data set is compared with a baseline."""
+"""Compares the same systems on several data sets with the same queries: each data set with a baseline."""
 
 from __future__ import annotations
 

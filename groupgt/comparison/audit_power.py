@@ -1,4 +1,4 @@
-"""How wide the intervals of corrected means and differences will be, by the number of audited queries."""
+"""Predicts the width of the intervals of corrected means and differences, by number of audited queries."""
 
 from __future__ import annotations
 

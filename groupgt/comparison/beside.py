@@ -1,4 +1,4 @@
-"""Systems paired with counterparts, query by query: each one is compared with the one of the same name."""
+"""Pairs systems with counterparts of the same name, and compares them query by query."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Beside:
     _computed: dict[tuple[str, bytes], dict[str, Contrast]] = field(default_factory=dict, repr=False)
 
     def contrasts(self, metric: str | None = None, among: Bools | None = None) -> dict[str, Contrast]:
-        """Each one against its counterpart by one metric (the primary), over all queries or some: one family."""
+        """Compares each system with its counterpart by one metric, over all or some queries: one family."""
         metric = self.primary if metric is None else metric
         key = metric, b"" if among is None else among.tobytes()
         if key not in self._computed:
@@ -44,7 +44,7 @@ class Beside:
         return self._computed[key]
 
     def means(self, name: str, metric: str) -> tuple[float, float]:
-        """The means of the counterpart and of this one, over the queries that count for both."""
+        """The means of the counterpart and of this system, over the queries that count for both."""
         before, now = self.before[name][metric], self.now[name][metric]
         both = ~np.isnan(before) & ~np.isnan(now)
         return mean_of(before[both]), mean_of(now[both])

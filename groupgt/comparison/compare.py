@@ -1,4 +1,4 @@
-"""`compare`: several runs, one ground truth, a baseline; and the resulting `Comparison`."""
+"""Compares several runs on one ground truth with a baseline: `compare` returns a `Comparison`."""
 
 from __future__ import annotations
 
@@ -221,8 +221,8 @@ def compare(
         resamples: Number of resamples.
         seed: Random seed; the same seed gives bit-identical results.
         pairs: Also compare all pairs of runs.
-        annotators: The ground truth of further annotators, on the same queries: differences are then means over all
-            annotators, and their disagreement is part of intervals and p-values.
+        annotators: The ground truth of further annotators, on the same queries: differences are then averaged over
+        annotators, and intervals and p-values include their disagreement.
 
     >>> truth = {f"q{n}": [["a", "b"], ["c"]] for n in range(12)}
     >>> half, whole = {qid: ["a", "x"] for qid in truth}, {qid: ["b", "c"] for qid in truth}

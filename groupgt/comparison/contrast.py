@@ -138,7 +138,7 @@ Values = Mapping[str, Mapping[str, Floats]]
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Comparisons by one metric whose p-values are corrected together, and with no others.
+    """Comparisons by one metric whose p-values are corrected together.
 
     Each of `systems` is compared with the one of `others` at the same position; both are columns of the same length.
     """
@@ -150,7 +150,7 @@ class Family:
 
 
 def rows_of(values: Values, metrics: Mapping[str, Metric], baseline: str, settings: Settings) -> list[Row]:
-    """A row for each system and metric; each metric is a family."""
+    """Computes a row for each system and metric; each metric is a family."""
     names = [name for name in values if name != baseline]
     families = [
         Family(metric, [values[name][text] for name in names], [values[baseline][text]] * len(names), bounds)
@@ -217,7 +217,7 @@ def drop(delta: float, *, higher_is_better: bool) -> float:
 
 
 def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Contrast]]:
-    """The contrasts of each family. Random draws are made once for all of them."""
+    """The contrasts of each family; all families share their random draws."""
     differences = [[system - other for system, other in zip(family.systems, family.others)] for family in families]
     columns = [column for of_family in differences for column in of_family]
     family_of = np.repeat(np.arange(len(families)), [len(of_family) for of_family in differences])
@@ -290,7 +290,7 @@ def _contrast(metric: Metric, system: Floats, other: Floats, *, interval: Interv
 
 
 def _by_known_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floats]]:
-    """Groups columns that are known for the same queries: their positions, and their known values, shape (n, C)."""
+    """Groups columns known for the same queries: their positions and their known values, shape (n, C)."""
     groups: dict[tuple[int, bytes], list[int]] = {}
     for place, column in enumerate(columns):
         groups.setdefault((len(column), np.packbits(np.isnan(column)).tobytes()), []).append(place)

@@ -27,7 +27,7 @@ MANY_RESULTS = 5_000_000
 
 @dataclass(frozen=True, eq=False)
 class Failures:
-    """Which system covers which group within a cutoff.
+    """Which groups each system covers within a cutoff.
 
     `first` is the rank of each group's first hit, shape (G, S), 0 if a system does not cover it within the cutoff
     (`anywhere` is the rank in the entire list); `solved`, shape (Q, S), is whether a query is complete; `completion` is
@@ -178,8 +178,8 @@ class Headroom:
     `best` is the system with the best mean of `metric`, `per_query` the mean of the best value of each query, over the
     `queries` that count for all. `union_recall` and `union_complete` are recall.coverage and complete of the union of
     all results within the cutoff, which has `union_size` different results on average; `single_recall` is the best
-    recall.coverage of one system with as many results (rounded up). All are upper bounds, which grow with the number
-    of systems, also by chance.
+    recall.coverage of one system with as many results (rounded up). All are upper bounds that grow by chance as systems
+    are added.
     """
 
     metric: str
@@ -194,7 +194,7 @@ class Headroom:
 
 
 def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | None = None) -> Failures:
-    """Which of several systems, all evaluated on one ground truth, covers which group within a cutoff.
+    """The groups that each of several systems covers within a cutoff; all are evaluated on one ground truth.
 
     >>> import groupgt
     >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]]}
@@ -229,7 +229,7 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
 
 
 def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts: Sequence[str] = ()) -> list[Headroom]:
-    """For each metric (or each of those named), what the best system reaches, and what all together could reach."""
+    """For all or the named metrics, the score of the best system and the score within reach of all together."""
     measured = list(evaluations.values())
     union = _union(measured, failures)
     headroom = []

@@ -1,4 +1,4 @@
-"""Bootstrap confidence intervals of means, with close to nominal coverage also for few queries and 0/1 metrics.
+"""Bootstrap confidence intervals of means, with coverage close to nominal even for few queries and 0/1 metrics.
 
 A percentile bootstrap of 40 zeros and ones covers too rarely (86 to 97 % at a nominal 95 %). This module resamples
 the score statistic of a mean μ between two bounds, as in Wilson's interval for shares:
@@ -155,10 +155,10 @@ def _roots(mean: Floats, variance: Floats, count: int, quantile: Floats, ends: E
 def unseen(differences: Floats, bound: float | None) -> Floats:
     """The addition to the variance of each column of differences, shape (C,), if few of its n queries differ.
 
-    That none of 40 queries differs does not prove that none of 41 would. Two more are assumed, one in each direction,
-    as large as the largest seen (as `bound`, if there is none). The addition is their squares ÷ (n − 1): all of it up
-    to 5 queries that differ, nothing from 15 on; similar to what Agresti & Min (Statistics in Medicine 2005) add to
-    counts of paired shares.
+    If none of 40 queries differs, the 41st still might. Two more are therefore assumed, one in each direction, as large
+    as the largest observed (or `bound`, if there is none). The addition is their squares ÷ (n − 1), in full for up to 5
+    differing queries and not at all from 15 on. Agresti & Min (Statistics in Medicine 2005) make a similar addition to
+    counts of paired proportions.
     """
     count = len(differences)
     if count < 2:
@@ -181,7 +181,7 @@ def delta_intervals(
 ) -> Floats:
     """The confidence interval of the mean of each column of differences, shape (C, 2), that agrees with a test.
 
-    Each column has its own alpha. From 15 queries that differ on, the interval is every mean that the test does not
+    Each column has its own alpha. From 15 differing queries on, the interval contains every mean that the test does not
     reject. With fewer, or if the test is not inverted, it is that of `intervals` at the level 1 − alpha, because an
     inverted test covers too rarely if few of many queries differ. If p is exact or the test is inverted, 0 is inside if
     and only if p is above alpha.
@@ -207,7 +207,7 @@ def delta_intervals(
 
 
 def _agreeing(ends: Floats, differences: Floats, rejected: Bools, decides: Bools) -> Floats:
-    """The ends, with 0 outside if it is rejected and inside if not, for columns whose p decides."""
+    """Adjusts the ends so that 0 is outside if it is rejected and inside if not, for columns whose p decides."""
     mean = np.array([math.fsum(column) / len(column) for column in differences.T.tolist()])
     low, high = np.minimum(ends[:, 0], mean), np.maximum(ends[:, 1], mean)
     smallest = np.nextafter(0.0, 1.0)

@@ -1,4 +1,4 @@
-"""What runs miss: `misses`, for one run or several, and the groups that the fewest of several runs cover."""
+"""Groups that runs miss: `misses`, for one run or several, and the groups covered by the fewest runs."""
 
 from __future__ import annotations
 

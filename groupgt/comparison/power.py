@@ -108,7 +108,7 @@ class Differences:
     def power(self, difference: float, queries: int, alpha: float, test: str) -> float:
         """The probability that a test at alpha detects a true difference.
 
-        If a difference is larger than the share of differing queries allows, more of them are assumed to differ.
+        If a difference is too large for the share of differing queries, more queries are assumed to differ.
         """
         mean = abs(difference) / self.size
         share = min(max(self.share, mean), 1.0)
@@ -210,7 +210,7 @@ def _least_gaps(test: str, queries: int, differing: Ints, alpha: float) -> Ints:
 
 
 def _even_with(gaps: Floats, differing: Ints) -> Ints:
-    """The smallest positive integers of at least these, even if the number that differs is even, otherwise odd."""
+    """The smallest positive integers that are not below these, and even or odd like the number of differing queries."""
     whole = np.maximum(np.ceil(gaps * (1 - TIE)).astype(np.int64), 1)
     return whole + (whole - differing) % 2
 
@@ -219,8 +219,8 @@ def _even_with(gaps: Floats, differing: Ints) -> Ints:
 def _bootstrap_gaps(queries: int, differing: int, alpha: float) -> tuple[int, ...]:
     """The gaps between wins and losses that the bootstrap test detects.
 
-    The widest may not be one of them: with 11 queries won and one tied, a third of all resamples have no variance, and
-    are therefore as far as possible.
+    Even the widest gap may be missing: with 11 wins and one tie, a third of all resamples have no variance and are
+    therefore as far as possible.
     """
     if differing > FEW_DIFFERENCES:
         least = int(_least_gaps("t", queries, np.array([differing]), alpha)[0])
@@ -243,7 +243,7 @@ def _bootstrap_p(queries: int, differing: int, gap: int) -> float:
 
 
 def _t_of(away: Ints, variance: Ints) -> Floats:
-    """|away| ÷ √variance, up to a factor; infinite for a nonzero mean without variance."""
+    """Computes |away| ÷ √variance, up to a factor; infinite for a nonzero mean without variance."""
     infinite = np.where(away != 0, np.inf, 0.0)
     t: Floats = np.divide(np.abs(away), np.sqrt(np.maximum(variance, 0)), out=infinite, where=variance > 0)
     return t

@@ -1,4 +1,4 @@
-"""Where a difference comes from: the comparison within each slice, the slices that gain and lose most, reversals."""
+"""Where differences come from: comparisons within each slice, the slices that gain and lose most, and reversals."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def too_many(slicer: Slicer) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Extreme:
-    """The slices of one column in which a system gains and loses most, with its contrasts there; or None."""
+    """The slices of one column in which a system gains and loses most, with its contrasts there, if any."""
 
     system: str
     overall: Contrast

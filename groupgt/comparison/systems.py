@@ -50,7 +50,7 @@ Basis = Literal["", "audit", "annotators"]
 
 
 class shared(Generic[T]):  # noqa: N801
-    """A property that does not depend on the primary metric: computed once for tables that differ only in that."""
+    """A property that does not depend on the primary metric; tables that differ only in that metric share its value."""
 
     def __init__(self, func: Callable[[Any], T]) -> None:
         self.func, self.__doc__ = func, func.__doc__
@@ -151,7 +151,7 @@ class Systems:
 
     @property
     def always(self) -> Sequence[str]:
-        """Systems that figures always show, however many there are."""
+        """The systems that figures always show, no matter how many there are."""
         return [self.baseline] if self.baseline and len(self.values) > 1 else []
 
     @cached_property
@@ -196,14 +196,14 @@ class Systems:
 
     @property
     def basis(self) -> Basis:
-        """What means and differences are estimated from, if not from one ground truth alone."""
+        """The basis of means and differences, if it is more than one ground truth."""
         if not self.evaluations:
             return ""
         return "audit" if self.first.audit else "annotators" if self.first.annotators else ""
 
     @cached_property
     def tested(self) -> Values:
-        """The values that means and differences are tested by: with an audit or annotators, theirs next to them."""
+        """The values used to test means and differences; with an audit or annotators, their values are included."""
         if not self.basis:
             return self.values
         return {name: self.evaluations[name].tested for name in self.values}
@@ -321,13 +321,13 @@ class Systems:
 
     @cached_property
     def headroom(self) -> list[Headroom]:
-        """For each metric, what a perfect choice among the systems, or all their results, would reach."""
+        """For each metric, the score of a perfect choice among the systems, or of all their results together."""
         if self.failures is None or self.basis:
             return []
         return headroom_of(self.evaluations, self.failures, list(self._compared))
 
     def reversals(self) -> list[tuple[Row, Slice, Row]]:
-        """Slices in which a system gains although it loses overall, or the other way round."""
+        """Slices in which a system gains although it loses overall, or vice versa."""
         return list(reversals(self.rows, self.slices))
 
     @cached_property
@@ -354,7 +354,7 @@ class Systems:
         return self._contrasts(metrics, twos)
 
     def others_within(self) -> Iterator[tuple[int, dict[Key, Contrast]]]:
-        """The same by the primary metric in each slice, counted from 0, if these are not too many."""
+        """Those pairs within each slice (counted from 0), by the primary metric, unless there are too many."""
         if not self.evaluations:
             return
         twos = [(first, second) for first, second, text in self.others if text == self.primary]

@@ -32,7 +32,7 @@ IN_BLOCKS = 1 << 12
 
 
 def halves(n: int, count: int, seed: int) -> Iterator[Floats]:
-    """`count` rows of n fair coins (0.0 or 1.0), in blocks of rows."""
+    """Draws `count` rows of n fair coins (0.0 or 1.0), in blocks of rows."""
     words = -(-n // 64)
     source = _source(seed, 1, n)
     for rows in _blocks(count, n):
@@ -41,7 +41,7 @@ def halves(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 
 def resampled_counts(n: int, count: int, seed: int) -> Iterator[Floats]:
-    """`count` rows with how often each of n queries is drawn when n are drawn with replacement, in blocks."""
+    """Draws n of n queries with replacement `count` times; yields blocks of rows with how often each query is drawn."""
     if n * count <= KEPT:
         yield _kept_counts(n, count, seed)
     else:
@@ -91,14 +91,14 @@ def _source(seed: int, purpose: int, n: int) -> np.random.PCG64:
 
 
 def _blocks(count: int, width: int) -> Iterator[int]:
-    """How many rows to draw at a time; a row uses the same words of the stream whatever the block size."""
+    """The number of rows to draw at a time; the block size does not affect which random words a row uses."""
     size = max(1, AT_ONCE // max(width, 1))
     for start in range(0, count, size):
         yield min(size, count - start)
 
 
 def on_grid(values: Floats) -> Floats:
-    """Columns rounded to multiples of a power of two (2^-40 of the largest, or more), shape (n, C).
+    """Rounds columns to multiples of a power of two (2^-40 of the largest value, or more), shape (n, C).
 
     Any sum of n of them is then exact in any order. Sums that are equal in exact arithmetic (three times 1/3, and 1)
     may differ by up to `slack_of`.
@@ -152,7 +152,7 @@ class Inference:
 
     @classmethod
     def of(cls, p_values: Floats, inverse: Inverse | None = None) -> Inference:
-        """For a test whose p-values never count all sign patterns."""
+        """Returns False: the p-values of this test never count all sign patterns."""
         return cls(p_values, np.zeros(len(p_values), dtype=np.bool_), inverse)
 
 
@@ -192,7 +192,7 @@ def infer(test: str, differences: Floats, resamples: int, seed: int, alpha: floa
 
 
 def _place(alphas: Floats, resamples: int) -> Ints:
-    """How many of the draws must be as far for p = (1 + as far) ÷ (1 + resamples) to be above alpha, shape (C,)."""
+    """The number of draws that must be as far for p = (1 + as far) ÷ (1 + resamples) to exceed alpha, shape (C,)."""
     return np.floor(alphas * (1 + resamples) * (1 + SLACK)).astype(np.int64)
 
 

@@ -1,13 +1,14 @@
-"""Means over annotators: their disagreement widens the interval of a mean, or of a difference, between queries.
+"""Means over annotators, with confidence intervals that reflect both the variance between queries and the disagreement
+of annotators.
 
 For query q and m annotators, d_q is the mean of their values and s_q² their variance (÷ m − 1); over Q queries:
 
     mean = Σ_q d_q ÷ Q,   variance = s² ÷ Q + Σ_q s_q² ÷ m ÷ Q²,   s² = Σ_q (d_q − mean)² ÷ (Q − 1)
 
 and the interval is mean ± t · √variance with Q − 1 degrees of freedom. p is at least 2^(1 − the number of queries whose
-d_q is not 0), which is what a test of signs could reach. Strictness that all annotators share is not in the variance.
+d_q is not 0), the minimum of a sign test. The variance does not reflect strictness shared by all annotators.
 
-A column of m annotators has shape (Q, 1, m): NaN where a query does not count for one of them, which leaves it out.
+A column of m annotators has shape (Q, 1, m): NaN if a query does not count for one of them, which excludes it.
 """
 
 from __future__ import annotations

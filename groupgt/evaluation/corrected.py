@@ -123,7 +123,7 @@ def of_column(
 
 
 def reach_at(column: Floats, size: int, half: float = 0.5, level: float = 0.95) -> float:
-    """Half of the width of the interval if `size` queries were audited, and these like those in the column."""
+    """Half the width of the interval if `size` queries like those in the column were audited."""
     is_audited = ~np.isnan(column[:, 1])
     _, variance = _weighted(column[:, 0], column[is_audited, 1], column[is_audited, 0], size, half)
     return student_quantile(level, size - 1) * math.sqrt(variance)
@@ -142,5 +142,5 @@ def _weighted(judged: Floats, audited: Floats, inside: Floats, n: int, half: flo
 
 
 def _spread(values: Floats, n: int, half: float) -> float:
-    """The variance of a query, s², for n queries like these, as if two more values had been h away from the mean."""
+    """The variance s² of one query, estimated as if two more values had been h away from the mean."""
     return (n * float(((values - values.mean()) ** 2).mean()) + 2 * half**2) / (n + 1)

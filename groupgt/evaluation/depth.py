@@ -30,7 +30,7 @@ NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Depth:
-    """The number of results (or tokens, chars, calls) until a `share` of `queries` is complete.
+    """The number of results (or tokens, chars, calls) at which a `share` of `queries` is complete.
 
     `depth` is the smallest k, or budget, at which at least that share is complete; None if it never is. `interval`
     contains it with this confidence; an end is None if these results do not bound it. `reached` is the share that is
@@ -53,7 +53,7 @@ class Depth:
 
 @dataclass(frozen=True)
 class Depths(Result, Sequence[Depth]):
-    """A `Depth` for each share, first over all queries, then for each slice; several runs follow one another.
+    """A `Depth` for each run and share, first over all queries, then for each slice.
 
     `confidence` is the level of the intervals; `sliced` is whether there are slices.
     """
@@ -120,7 +120,7 @@ def depth(
 def depths_of(
     evaluations: Sequence[Evaluation], shares: Sequence[float], *, unit: str, confidence: float, lengths: Lengths
 ) -> Depths:
-    """The same for runs that are already labelled."""
+    """Computes depths of runs that are already labelled."""
     depths = [depth for evaluation in evaluations for depth in _of_run(evaluation, shares, unit, confidence, lengths)]
     sliced = bool(evaluations[0].slicer.by)
     return Depths(tuple(depths), confidence, evaluations[0].policy, sliced, tuple(evaluations))

@@ -17,6 +17,6 @@ def estimate_of(column: Floats, *, delta: bool = False) -> Estimate | None:
 
 
 def plain_of(column: Floats) -> Floats:
-    """One value per query, shape (Q,): by the ground truth that is audited, or the mean over annotators."""
+    """One value per query, shape (Q,): under the audited ground truth, or the mean over annotators."""
     plain: Floats = column[:, 0, :].mean(axis=1) if column.ndim == 3 else column[:, 0] if column.ndim == 2 else column
     return plain

@@ -1,4 +1,4 @@
-"""`evaluate`, from user data to an `Evaluation`; the same for a `Request` with one or more runs; and `label`."""
+"""Evaluates user data or the runs of a `Request`; `evaluate` returns an `Evaluation`, `label` a hit vector."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def evaluate(
 
 
 def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "") -> Evaluation:
-    """Measures one run by a request: labels it, computes every metric, and warns about likely mistakes."""
+    """Measures one run as a request asks: labels it, computes every metric, and warns about likely mistakes."""
     request = request.resolved(truth)
     labeller, policy = request.labeller, request.policy
     check_condensed(policy, labeller)
@@ -118,7 +118,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
 
 
 def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:
-    """The queries of another annotator that are in the ground truth; raises `DataError` if there are none."""
+    """The queries of another annotator that the ground truth also has; raises `DataError` if there are none."""
     places = [place for place, qid in enumerate(other.qids) if qid in truth.index]
     if not places:
         raise DataError("annotators: none of the queries of another annotator is in the ground truth")
@@ -156,7 +156,7 @@ MOST_AT_ONCE = 8
 
 
 def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str, Any]]) -> list[Evaluation]:
-    """An `Evaluation` of each (name, run), in their order; a run without a name is named after its source.
+    """Evaluates each (name, run), in order; a run without a name is named after its source.
 
     Files are evaluated on as many threads as there are processors, because polars and NumPy release the GIL. Data in
     memory are not, because only one thread at a time can read Python lists. Raises `DataError` if two runs have the
@@ -197,7 +197,7 @@ def _named(runs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 def _in_order(finished: Iterable[Evaluation], shutdown: Callable[..., None]) -> Iterable[Evaluation]:
-    """The evaluations that threads finished; if one fails, waiting ones are not started."""
+    """The evaluations that threads finished; if one fails, queued ones are not started."""
     try:
         yield from finished
     except BaseException:
@@ -206,7 +206,7 @@ def _in_order(finished: Iterable[Evaluation], shutdown: Callable[..., None]) -> 
 
 
 def _size(path: Any) -> int:
-    """The size of a file; for a URL or many files, a size large enough for threads."""
+    """The size of a file; for a URL or many files, a size that is large enough to justify threads."""
     try:
         size = Path(path).stat().st_size
     except (OSError, ValueError):
@@ -273,9 +273,9 @@ def label_run(
     budgets: Collection[Budget] = (),
     engine: Engine | None = None,
 ) -> Labelled:
-    """Labels a run whose results have the names that the labeller uses, and measures how much of it fits each budget.
+    """Labels a run whose results are named as the labeller needs, and measures how much of it fits each budget.
 
-    The ground truth is that returned by `labeller.read`, the run that returned by `renamed`.
+    Pass the ground truth returned by `labeller.read` and the run returned by `renamed`.
     """
     check_condensed(policy, labeller)
     labelled = carrier_of(run).label(truth, labeller, policy, engine or Engine())

@@ -128,7 +128,7 @@ def _figures(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> l
 
 
 def _without_middle(worked: str) -> str:
-    """A worked example, without the middle if it is very long."""
+    """A worked example; if it is very long, its middle is omitted."""
     if len(worked) <= LONGEST:
         return worked
     return (
@@ -159,7 +159,7 @@ def _groups_text(evaluation: Evaluation, query: int, corpus: Mapping[str, str] |
 
 
 def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
-    """A selection of many groups: covered ones first, then the first others, in their order."""
+    """Selects some of many groups, covered ones first, and keeps their order."""
     if len(groups) <= GROUPS:
         return groups
     hits = evaluation.labelled.hits
@@ -168,7 +168,8 @@ def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
 
 
 def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> list[Block]:
-    """One row per result, one column per group: the first results, others with a hit, and the number of the rest.
+    """One row per result, one column per group: the first results, further results with a hit, and the number of
+    others.
 
     If there are many groups, they share one column with the names of those that a result hits.
     """

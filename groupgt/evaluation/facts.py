@@ -1,4 +1,4 @@
-"""Notes on means in the convention `autorag`: which stay below 1, and whether AutoRAG's own would differ."""
+"""Notes on means in the convention `autorag`: metrics that stay below 1, and differences from AutoRAG."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:
 def _fewest(judgments: Judgments) -> Ints:
     """Upper bound of the fewest results that cover every group, shape (Q,): exact if none is in several groups.
 
-    The document in the most groups comes first, then one for each remaining group.
+    The document in the most groups comes first, followed by one document for each remaining group.
     """
     chosen = judgments.alternative_group >= 0
     met = np.bincount(judgments.alternative_document[chosen], minlength=judgments.documents)

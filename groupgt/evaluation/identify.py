@@ -87,7 +87,7 @@ class Setting:
 
 @dataclass(frozen=True, repr=False)
 class Identified(Result):
-    """Possible explanations of a number: the settings that give it, the most usual first, and those nearest to it.
+    """Possible explanations of a number: the settings that give it, most common first, and the nearest others.
 
     `low` to `high` is the range of the number before rounding, `tried` the number of settings with distinct values on
     this data, `chance` how many of them are expected in that range by accident.
@@ -139,7 +139,7 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
 
 
 def identified(truth: GroundTruth, run: Any, number: str, request: Request, metrics: Sequence[str] = ()) -> Identified:
-    """The same for a request, whose metrics and policy are ignored."""
+    """Identifies a number with the data of a request; its metrics and policy are ignored."""
     low, high = _bounds(number)
     names = {_name_of(text) for text in metrics}
     found: dict[bytes, list[Setting]] = {}
@@ -177,7 +177,7 @@ def _name_of(text: str) -> str:
 
 
 def _joined(same: list[Setting]) -> Setting:
-    """Settings that give the same value, as the most usual of them."""
+    """Merges settings that give the same value into the most common one."""
     same.sort(key=lambda each: each.oddness)
     first, *others = same
     also = [each.metric + (f" with {each.policy}" if each.policy else "") for each in others]
@@ -223,7 +223,7 @@ def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -
 
 
 class _Column(NamedTuple):
-    """The values of one metric, how unusual it is, and how its mean is converted, if it is a number of the run."""
+    """The values of one metric, how unusual it is, and the conversion of its mean if the metric is an aggregate."""
 
     values: Floats
     oddness: float

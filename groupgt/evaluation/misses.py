@@ -1,4 +1,4 @@
-"""What a run missed: the groups of the worst queries not covered, where each is first hit, coverage by group."""
+"""What a run missed: uncovered groups of the worst queries, the ranks of first hits, coverage by group."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def check_misses(k: int, worst: int) -> None:
 
 
 def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mapping[str, str] | None = None) -> Misses:
-    """The queries that miss most within k, worst first: by weight covered, then by how late the groups are hit."""
+    """The queries that miss most within k: sorted by weight covered, then by how late groups are hit."""
     check_misses(k, worst)
     truth, hits = evaluation.truth, evaluation.labelled.hits
     judgments = truth.judgments
@@ -126,7 +126,7 @@ def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mappi
 
 
 def place_of(group: dict[str, Any], results: int, k: int) -> str:
-    """Where a group is covered, in words."""
+    """Describes where a group is covered."""
     if not group["alternatives"]:
         return "cannot be met"
     if group["rank"] is None:
@@ -137,7 +137,7 @@ def place_of(group: dict[str, Any], results: int, k: int) -> str:
 
 
 def _coverage_by_number(group_query: Ints, rank: Ints, met: Bools, counted: Bools) -> list[dict[str, Any]]:
-    """For the first group of each query that counts, the second …: the shares covered within k and anywhere."""
+    """Coverage by group number within a query: the shares of groups covered within k and at any rank."""
     first = np.searchsorted(group_query, group_query)
     number = np.arange(len(group_query)) - first + 1
     of_counted = counted[group_query]

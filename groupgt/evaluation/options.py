@@ -22,14 +22,14 @@ from groupgt.model.policy import Policy
 
 
 class TruthOptions(TypedDict, total=False):
-    """How ground truth is read."""
+    """Options for reading ground truth."""
 
     policy: Policy | str | Sequence[str] | dict[str, Any] | None
     truth_format: str | None
 
 
 class LabelOptions(TruthOptions, total=False):
-    """Also how runs are read and labelled."""
+    """Adds options for reading and labelling runs."""
 
     labeller: Any
     corpus: Any
@@ -38,14 +38,14 @@ class LabelOptions(TruthOptions, total=False):
 
 
 class OneRunOptions(LabelOptions, total=False):
-    """The same, with options for a single run."""
+    """Adds options for a single run."""
 
     name: str
     parts: bool
 
 
 class MetricOptions(LabelOptions, total=False):
-    """Also how runs are measured."""
+    """Adds options for measuring runs."""
 
     k: int | Sequence[int]
     by: Sequence[str] | str
@@ -55,7 +55,7 @@ class MetricOptions(LabelOptions, total=False):
 
 
 class RequestOptions(MetricOptions, total=False):
-    """The same, with one convention."""
+    """Restricts the convention to one."""
 
     convention: ConventionChoice
 
@@ -125,7 +125,7 @@ def takes_options(options: Any) -> Callable[[Function], Function]:
 
 
 def described(text: str | None, names: Iterable[str]) -> str | None:
-    """A docstring with a line for each parameter: its own, or that of `TEXTS`."""
+    """Adds a line for each parameter to a docstring: its own text, or that in `TEXTS`."""
     before, heading, after = inspect.cleandoc(text or "").partition("\nArgs:\n")
     arguments, end, after = after.partition("\n\n")
     lines = {**TEXTS, **dict(ARGUMENT.findall(arguments))}

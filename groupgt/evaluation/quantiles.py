@@ -11,13 +11,13 @@ MANY_DEGREES = 1000
 
 
 def normal_quantile(level: float) -> float:
-    """The z for which a standard normal lies within ±z with this probability."""
+    """The z such that a standard normal variable lies within ±z with this probability."""
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
 @lru_cache(maxsize=64)
 def student_quantile(level: float, degrees: int) -> float:
-    """The t for which Student's t lies within ±t with this probability.
+    """The t such that a Student's t variable lies within ±t with this probability.
 
     Computed by bisection on its distribution, a finite sum for whole degrees of freedom (Abramowitz & Stegun 26.7.3 and
     26.7.4); beyond 1,000 by the Cornish-Fisher expansion.
@@ -36,7 +36,7 @@ def student_quantile(level: float, degrees: int) -> float:
 
 
 def student_within(t: float, degrees: int) -> float:
-    """The probability that Student's t lies within ±t."""
+    """The probability that a Student's t variable lies within ±t."""
     angle = math.atan(t / math.sqrt(degrees))
     squared, odd = math.cos(angle) ** 2, degrees % 2
     term, summed = (math.cos(angle), 0.0) if odd else (1.0, 0.0)

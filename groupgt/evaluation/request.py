@@ -21,7 +21,7 @@ from groupgt.model.values import Budget, Lengths, as_lengths
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """An annotator's ground truth of some queries; `assume_random`: taken for a random sample of all of them."""
+    """An annotator's ground truth for some queries; with `assume_random`, they are assumed to be a random sample."""
 
     truth: GroundTruth
     assume_random: bool = False

@@ -1,4 +1,4 @@
-"""Means that a test requires, and the message for those that fall short: which queries, and what they miss."""
+"""Minimum means required by a test, and the error message that lists the queries below them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUESTION = 60
 
 
 def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
-    """The means that fall short of the requirements, metric by metric; empty if none does."""
+    """A message about the means that fall short of the requirements, metric by metric; empty if none does."""
     required = _checked(evaluation, least)
     parts = []
     for text, number in required.items():
@@ -66,7 +66,7 @@ def _checked(evaluation: Evaluation, least: Mapping[str, float]) -> dict[str, fl
 
 
 def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str]:
-    """One metric: its mean, and the queries below the number, lowest first."""
+    """Describes one metric: its mean, and the queries below the required number, lowest first."""
     values, truth = evaluation.values[text], evaluation.truth
     population = f"{counted(evaluation.counted(text), 'query', 'queries')}, convention {evaluation.convention}"
     yield f"{text}: {fixed(evaluation.means[text])}, expected at least {number:g} ({population})"
@@ -84,7 +84,7 @@ def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str
 
 
 def _missed(ranks: MetRanks, query: int) -> str:
-    """The groups that a query misses, and where each comes; or the ranks at which all are covered."""
+    """The groups that a query misses, with the rank of each; or the ranks at which all are covered."""
     groups = ranks.groups(query)
     unmet = [group for group in groups if not group["covered"]]
     if not unmet:

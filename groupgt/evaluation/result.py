@@ -124,7 +124,7 @@ class Evaluation(Result):
 
     @cached_property
     def deciding(self) -> dict[str, float]:
-        """The means that decide which system is best: with an audit the corrected ones, NaN if there are none."""
+        """The means that decide which system is best: corrected if there is an audit, NaN if a metric has none."""
         if self.tested is self.values_per_query:
             return self.means
         return {text: mean_of(self.tested[text]) if text in self.tested else math.nan for text in self.values}
@@ -141,7 +141,7 @@ class Evaluation(Result):
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """The population: number of queries, and how many count, are undefined, missing, extra or suspicious.
+        """The population: the number of queries, and how many are evaluated, undefined, missing, extra or suspicious.
 
         `duplicates` counts queries with a repeated result (of a relevant document, unless the policy considers all),
         `ties` those with a hit among equal scores that a cutoff divides (among any equal scores, if a metric uses the
@@ -273,7 +273,7 @@ class Evaluation(Result):
         return plain
 
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
-        """Everything as plain Python, None for undefined: what `--format json` prints."""
+        """The evaluation as plain Python, with None for undefined values: the output of `--format json`."""
         plain: dict[str, Any] = super().to_dict()
         if per_query:
             columns = {text: nulls(values.tolist()) for text, values in self.values_per_query.items()}
@@ -303,7 +303,7 @@ class Evaluation(Result):
 def mean_of(column: Floats) -> float:
     """The mean of the values that are not NaN, summed exactly, so that the order of queries does not change any bit.
 
-    Of a column with more than one value per query, the mean of its `Estimate`.
+    For a column with more than one value per query, the mean of its `Estimate`.
     """
     if column.ndim > 1:
         known = estimate_of(column)

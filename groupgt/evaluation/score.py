@@ -1,4 +1,4 @@
-"""`score`: the values of one query, without set-up."""
+"""Scores one query without any set-up."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def score(
 ) -> dict[str, float | None]:
     """Scores the results of one query against its grouped ground truth.
 
-    The values are those of `evaluate`, None if undefined. The default metrics take some microseconds. Raises
+    The values are those of `evaluate`, None if undefined. The default metrics take a few microseconds. Raises
     `DataError`, `MetricError` or `ConfigError`.
 
     Args:
@@ -65,7 +65,7 @@ def _plan(texts: tuple[str | Metric, ...], convention: str) -> list[tuple[str, s
 
 
 def _hits(groups: Any, ids: Any) -> list[tuple[int, int]] | None:
-    """The rank of each result that is in a group, with the number of the group; None for anything but plain ids.
+    """The rank and the group number of each result that is in a group; None unless all ids are plain.
 
     No id occurs twice among the groups, nor among the results.
     """

@@ -1,4 +1,4 @@
-"""Slices: queries divided (`--by`) or chosen (`--where`) by a column of the ground truth, or by their groups."""
+"""Slices: queries grouped (`--by`) or selected (`--where`) by a column or by their number of groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stages of a pipeline, such as retrieved, reranked, prompt and cited: at which of them each group is lost."""
+"""Stages of a pipeline, such as retrieved, reranked, prompt and cited, and the stage at which each group is lost."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def cut_of(text: str) -> tuple[str, int | None]:
 
 
 def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int | None]]) -> Stages:
-    """The stages of runs that are given as (name, run, cutoff)."""
+    """The stages of runs, each passed as (name, run, cutoff)."""
     if len(parts) < 2:
         raise ConfigError(f"stages: expected at least two stages, found {len(parts)}")
     names = [name for name, _, _ in parts]

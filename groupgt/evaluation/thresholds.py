@@ -1,4 +1,4 @@
-"""Thresholds on scores: how many unanswerable queries stay empty at each, and what that costs the answerable ones."""
+"""Score thresholds: how many unanswerable queries get no results, and how much recall others lose."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ SHARES = tuple(tenth / 10 for tenth in range(1, 11))
 
 @dataclass(frozen=True)
 class Threshold:
-    """What a run keeps if only results with a score of at least `threshold` are returned (None: all results).
+    """The effect of returning only results with a score of at least `threshold` (None: all results).
 
     `abstains` is the share of unanswerable queries that stay empty, `recall` the mean of recall.coverage over the
-    answerable ones, `answered` the share of these with a result. `asked` is whether its share was asked for.
+    answerable ones, `answered` the share of these with a result. `asked` is whether the user requested its share.
     """
 
     run: str
@@ -46,7 +46,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Thresholds(Result):
-    """For each run and share, the lowest threshold at which that share of unanswerable queries stays empty.
+    """For each run and share, the lowest threshold at which that share of the unanswerable queries gets no results.
 
     `thresholds` begins, for each run, with all of its results; `curves` has every threshold that changes anything.
     `answerable` and `unanswerable` are the numbers of queries.
@@ -90,7 +90,7 @@ def thresholds(
 
 
 def thresholds_of(evaluations: Sequence[Evaluation], shares: Sequence[float]) -> Thresholds:
-    """The same for runs that are already labelled."""
+    """Computes depths of runs that are already labelled."""
     truth = evaluations[0].truth
     if not truth.unanswerable.any():
         raise ConfigError(
@@ -113,7 +113,7 @@ POINTS = 200
 
 
 def _some(scores: Floats) -> list[float]:
-    """At most `POINTS` of some scores, at even steps."""
+    """At most `POINTS` scores, evenly spaced."""
     places = np.unique(np.linspace(0, len(scores) - 1, min(POINTS, len(scores))).round().astype(np.int64))
     chosen: list[float] = scores[places].tolist()
     return chosen
@@ -166,7 +166,7 @@ class _Curve:
         return cls(evaluation.name, scores, np.sort(best[truth.unanswerable]), best[counts], covered[order], weight)
 
     def reaching(self, share: float) -> float | None:
-        """The lowest threshold at which this share of unanswerable queries stays empty; None if all results do."""
+        """The lowest threshold at which this share of unanswerable queries gets no results; None if unneeded."""
         needed = math.ceil(share * len(self.unanswerable) - 1e-9)
         below = float(self.unanswerable[needed - 1])
         if below == -math.inf:
@@ -175,7 +175,7 @@ class _Curve:
         return between(below, float(above.min()) if len(above) else below + max(abs(below), 1e-9) / 100)
 
     def at(self, threshold: float | None, *, asked: bool = False) -> Threshold:
-        """What is left at a threshold."""
+        """The effect of one threshold."""
         low = np.nextafter(-np.inf, 0) if threshold is None else threshold
         kept = self.weight[np.searchsorted(self.covered, low) :]
         answered = float((self.answerable >= low).mean()) if len(self.answerable) else math.nan

@@ -1,7 +1,5 @@
-"""Warnings about results that seem to belong to other data; `evaluate` and `check` issue them.
-
-They are about ids that a labeller does not know, queries or documents that are not in the ground truth, and ids that
-nearly match if none matches.
+"""Warnings about results that seem to belong to other data, issued by `evaluate` and `check`: ids unknown to the
+labeller, queries or documents that are not in the ground truth, and ids that almost match if none matches exactly.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ from groupgt.options import FILE, Rule, options_of
 
 
 class Labeller:
-    """A labeller has two halves: `match` is a join that any engine can do, `settle` reduces its rows in rank order.
+    """A labeller has two halves: `match` is a join that any engine can run, and `settle` reduces its rows in rank
+    order.
 
     A subclass overrides what differs. `column` is the field that identifies results instead of their ids: `parent` or
     `span`. If `reads_results`, results are read beforehand and passed to `match`; otherwise it gets None.
@@ -53,16 +54,16 @@ class Labeller:
         return bool(self.column)
 
     def unknown_ids(self, ids: Sequence[str]) -> list[str]:
-        """The results, by their original ids, that it cannot match."""
+        """The results that the labeller cannot match, by their original ids."""
         return []
 
     @property
     def unknown_is_fault(self) -> bool:
-        """Whether an unknown id is an error; otherwise only a ranking of nothing but unknown ids is suspicious."""
+        """Whether an unknown id is an error; otherwise, a ranking is suspicious only if all its ids are unknown."""
         return True
 
     def texts(self) -> Mapping[str, str]:
-        """The texts that it has, by id."""
+        """The texts that the labeller has, by id."""
         return {}
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
@@ -70,7 +71,7 @@ class Labeller:
         return np.zeros(0, dtype=np.int64), ""
 
     def read(self, truth: GroundTruth) -> GroundTruth:
-        """The result of `truth`, cached, since it is the same for many runs."""
+        """The cached result of `truth`, which is the same for many runs."""
         return truth.judgments.once(("read", self), lambda: self.truth(truth))
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
@@ -85,7 +86,7 @@ class Labeller:
         return query[row], rank[row], alternative, first_hits(alternative, len(truth.ids))
 
     def description(self) -> str:
-        """A description of how it matches."""
+        """A description of how the labeller matches."""
         return ""
 
     def __str__(self) -> str:
@@ -155,7 +156,7 @@ class Tables(Protocol):
         ...
 
     def function(self, target: Any) -> Callable[..., Any]:
-        """A function of the user; refused if code is not allowed."""
+        """A user function; refused if code is not allowed."""
         ...
 
     def verdicts(self, judge: str, *, vouched: bool) -> Any:
@@ -189,7 +190,7 @@ class Matches:
 
     @cached_property
     def sets(self) -> list[frozenset[str]]:
-        """The names that the results of each query are looked up in: its keys, and the blanks that are not ids."""
+        """The names in which the results of each query are looked up: its keys, and the blanks that are not ids."""
         if self.keys is self.truth.ids:
             return self.truth.id_sets
         return [BLANK_IDS.union(self.keys[low:high]) for low, high in pairwise(self.bounds)]

@@ -80,7 +80,7 @@ class Options:
 
 
 class Code(Reader):
-    """A result hits an alternative when the user's function says so; exceptions and missing answers are errors.
+    """A result hits an alternative if the user's function says so; exceptions and missing answers are errors.
 
     >>> import groupgt
     >>> same_colour = lambda pairs: [pair.result[0] == pair.alternative[0] for pair in pairs]
@@ -184,7 +184,7 @@ class Code(Reader):
         return verdicts
 
     def description(self) -> str:
-        """The function, its threshold and its version."""
+        """Describes the function, its threshold and its version."""
         version = f", version {self.options.version}" if self.options.version else ""
         return f"{self.title} ≥ {self.options.threshold:g}{version}"
 

@@ -1,4 +1,4 @@
-"""Similarity of texts: normalizes the texts of results and alternatives and compares them by one of three methods."""
+"""Normalizes the texts of results and alternatives and measures their similarity by one of three methods."""
 
 from __future__ import annotations
 
@@ -130,7 +130,8 @@ def contained(pairs: TextPairs, least: float = 0.0) -> Floats:
 
 
 def partial_ratio(pairs: TextPairs, least: float = 0.0) -> Floats:
-    """RapidFuzz' partial ratio of the alternatives in the results, from 0 to 1; the plain ratio in shorter results.
+    """RapidFuzz's partial ratio of each alternative and result, from 0 to 1, or the plain ratio if the result is
+    shorter.
 
     Scores below `least` are 0.
     """
@@ -214,7 +215,7 @@ REFERENCE = "name the corpus it is from as `reference`, or write {text: …}"
 
 
 class Reader(Labeller):
-    """A labeller that reads texts: those of results in its `corpus`, those of alternatives in its `reference`."""
+    """A labeller that compares texts: results in its `corpus` with alternatives in its `reference`."""
 
     corpus: Mapping[str, str] = MappingProxyType({})
     reference: Mapping[str, str] = MappingProxyType({})

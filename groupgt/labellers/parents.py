@@ -72,7 +72,7 @@ class Parents(Named):
 
     @property
     def renames(self) -> bool:
-        """Whether results are renamed: always."""
+        """Always True: results are renamed to their parents."""
         return True
 
     def unknown_ids(self, ids: Sequence[str]) -> list[str]:
@@ -85,7 +85,7 @@ class Parents(Named):
 
     @property
     def unknown_is_fault(self) -> bool:
-        """Not with a pattern: an id that does not match it may be a parent."""
+        """False with a pattern, because an id that does not match it may be a parent."""
         return self.pattern is None
 
     @cached_property

@@ -227,11 +227,11 @@ class Spans(Labeller):
         return np.array([span.end - span.start + self.beyond for span in _places_of(truth)], dtype=np.int64)
 
     def _needed(self, truth: GroundTruth) -> Ints:
-        """The length of each alternative that results must cover together, in the unit."""
+        """The length that results must cover together of each alternative, in the unit."""
         return -(-self.lengths(truth) * self.share.numerator // self.share.denominator)
 
     def enough(self, overlap: Ints, result: Ints, alternative: Ints) -> Bools:
-        """Whether overlaps of results and alternatives of these lengths reach `min_overlap`."""
+        """Whether overlaps reach `min_overlap`, for results and alternatives of these lengths."""
         whole = {"alternative": alternative, "result": result, "union": result + alternative - overlap}
         return np.asarray(overlap * self.share.denominator >= whole[self.options.of] * self.share.numerator)
 
@@ -251,14 +251,14 @@ class Spans(Labeller):
         return query[row], rank[row], alternative, np.zeros(len(row), dtype=np.bool_)
 
     def description(self) -> str:
-        """The minimum overlap, what it is a share of, and the unit."""
+        """Describes the minimum overlap, its denominator, and the unit."""
         together = " together" if self.options.joint else ""
         what = {"alternative": "of the alternative", "result": "of the result", "union": "intersection over union"}
         return f"at least {self.options.min_overlap:g} {what[self.options.of]}{together}, in {self.options.unit}"
 
 
 def _places_of(truth: GroundTruth) -> list[Span]:
-    """The spans of alternatives, in ground truth returned by `truth`, which has nothing else."""
+    """The spans of alternatives, in ground truth returned by `truth`; all of its alternatives are spans."""
     return [form for form in truth.forms or () if isinstance(form, Span)]
 
 

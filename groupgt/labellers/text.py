@@ -105,7 +105,7 @@ class Text(Reader):
         return np.flatnonzero(words * share > longest), way
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
-        """Compares every result with the alternatives of its query; the same two texts are compared only once."""
+        """Compares every result with the alternatives of its query; each pair of texts is compared only once."""
         query, keys = results.pairs()
         said = result_texts(truth, query, keys, results.texts(), self.corpus, f"the labeller {self.name}")
         wanted = alternative_texts(truth, self.reference)

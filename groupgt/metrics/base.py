@@ -86,11 +86,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Definition:
-    """The full definition of one metric; `list_metrics`, `groupgt list metrics` and the README are made from it.
+    """The full definition of one metric, the source of `list_metrics`, `groupgt list metrics` and the README.
 
     `formulas` has one entry per convention, or the single key None if conventions do not matter. A metric that
-    `reads_texts` uses `Hits.contents`. An `aggregate` is computed from the mean of the column, which has no other use:
-    the metric has no value per query. `of_unanswerable` metrics are defined only for queries declared unanswerable.
+    `reads_texts` uses `Hits.contents`. An `aggregate` is computed from the mean of the column and has no value per
+    query. `of_unanswerable` metrics are defined only for queries declared unanswerable.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Definition:
 
 
 def one_meaning(name: str, summary: str, formula: Formula, *parameters: Parameter, **facts: Any) -> Definition:
-    """A metric that is the same under every convention; `facts` are further fields of its definition."""
+    """Defines a metric that is the same under every convention; `facts` are further fields of its definition."""
     return Definition(name, summary, {None: formula}, {None: parameters}, **facts)
 
 

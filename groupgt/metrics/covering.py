@@ -1,4 +1,5 @@
-"""Ideal rankings of `coverage`: the largest gain of any ranking of a query, which depends only on the ground truth.
+"""Ideal rankings for `coverage`: the largest gain that any ranking of a query can reach. It depends only on the ground
+truth.
 
 `mrr.coverage` and `ndcg.coverage` divide by it. If groups share no document, the sum has a closed form. Otherwise it is
 a maximum coverage problem, solved exactly if few states can be reached, else greedily.
@@ -83,7 +84,7 @@ def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, c
 
 
 def _closed_form(judgments: Judgments, gain: str | None) -> tuple[IdealGains, Ints]:
-    """The gains of the queries that have a closed form, and the queries that have none."""
+    """The gains of the queries with a closed form, and the queries without one."""
     relevant = np.flatnonzero(judgments.alternative_group >= 0)
     grade, group = judgments.alternative_grade[relevant], judgments.alternative_group[relevant]
     best = np.zeros(len(judgments.group_query))
@@ -139,7 +140,7 @@ def _documents(place: Ints, document: Ints, groups: Ints, gains: Floats) -> tupl
 
 
 def _few(places: tuple[Ints, Ints], groups: Ints, gains: Floats) -> tuple[Document, ...]:
-    """The same in plain Python, which is faster for a few."""
+    """The gains of each document in plain Python, which is faster for few documents."""
     documents: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for group, gain, *place in zip(groups.tolist(), gains.tolist(), *(column.tolist() for column in places)):
         if group >= 0:
@@ -201,7 +202,7 @@ def _exact(problem: Problem, discount: Discount) -> Solution:
 
 
 def _dominates(better: Document, document: Document) -> bool:
-    """Whether one document gains at least as much as another in every group, and is not equal to it."""
+    """Whether one document gains at least as much as another in every group, and more in some."""
     gains = dict(better)
     return better != document and all(gains.get(group, 0.0) >= gain for group, gain in document)
 

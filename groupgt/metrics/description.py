@@ -1,4 +1,4 @@
-"""The catalogue as rows for a table, and one definition as text."""
+"""The catalogue as table rows, and one definition as text."""
 
 from __future__ import annotations
 

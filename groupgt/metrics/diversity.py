@@ -191,7 +191,7 @@ def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
 
 
 def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, weight: Floats, *, exact: bool) -> IdealGains:
-    """Advances all queries together, rank by rank."""
+    """Ranks the documents of all queries together, rank by rank."""
     hits_so_far = np.zeros(len(weight), dtype=np.int64)
     queries: list[Ints] = []
     ranks: list[Ints] = []
@@ -235,7 +235,7 @@ def _exact_totals(key: Ints, terms: Floats) -> Floats:
 
 
 class _Crowd:
-    """One query with very many documents. Gains only fall, so an earlier gain of a document is an upper bound.
+    """Solves one query with very many documents. Gains only fall, so an earlier gain of a document is an upper bound.
 
     Documents in the same groups form a set: they have the same gain, and the greatest one left represents the set.
     Positions are by descending document, so that the first of equal gains is taken.
@@ -299,7 +299,7 @@ class _Crowd:
         return IdealGains(np.full(size, query, dtype=np.int64), np.arange(1, size + 1, dtype=np.int64), np.array(gains))
 
     def take(self, place: int) -> None:
-        """Takes the document at a position: the next of its set follows, and documents that share a group gain less."""
+        """Takes the document at a position; the next one of its set replaces it, and related documents gain less."""
         at = int(self.set_at[place])
         stack, gain = self.stacks[at], self.bounds[place]
         self.bounds[stack.pop()] = -np.inf

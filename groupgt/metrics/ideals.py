@@ -1,4 +1,4 @@
-"""Discounts by rank, and ideal rankings as gains by rank, for normalizers. Cost does not grow with k."""
+"""Discounts by rank, and the gains of ideal rankings by rank, for normalization. The cost does not grow with k."""
 
 from __future__ import annotations
 
@@ -160,12 +160,12 @@ def gain_of(grade: Floats, gain: str, judgments: Judgments) -> Floats:
 
 
 def exponential(grade: float) -> float:
-    """2^grade − 1, accurate for tiny grades."""
+    """Computes 2^grade − 1 accurately even for tiny grades."""
     return math.expm1(grade * math.log(2)) if abs(grade) < 1e-3 else 2.0**grade - 1.0
 
 
 def share_of(reached: Floats, ideal: Floats) -> Floats:
-    """reached ÷ ideal, capped at 1; a ranking within rounding error of the ideal is 1, not 0.9999999999999999."""
+    """Computes reached ÷ ideal, capped at 1; a ranking within rounding error of the ideal gets exactly 1."""
     share = ratio(reached, ideal)
     share[(ideal > 0) & (reached >= ideal * (1 - 1e-15))] = 1.0
     return share

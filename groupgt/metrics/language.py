@@ -136,7 +136,7 @@ def check_sets(metrics: Collection[Metric], has_sets: bool) -> None:
 
 
 def _defined_with_sets() -> str:
-    """The metrics defined for sets, short names first; those with several conventions before the others."""
+    """The metrics defined for sets: metrics with several conventions first, then short names before long ones."""
     several: dict[str, list[str]] = {}
     others: list[str] = []
     for definition in sorted(CATALOGUE.values(), key=lambda definition: (len(definition.name), definition.name)):
@@ -202,7 +202,7 @@ def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[i
 
 
 def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[int]) -> list[Metric]:
-    """Each metric under each convention, once if it has only one meaning; cutoffs as in `parse_metrics`."""
+    """Each metric under each convention, once if conventions do not matter; cutoffs as in `parse_metrics`."""
     metrics: dict[Metric, None] = {}
     for convention in conventions:
         metrics.update(dict.fromkeys(parse_metrics(texts, convention, ks).values()))
@@ -237,7 +237,7 @@ def split_names(text: str) -> list[str]:
 
 
 def expanded(texts: Iterable[str | Metric]) -> list[str | Metric]:
-    """The same, with names of sets such as `official` and `iprec11` replaced by their members."""
+    """Splits metrics and replaces named sets, such as `official` and `iprec11`, by their members."""
     return [
         member
         for text in texts

@@ -226,7 +226,7 @@ def _facts(definition: Definition) -> tuple[Any, ...]:
 
 
 def _code_of(function: Any) -> Any:
-    """What identifies the behavior of a function: its code, defaults and closure; if unavailable, the function."""
+    """The key of a function's behavior: its code, defaults and closure, or else the function itself."""
     function = function.function if isinstance(function, Own) else function
     code = getattr(function, "__code__", None)
     if code is None:

@@ -1,4 +1,4 @@
-"""Metrics that depend on what is in top, not on its order: precision, recall and related metrics."""
+"""Metrics that ignore the order of results within the cutoff: precision, recall and related metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures that users of trec_eval expect: interpolated precision and counts."""
+"""Metrics that users of trec_eval expect: interpolated precision and counts."""
 
 from __future__ import annotations
 

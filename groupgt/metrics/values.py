@@ -76,7 +76,7 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
 
 
 def check_batch(policy: Policy, metrics: Mapping[str, Metric]) -> None:
-    """Raises `ConfigError` for what is not possible with only some of the queries and no texts."""
+    """Raises `ConfigError` for metrics and policies that need all queries, or texts."""
     texts = [text for text, metric in metrics.items() if metric.budget is not None or metric.definition.reads_texts]
     if texts:
         raise ConfigError(f"per_query has no lengths, calls or texts of results: omit {', '.join(texts)}")

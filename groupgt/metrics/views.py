@@ -1,6 +1,5 @@
-"""Tables for metrics: the hits of one run by results, by groups and by both.
-
-Each is computed once for its `Hits`; metrics and the tables of misses, depth and failures use them.
+"""Tables for metrics: the hits of one run by result, by group and by both. Each table is computed once per `Hits`;
+metrics and the tables of misses, depth and failures use them.
 """
 
 from __future__ import annotations
@@ -181,7 +180,7 @@ def completion_ranks(hits: Hits) -> Ints:
 
 
 def novel_results(hits: Hits) -> Results:
-    """The results that cover a new group; `gain` is the highest grade among the groups newly covered."""
+    """The results that cover a new group; `gain` is the highest grade among the newly covered groups."""
 
     def make() -> Results:
         rows = met_groups(hits)

@@ -73,7 +73,7 @@ class Sheet:
 
     @cached_property
     def counted_groups(self) -> tuple[Group, ...]:
-        """The same with repeats if the policy keeps them."""
+        """The hits with repeats, if the policy keeps them."""
         return _groups(self.hits, self.query, self.top, repeats=True)
 
     @cached_property
@@ -166,7 +166,7 @@ def _part(queries: Ints, query: int) -> slice:
 
 
 def number(value: float) -> str:
-    """A number as people write it, with up to 12 digits.
+    """Formats a number with up to 12 digits.
 
     >>> number(2.0), number(0.1), number(-0.5)
     ('2', '0.1', '(-0.5)')

@@ -170,7 +170,7 @@ class GroundTruth:
         return f"GroundTruth({len(self):,} queries, {len(self.group_query):,} groups, {len(self.ids):,} alternatives)"
 
     def __getitem__(self, qid: str) -> list[Any]:
-        """The groups of one query as given: lists, or mappings if there is a grade, weight or name."""
+        """The groups of one query in their input form: lists, or mappings if there is a grade, weight or name."""
         query = self.index[qid]
         first, last = np.searchsorted(self.group_query, [query, query + 1]).tolist()
         bounds = np.searchsorted(self.group_of, np.arange(first, last + 1)).tolist()
@@ -179,13 +179,13 @@ class GroundTruth:
         ]
 
     def relevant(self, qid: str) -> list[Any]:
-        """The groups of one query as given, with only relevant alternatives: what results must cover."""
+        """The groups of one query in their input form, with only relevant alternatives: what results must cover."""
         query = self.index[qid]
         groups = self.relevant_groups[self.group_query[self.relevant_groups] == query].tolist()
         return [self._group_as_written(group, self.relevant_in(group)) for group in groups]
 
     def _group_as_written(self, group: int, alternatives: Iterable[int]) -> Any:
-        """A group as given, with some of its alternatives."""
+        """A group in its input form, with some of its alternatives."""
         written = [self._together(members) for members in self._sets(alternatives)]
         name = self.group_name[group] if self.group_name else None
         described: dict[str, Any] = {}
@@ -208,7 +208,7 @@ class GroundTruth:
         return list(sets.values())
 
     def _together(self, members: list[int]) -> Any:
-        """An alternative as given: a set if it has several members."""
+        """An alternative in its input form: a set if it has several members."""
         if len(members) == 1:
             return self._as_written(members[0])
         grade = {} if self.grade[members[0]] == 1 else {"grade": _number(self.grade[members[0]])}
@@ -246,7 +246,7 @@ class GroundTruth:
             yield qid, self[qid]
 
     def select(self, keep: Iterable[int]) -> GroundTruth:
-        """The queries at these positions, in this order."""
+        """Selects the queries at these positions, in this order."""
         positions = list(keep)
         texts = [self.texts[position] for position in positions] if self.texts else None
         columns = {name: [values[position] for position in positions] for name, values in self.columns.items()}
@@ -292,13 +292,13 @@ class GroundTruth:
 
     @property
     def _group_and_set(self) -> Ints:
-        """What distinguishes alternatives of the same name: their group and their set."""
+        """Keys that distinguish alternatives of the same name: their group and their set."""
         if self.set_of is None:
             return self.group_of
         return self.group_of * (int(self.set_of.max(initial=ALONE)) + 2) + self.set_of + 1
 
     def renamed(self, names: list[str], forms: list[Form] | None = None) -> GroundTruth:
-        """The same with renamed alternatives; equal names in a group become one alternative of the highest grade."""
+        """Renames alternatives; equal names in a group become one alternative with the highest grade."""
         codes: dict[str, int] = {}
         keys = _keys(names, forms)
         code = np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, len(names))
@@ -353,7 +353,7 @@ class GroundTruth:
 
     @cached_property
     def id_sets(self) -> list[frozenset[str]]:
-        """The names that the results of each query are looked up in: its ids, and the blanks that are not ids."""
+        """The names in which the results of each query are looked up: its ids, and the blanks that are not ids."""
         return _probes(self.ids, self.per_query)
 
     @cached_property
@@ -381,7 +381,7 @@ class GroundTruth:
         return documents
 
     def _without_repeats(self) -> GroundTruth:
-        """The same with duplicate ids removed from each group, and counted."""
+        """Removes duplicate ids from each group, and counts them."""
         documents = self.document_of
         if np.all(documents == np.arange(len(documents))):
             return self
@@ -407,7 +407,7 @@ class GroundTruth:
 
     @cached_property
     def relevant_groups(self) -> Ints:
-        """The groups that metrics use, in order, numbered among all groups as given.
+        """The groups that metrics use, in order, numbered among all groups of the input.
 
         These groups have a relevant alternative. With `empty_groups=unmeetable`, groups without one are included too
         (unless the shape is `flat`) if their query has a group that can be covered.
@@ -459,7 +459,7 @@ class GroundTruth:
 
     @cached_property
     def group_number(self) -> Ints:
-        """The number of each group within its query, from 1; 0 if metrics do not use it."""
+        """The number of each group within its query, starting at 1; 0 if metrics do not use it."""
         relevant = np.zeros(len(self.group_query), dtype=np.bool_)
         relevant[self.relevant_groups] = True
         counted = np.cumsum(relevant)
@@ -468,7 +468,7 @@ class GroundTruth:
         return numbers
 
     def group_label(self, group: int) -> str:
-        """The label of a group, counted among all as given: its number, and its name if it has one.
+        """The label of a group, counted among all groups of the input: its number, and its name if it has one.
 
         >>> truth = GroundTruth.of({"q": [[{"id": "n", "grade": 0}], {"ids": ["a"], "name": "capital"}, ["b"]]})
         >>> [truth.group_label(group) for group in range(3)]
@@ -479,12 +479,12 @@ class GroundTruth:
         return ("no group" if not number else f"group {number}") + (f" ({name})" if name is not None else "")
 
     def relevant_in(self, group: int) -> list[int]:
-        """The relevant alternatives of a group, counted among all as given."""
+        """The relevant alternatives of a group, which is counted among all groups of the input."""
         first, last = np.searchsorted(self.group_of, [group, group + 1]).tolist()
         return [alternative for alternative in range(first, last) if self.is_relevant[alternative]]
 
     def _byte_order(self, alternatives: Ints) -> Ints:
-        """The positions of these alternatives' documents when ids are sorted by bytes within each query."""
+        """The positions of the documents of these alternatives, with ids sorted by bytes within each query."""
         documents, where = np.unique(self.document_of[alternatives], return_inverse=True)
         order = _sorted_by_bytes([self.ids[place] for place in documents.tolist()], self.query_of[documents])
         places = np.empty(len(order), dtype=np.int64)
@@ -493,7 +493,7 @@ class GroundTruth:
 
 
 def _probes(names: list[str], sizes: Ints) -> list[frozenset[str]]:
-    """The names of each query (`sizes` gives their numbers), with `BLANK_IDS`."""
+    """The names of each query (`sizes` has their counts), with `BLANK_IDS`."""
     rest = iter(names)
     return [BLANK_IDS.union(islice(rest, size)) for size in sizes.tolist()]
 

@@ -94,7 +94,7 @@ def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tu
 
 
 def _read_compiled(qids: list[str], rows: list[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Reads lists of lists of text; None if anything is unusual."""
+    """Reads lists of lists of strings; None for any other input."""
     read = None if native.built is None else native.built.index(qids, rows, native.SEED)
     if read is None:
         return None
@@ -106,7 +106,7 @@ def _read_compiled(qids: list[str], rows: list[Any]) -> tuple[dict[str, Any], di
 
 
 def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """The same in a few passes over lists."""
+    """Reads such lists in a few passes, without the compiled module."""
     if not set(map(type, qids)) <= {str} or len(set(qids)) < len(qids) or not are_ids(qids):
         return None
     if not set(map(type, rows)) <= {list, tuple}:
@@ -177,7 +177,7 @@ class _Alternative(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Distinct alternatives, and whether one of the given ids was blank."""
+    """Distinct alternatives, and whether any of the ids was blank."""
 
     alternatives: list[_Alternative]
     weight: float = 1.0
@@ -187,7 +187,7 @@ class _Group(NamedTuple):
 
 
 class _Reader:
-    """Reads every shape, one alternative at a time, and collects errors."""
+    """Reads groups of any form, one alternative at a time, and collects errors."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -208,7 +208,7 @@ class _Reader:
         self.dropped = 0
 
     def columns(self) -> dict[str, Any]:
-        """Everything that was read; raises `DataError` with every error."""
+        """Returns everything that was read; raises `DataError` with every error."""
         self.faults.stop()
         return {
             "qids": self.qids,
@@ -243,7 +243,7 @@ class _Reader:
         self.keep(groups, where)
 
     def keep(self, groups: Sequence[_Group], where: str) -> None:
-        """Adds the groups of the last query read; if only some are empty, these are errors, dropped, or unmeetable."""
+        """Adds the groups of the last query read; empty ones among them are errors, dropped, or unmeetable."""
         empty = sum(not group.alternatives for group in groups)
         if empty == len(groups):
             return
@@ -274,7 +274,7 @@ class _Reader:
             self.importances.append(group.importance)
 
     def cells(self, row: Any, where: str) -> list[Any]:
-        """The groups of a row; a flat list is read as the policy says."""
+        """The groups of a row; the policy decides how a flat list is read."""
         row = plain(row)
         if row is None:
             return []
@@ -431,7 +431,8 @@ ANSWERABLE = "answerable"
 
 
 def declared_unanswerable(qids: Sequence[str], cells: Sequence[Any] | None, relevant: Ints) -> Bools:
-    """Which queries are declared to have no answer; `relevant` are the positions of those with relevant alternatives.
+    """Whether each query is declared to have no answer; `relevant` has the positions of queries with relevant
+    alternatives.
 
     Raises `DataError` for queries that are both.
     """

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class _Remembering:
-    """Caches computed values: what depends only on the ground truth, for example, is computed once for all runs."""
+    """Caches computed values, such as those that depend only on the ground truth and serve all runs."""
 
     @cached_property
     def _memo(self) -> dict[Hashable, Any]:
@@ -77,7 +77,7 @@ class Judgments(_Remembering):
 
     @cached_property
     def defined(self) -> Bools:
-        """Whether a query counts: it has a group, or scores 0 without one, shape (Q,)."""
+        """Whether each query counts, because it has a group or scores 0 without one, shape (Q,)."""
         return self.groups > 0 if self.zeros is None else (self.groups > 0) | self.zeros
 
     @cached_property
@@ -92,7 +92,7 @@ class Judgments(_Remembering):
 
     @cached_property
     def weighted(self) -> Bools:
-        """Whether a group of a query has a weight other than 1, shape (Q,)."""
+        """Whether any group of a query has a weight other than 1, shape (Q,)."""
         weighted = np.zeros(self.size, dtype=np.bool_)
         weighted[self.group_query[self.group_weight != 1.0]] = True
         return weighted

@@ -14,13 +14,13 @@ from groupgt.options import Rule, check_options, choices, options_of
 
 
 def _level(value: Any) -> float | None:
-    """A level as a number, also read from text; None if it is not a grade above 0."""
+    """A level as a number, possibly read from text; None if it is not a grade above 0."""
     number = number_of(value) if isinstance(value, str) else finite_number(value)
     return number if number is not None and 0 < number <= GRADE_LIMIT else None
 
 
 def _importance(value: Any) -> tuple[str, ...] | None:
-    """The importances of a list, or of a text that joins them with +; None for anything else."""
+    """Importances from a list, or from a text that joins them with +; None for anything else."""
     names = value.split("+") if isinstance(value, str) else plain(value)
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name.strip() for name in names):
         return None
@@ -135,7 +135,7 @@ class Policy:
 
     @property
     def changes(self) -> str:
-        """The fields that differ from the default.
+        """The fields that differ from their defaults.
 
         >>> Policy(missing="skip").changes
         'missing=skip'

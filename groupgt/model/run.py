@@ -50,7 +50,7 @@ class Columns:
 
     @cached_property
     def checked(self) -> Run:
-        """The rankings that the slow reader made of a suspicious source; raises `DataError` if they are invalid."""
+        """The rankings that the slow reader found in a suspicious source; raises `DataError` if they are invalid."""
         return self.recheck()
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class Lines:
 
     @cached_property
     def checked(self) -> Run:
-        """The results that the slow reader made of suspicious lines; raises `DataError` if they are invalid."""
+        """The results that the slow reader found in suspicious lines; raises `DataError` if they are invalid."""
         return self.recheck()
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class Remote:
-    """Results that stay on a cluster: a frame of its own kind, which only its engine reads."""
+    """Results that stay on a cluster, in a frame that only its engine can read."""
 
     frame: Any
 
@@ -207,7 +207,7 @@ class Run:
 
     @property
     def resolved(self) -> Run:
-        """The run itself, or the result of the slow reader if that was needed."""
+        """The run itself, or the output of the slow reader if it was needed."""
         run = self
         while isinstance(run.contents, (Columns, Lines)) and "checked" in run.contents.__dict__:
             run = replace(run, contents=run.contents.checked.contents)
@@ -222,7 +222,7 @@ class Run:
         return len(self.rankings)
 
     def __bool__(self) -> bool:
-        """True, even if no rankings are in memory."""
+        """Always True, even if no rankings are in memory."""
         return True
 
     def __iter__(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Random samples of queries in an order that a seed determines: any finished part of it is a sample, too."""
+"""Random samples of queries in a seeded order: any first part of a sample is also a random sample."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def entry(sample: Mapping[str, Any], qid: str) -> dict[str, Any]:
 
 
 def sample_fault(qids: Sequence[str], entries: Sequence[Any], population: Sequence[str]) -> str | None:
-    """Why these queries are not the first of a recorded random sample of a population; None if they are."""
+    """The reason why these queries are not the beginning of a recorded random sample; None if they are."""
     if not all(isinstance(each, Mapping) and isinstance(each.get("seed"), int) for each in entries) or not entries:
         return "it does not say which sample its queries are"
     first = entries[0]

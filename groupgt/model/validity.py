@@ -57,7 +57,7 @@ def id_text(value: Any) -> str | None:
 
 
 def id_fault(name: str) -> str | None:
-    """Why a text is not a valid id of a query or a document; None if it is valid.
+    """The reason why a text is not a valid id of a query or a document; None if it is valid.
 
     >>> id_fault("doc-1"), id_fault(" "), id_fault("a\\tb")
     (None, 'is blank', 'contains the control character U+0009')
@@ -84,7 +84,7 @@ def _named(letter: str) -> str:
 
 
 def are_plainly_ids(names: Sequence[str]) -> bool:
-    """Whether all of these texts are certainly ids, by one check of them all; False means that one may not be an id.
+    """Whether all of these texts are certainly ids, checked together; False means that one may not be an id.
 
     >>> are_plainly_ids(["a", "b c", "7"]), are_plainly_ids(["a", ""])
     (True, False)
@@ -141,7 +141,7 @@ def _are_single(text: str, lowest: int) -> bool:
 
 
 def are_texts(names: Sequence[str]) -> bool:
-    """Whether most of these look like texts instead of ids: they have four words or more.
+    """Whether most of these look like texts and not like ids, because they have four words or more.
 
     >>> are_texts(["What is the capital of France?", "Who founded it?"]), are_texts(["d1", "d2", "d 3"])
     (True, False)
@@ -207,7 +207,7 @@ def number_of(text: str) -> float | None:
 
 
 def number_of_bytes(cell: bytes) -> float | None:
-    """The same for a cell without leading or trailing blanks, but faster.
+    """A faster version of `decimal` for a cell without leading or trailing blanks.
 
     >>> number_of_bytes(b"1e-3"), number_of_bytes(b"1_000"), number_of_bytes(b"nan")
     (0.001, None, None)

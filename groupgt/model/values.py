@@ -21,7 +21,7 @@ HALF = 32
 
 
 def exact_sum(values: Floats) -> int:
-    """The sum of finite doubles in units of 2^−1074: an integer, so that sums of parts add up exactly.
+    """The sum of finite doubles in units of 2^−1074, an integer, so that partial sums add up exactly.
 
     >>> exact_sum(np.array([0.5, 0.25])) == 3 << 1072
     True
@@ -40,7 +40,7 @@ def exact_sum(values: Floats) -> int:
 
 
 def summed(values: Floats) -> float:
-    """The double nearest to the exact sum of doubles, like `math.fsum`, in a few passes over all of them.
+    """The double nearest to the exact sum of doubles, like `math.fsum`, in a few passes over the array.
 
     >>> summed(np.array([0.1, 0.2, 0.3])), 0.1 + 0.2 + 0.3
     (0.6, 0.6000000000000001)
@@ -183,7 +183,7 @@ SCORE: Literal["score"] = "score"
 
 @dataclass(frozen=True)
 class Budget:
-    """A cutoff by length or calls: the longest prefix with at most `amount` of `unit`; or of scores of at least it."""
+    """A cutoff by length, calls or score: the longest prefix within `amount` of `unit`, or with such scores."""
 
     amount: float
     unit: str
@@ -259,7 +259,7 @@ class Lengths:
             faults.fail(DataError)
 
     def table(self, unit: str, ids: Sequence[str]) -> Mapping[str, int]:
-        """id → length, at least for these ids, if known; texts are counted once."""
+        """Maps ids to lengths, at least for these ids if known; each text is counted only once."""
         lengths = self.known.get(unit)
         if lengths is not None:
             return lengths
