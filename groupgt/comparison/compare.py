@@ -95,7 +95,7 @@ class Comparison(Systems, Result):
 
     @property
     def footer(self) -> list[str]:
-        """What was measured, and by which rules."""
+        """Describes what was measured, and by which rules."""
         return self._teller.footer()
 
     def summary(self) -> str:

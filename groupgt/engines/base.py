@@ -69,7 +69,7 @@ def hits_of(
 
 @dataclass(frozen=True, eq=False)
 class RankedHits:
-    """Hits in any order, with their ranks, and counts per query.
+    """Unsorted hits with their ranks, and counts per query.
 
     `low` and `high` are the first and last rank of results with the same score; `length` has shape (Q,).
     """

@@ -23,7 +23,7 @@ def carrier_of(run: Run) -> Carrier:
 
 
 def local_carrier_of(run: Run, purpose: str) -> LocalCarrier:
-    """The same if all results are needed locally; raises `ConfigError` if they stay on a cluster."""
+    """The carrier of results that are needed locally; raises `ConfigError` if they stay on a cluster."""
     if run.is_remote:
         raise ConfigError(
             f"{run.name or run.source or 'results'}: {purpose} is not supported for results on a cluster; "

@@ -35,7 +35,7 @@ def size_of(given: Any) -> int:
 
 
 def is_size(value: Any) -> bool:
-    """Whether a value is a size above 0."""
+    """Whether a value is a positive size."""
     try:
         return size_of(value) > 0
     except ConfigError:

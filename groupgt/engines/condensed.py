@@ -28,7 +28,7 @@ def check_condensed(policy: Policy, labeller: Labeller) -> None:
 
 
 def condensed(labelled: Labelled, truth: GroundTruth) -> Labelled:
-    """The same without unjudged results; keeps the original hits. Raises `ConfigError` if this would mislead."""
+    """Removes unjudged results; keeps the original hits. Raises `ConfigError` if this would mislead."""
     if truth.is_relevant.all():
         raise ConfigError(
             "unjudged=drop: no document of the ground truth is judged non-relevant, so only relevant results would "

@@ -52,7 +52,7 @@ def _is_kept(left_out: Mapping[str, frozenset[str]]) -> pl.Expr:
 
 
 def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lists, int]:
-    """The same for results in memory, with their fields; anything that is not a ranking is left unchanged."""
+    """Removes excluded results in memory, with their fields; anything that is not a ranking stays unchanged."""
     rankings: dict[Any, Any] = dict(lists.rankings)
     kept_of: dict[str, list[bool]] = {}
     count = 0

@@ -155,7 +155,7 @@ class ListCarrier:
         return flat
 
     def _flat(self, truth: GroundTruth, policy: Policy, fields: Sequence[str], faults: Faults) -> Flat:
-        """The same; invalid rankings are added to `faults`."""
+        """Reads all results in rank order; adds invalid rankings to `faults`."""
         sizes: list[int] = []
         ids: list[str] = []
         columns: list[list[Any]] = [[] for _ in fields]

@@ -69,7 +69,7 @@ class Silence:
 
 @dataclass(frozen=True)
 class KeptAnswers:
-    """Results of one system that are from an earlier run: the number of queries, and the details in `Earlier`."""
+    """Results of one system from an earlier run: the number of queries, and the details in `Earlier`."""
 
     dataset: str
     system: str
@@ -177,7 +177,7 @@ class SystemAnswers:
         )
 
     def finish(self) -> None:
-        """Called when results are written: from now on, only runs with `reuse` use what this run retrieved."""
+        """Call this when results are written: from then on, only runs with `reuse` use what this run retrieved."""
         for task, done in self.done.items():
             is_new = done.earlier is None or done.earlier.interrupted
             if is_new and task.system.is_asked_anew:

@@ -83,7 +83,7 @@ class Build:
         )
 
     def why(self, *, refresh: bool = False) -> str:
-        """Why the script must run, or an empty text; raises `DataError` if somebody has changed the files it made."""
+        """The reason to run the script, or an empty text; raises `DataError` if somebody has changed its files."""
         self._check_idle()
         if any("before" in self._noted(file) for file in self.files):
             return "it did not finish when it last ran"

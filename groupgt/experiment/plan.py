@@ -1,4 +1,4 @@
-"""What a run would do, without retrieving: all possible checks, and a row for each system and labeller."""
+"""Plans a run without retrieving: makes all possible checks, and lists each system and labeller."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "call
 
 
 class Plan(NamedTuple):
-    """A table of what would be done, and what was not checked because user code would have to run."""
+    """A table of planned work, and a list of what was not checked because that would run user code."""
 
     headers: list[str]
     rows: list[list[Any]]

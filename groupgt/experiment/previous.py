@@ -1,4 +1,4 @@
-"""The previous run: what is left of it, and every current system paired with its previous results.
+"""The previous run: its stored results, and every current system paired with its previous results.
 
 `report` reads it from a result folder and passes it on; this module does not depend on folders.
 """
@@ -25,7 +25,7 @@ from groupgt.model.values import CALLS, SCORE
 
 @dataclass(frozen=True, eq=False)
 class FormerSystem:
-    """What is left of a system: `run` is the input from which `evaluate` reads its results, None if not stored.
+    """The stored results of a system: `evaluate` reads them from `run`, which is None if they were not stored.
 
     `bare` results are only ids and scores, whatever other fields they had originally.
     """

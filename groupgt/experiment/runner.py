@@ -120,7 +120,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
 
 
 def _stages(experiment: Experiment, data: Data, dataset: str, name: str, run: Any) -> Stages:
-    """At which stage a system loses groups: its own results are the first."""
+    """The stages at which a system loses groups; its own results are the first stage."""
     parts: list[tuple[str, Any, int | None]] = [(name, run, None)]
     for stage, text in experiment.systems[name].config.stages.items():
         path, cutoff = cut_of(text.replace("{dataset}", dataset))

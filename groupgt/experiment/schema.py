@@ -38,7 +38,7 @@ Positive = Annotated[int, Ge(1), Le(10**15)]
 
 
 def as_yaml(value: Any) -> str:
-    """A value approximately as in YAML."""
+    """Formats a value similarly to YAML."""
     if value is None or value in ({}, []):
         return "nothing"
     if isinstance(value, bool):

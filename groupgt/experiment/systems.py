@@ -274,7 +274,7 @@ class Families:
         return [dataset for dataset in self.corpora if config.serves(dataset)]
 
     def _kind(self, family: str, config: SystemConfig) -> RetrieverPlugin | None:
-        """The retriever of an entry, or None if it is invalid."""
+        """The retriever of an entry; None if it is invalid."""
         kind: RetrieverPlugin | None = self.code.plugin("retriever", config.use, ("systems", family, "use"))
         return kind
 

@@ -1,4 +1,4 @@
-"""A figure: a Vega-Lite specification with its data as a table; Jupyter shows it, and it can be saved to files.
+"""A figure: a Vega-Lite specification with its data as a table. Jupyter displays it; `save` writes it to a file.
 
 `groupgt.render.figures` creates figures; the page uses their templates.
 """
@@ -124,7 +124,7 @@ class Figure:
         return f'<img alt="{html.escape(printable(self.text))}" src="data:image/svg+xml;base64,{data}">'
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """What a notebook shows: the specification, and a picture if vl-convert is installed.
+        """The output for a notebook: the specification, and a picture if vl-convert is installed.
 
         There is no HTML table, because JupyterLab would show it instead of the figure.
         """

@@ -22,7 +22,7 @@ LOWEST, HIGHEST = 0.0, 1.0
 
 @dataclass(frozen=True)
 class About:
-    """What every figure states: the metric, the number of queries, the convention, the policy, and a note, if any."""
+    """Facts that every figure states: metric, number of queries, convention, policy, and a note, if any."""
 
     metric: str
     questions: int
@@ -54,12 +54,12 @@ def figure_of(
 
 
 def across(field: str) -> Layer:
-    """A number from left to right."""
+    """A horizontal axis of numbers."""
     return {"field": field, "type": "quantitative", "scale": {"zero": False}}
 
 
 def down(field: str) -> Layer:
-    """Names from top to bottom."""
+    """A vertical axis of names."""
     return {"field": field, "type": "nominal", "title": None}
 
 
@@ -106,7 +106,7 @@ def log_axis() -> Layer:
 
 
 def logarithmic(field: str, title: str) -> Layer:
-    """A number from left to right, on a logarithmic scale."""
+    """A horizontal axis of numbers on a logarithmic scale."""
     return {**across(field), "scale": {"type": "log", "nice": False}, "title": title, "axis": log_axis()}
 
 

@@ -240,7 +240,7 @@ def funnel(rows: Rows, about: About, first: str) -> Figure:
 
 
 def thresholds(rows: Rows, about: About) -> Figure:
-    """The share of unanswerable queries that stay empty, and the recall of the others, against a threshold on scores.
+    """The share of unanswerable queries without results, and the recall of the others, by score threshold.
 
     Rows: `system`, `threshold`, `figure` (which of the two), `share`.
     """
@@ -268,7 +268,7 @@ def thresholds(rows: Rows, about: About) -> Figure:
 
 
 def power(rows: Rows, about: About, wanted: float, queries: int, baseline: str) -> Figure:
-    """The power with which each system's difference from the baseline is detected, against the number of queries.
+    """The power to detect each system's difference from the baseline, by number of queries.
 
     Rows: `system`, `difference`, `queries`, `power`. The `wanted` power and the available queries are dashed lines.
     """

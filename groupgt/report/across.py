@@ -51,7 +51,7 @@ class AcrossTeller(Teller[Across]):
         return f"against {self.result.baseline}"
 
     def blocks(self) -> list[Item]:
-        """Everything, the verdict first."""
+        """The full report, with the verdict first."""
         return [Verdict(list(sentences(self.result))), *tables(self.result)]
 
     def csv_rows(self) -> Grid:
@@ -69,7 +69,7 @@ class AcrossTeller(Teller[Across]):
 
 
 def results(result: Across) -> dict[str, Any]:
-    """Its part of results.json."""
+    """The section of results.json about this result."""
     shown: dict[str, Any] = nulls(
         {
             "baseline": result.baseline,
@@ -105,7 +105,7 @@ def _each(result: Across) -> Iterator[tuple[tuple[str, str], str, float, float, 
 
 
 def sentences(result: Across) -> Iterator[Sentence]:
-    """What differs between data sets by the primary metric, and whether that metric is fair to both."""
+    """Differences between data sets by the primary metric, and doubts about whether that metric is fair to both."""
     other = Other("than on ", "", result.baseline)
     higher = result.metrics[result.primary].higher_is_better
     yield from changes(result.contrasts(), other, result.label, result.settings, higher=higher)
@@ -123,7 +123,7 @@ def sentences(result: Across) -> Iterator[Sentence]:
 
 
 def _under(metric: Metric, chars: int, convention: str) -> str:
-    """The same metric under a budget in characters."""
+    """The metric with a budget in characters instead of its cutoff."""
     return replace(metric, cutoff=Budget(chars, "chars")).short(convention)
 
 
@@ -197,7 +197,7 @@ def across_in(
 
 
 def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
-    """What differs between data sets: the test if there is one, otherwise each system's best and worst data set."""
+    """Differences between data sets: the test if there is one, otherwise each system's best and worst data set."""
     if outcome.across is not None:
         yield from sentences(outcome.across)
     else:

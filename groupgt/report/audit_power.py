@@ -1,4 +1,4 @@
-"""What an analysis of an audit's size shows: a table of widths, and what they are computed from."""
+"""Reports how wide intervals will be for several audit sizes: a table, and what its values are based on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class AuditPowerTeller(Teller[AuditPower]):
     """How wide intervals will be, by the number of audited queries."""
 
     def blocks(self) -> list[Item]:
-        """A row for each system and metric, and what the widths are computed from."""
+        """A row for each system and metric, and a note on what the widths are based on."""
         headers, rows = self.csv_rows()
         shown = [[*row[:3], *("–" if width is None else f"±{fixed(width)}" for width in row[3:])] for row in rows]
         systems = self.result.systems

@@ -1,4 +1,4 @@
-"""AutoRAG's project folders: an experiment file that measures the stored result tables again."""
+"""Turns AutoRAG project folders into experiment files that re-evaluate the stored result tables."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ SLACK = 1e-9
 
 @dataclass(frozen=True)
 class Imported:
-    """The systems of a project, the means that AutoRAG stored, those that come out different, and what is left out."""
+    """The systems of a project, the means stored by AutoRAG, means that differ, and omitted tables."""
 
     systems: int
     means: int

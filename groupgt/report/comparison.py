@@ -1,4 +1,4 @@
-"""What a `Comparison` shows: verdict, tables and footer in order, rows for files, and its page."""
+"""Reports a `Comparison`: the verdict, tables and footer, the rows of files, and the page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ComparisonTeller(Teller[Comparison]):
     main_figure = "means"
 
     def blocks(self) -> list[Item]:
-        """Everything, the verdict first."""
+        """The full report, with the verdict first."""
         return [Verdict(list(contrasts.sentences(self.result.by()))), *items(self.result), *_notes(self.result)]
 
     def table(self, style: str = tables.DEFAULT) -> str:
@@ -170,7 +170,7 @@ def changed(comparison: Systems) -> Iterator[Item]:
 
 
 def _notes(comparison: Systems) -> Iterator[Item]:
-    """The population: as read from result folders, or counted."""
+    """The population, from evaluations or as read from result folders."""
     if not comparison.evaluations:
         yield "\n".join(comparison.population)
         return
@@ -182,14 +182,14 @@ def _notes(comparison: Systems) -> Iterator[Item]:
 
 
 def population_of(comparison: Systems) -> list[str]:
-    """What was measured: counted, or as read from result folders."""
+    """Describes what was measured, from evaluations or as read from result folders."""
     if not comparison.evaluations:
         return list(comparison.population)
     return [*population(comparison.every, [comparison.convention]), *notes(comparison.first, compared=True)]
 
 
 def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Iterator[Item]:
-    """How differences were tested, and what marks mean; the notes below tables that are details are details, too."""
+    """How differences were tested, and what marks mean. Notes below a table that is a detail are details as well."""
     settings = comparison.settings
     shown = marks_in(item for item in above if not isinstance(item, Detail))
     several = len(comparison.by().metrics) > 1

@@ -1,4 +1,4 @@
-"""Figures from an audit or from several annotators: a table of corrected means, and what must be true for them."""
+"""Reports figures from an audit or several annotators: a table of corrected means, and their assumptions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = Fals
 
 
 def notes(evaluation: Evaluation, *, compared: bool = False) -> Iterator[str]:
-    """What figures from an audit, or from several annotators, contain, and what not; nothing without either."""
+    """Notes on what figures from an audit or several annotators reflect; nothing without either."""
     if evaluation.annotators:
         count = 1 + len(evaluation.annotators)
         shared = set(evaluation.truth.qids).intersection(*(other.truth.qids for other in evaluation.annotators))

@@ -102,7 +102,7 @@ class SuggestionsTeller(Teller[Suggestions]):
 
 
 class AgreementTeller(Teller[Agreement]):
-    """How far two labellers or annotators agree, and on which groups they disagree."""
+    """Reports how well two labellers or annotators agree, and the groups on which they disagree."""
 
     fields = (
         *("first", "second", "of", "queries", "labellers", "items", "both", "only_first", "only_second", "neither"),
@@ -110,7 +110,7 @@ class AgreementTeller(Teller[Agreement]):
     )
 
     def blocks(self) -> list[Block]:
-        """Who is compared, the statistics, and the `worst` groups, on which the two differ most."""
+        """The two that are compared, the statistics, and the `worst` groups, on which they differ most."""
         agreement = self.result
         lines = [f"first: {agreement.first}", f"second: {agreement.second}"]
         if agreement.labellers not in (("id", "id"), (agreement.first, agreement.second)):

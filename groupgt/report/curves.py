@@ -76,7 +76,7 @@ def depth_curves(systems: Systems, unit: str = "results", asked: Sequence[Metric
 
 
 def ecdf(systems: Systems) -> Figure:
-    """Share of queries with a first hit, and complete, by rank."""
+    """The fraction of queries with a first hit, and of complete queries, by rank."""
     shown = shown_systems(systems)
     rows = []
     for name, each in shown.items():

@@ -1,4 +1,4 @@
-"""What the page and figures show of systems on one ground truth: the data of evaluations, and their rules.
+"""The data for the page and figures of systems on one ground truth: evaluations and their rules.
 
 `report.comparison` adds comparisons between systems; `report.page` adds gates, times and versions.
 """
@@ -82,7 +82,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
 
 
 def facts(systems: Systems) -> list[tuple[str, str]]:
-    """What was measured, and by which rules."""
+    """Describes what was measured, and by which rules."""
     first, truth = systems.first, systems.first.truth
     judgments = truth.judgments
     lines = [

@@ -1,4 +1,4 @@
-"""What evaluations show: one run, or several side by side."""
+"""Reports evaluations of one run, or of several side by side."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Drawable = dict[str, Callable[[], Figure]]
 
 
 def text(outcome: Outcome, style: str = tables.DEFAULT) -> str:
-    """Everything except times, in any tabulate format, as in the result folder: the same bytes each time."""
+    """The report without times, in any tabulate format, as in the result folder; identical for identical runs."""
     return document(items(outcome), style, outcome.experiment.title)
 
 
@@ -57,7 +57,7 @@ def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 
 
 def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
-    """Whether gates passed, the best overall, and the sentences of every data set; for one data set, one verdict."""
+    """Sentences on gates, the best system overall, and every data set."""
     judged = [result for result in outcome.gates if not result.timed]
     on_time = [result for result in outcome.gates if timed and result.timed]
     first = [

@@ -215,7 +215,7 @@ class ResultFolder:
 
     @property
     def compare(self) -> dict[str, Any]:
-        """How it compared: baseline, metrics, settings by name, and the seed; only the seed if it did not compare."""
+        """The settings of its comparison: baseline, metrics, options by name, and the seed; otherwise only the seed."""
         return {**(self.config.get("compare") or {}), "seed": self.config["seed"]}
 
     @property

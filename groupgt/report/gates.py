@@ -54,11 +54,11 @@ class GateTeller(Teller[GateResult]):
     """One gate, in one line."""
 
     def blocks(self) -> list[Item]:
-        """Its line."""
+        """The result of one gate as one line."""
         return [reason(self.result)]
 
     def csv_rows(self) -> Grid:
-        """Headers and its row."""
+        """The headers and the row of one gate."""
         gate = self.result
         return ["gate", "system", "dataset", "passed", "reason"], [
             [gate.gate, gate.system, gate.dataset, gate.passed, reason(gate)]

@@ -16,12 +16,12 @@ HEADERS = ["metric", "policy", "mean over", "value", "queries"]
 
 
 class IdentifiedTeller(Teller[Identified]):
-    """The settings that give a number, most usual first."""
+    """The settings that give a number, most common first."""
 
     fields = ("number", "low", "high", "matches", "nearest", "tried", "chance")
 
     def blocks(self) -> list[Item]:
-        """What the number may be, a row for each setting that gives it, and the nearest settings."""
+        """Explanations of the number, a row for each matching setting, and the nearest settings."""
         result = self.result
         items: list[Item] = [Verdict(list(self._sentences()))]
         if result.matches:

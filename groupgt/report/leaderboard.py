@@ -30,7 +30,7 @@ def grids(systems: Systems) -> Iterator[Table]:
 
 
 def primary_grid(systems: Systems) -> Table:
-    """The same by only the primary metric, with the number of queries."""
+    """A leaderboard with only the primary metric and the number of queries."""
     against = _against(systems) if systems.is_baseline_named and len(systems.names) > 1 else {}
     headers = ["run", systems.label, *against.get("", []), "queries"]
     rows = [

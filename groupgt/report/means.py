@@ -154,7 +154,7 @@ def _slice_rows(evaluation: Evaluation, column: str) -> list[list[Any]]:
 
 
 def with_slices(of_slices: Iterable[Any], headers: list[str], rows: list[list[Any]]) -> Grid:
-    """The same with `by` and `value` of each row, if any row is of a slice."""
+    """Adds `by` and `value` to each row, if any row belongs to a slice."""
     slices = [[each.by, each.value] for each in of_slices]
     if not any(by for by, _ in slices):
         return headers, rows
@@ -181,7 +181,7 @@ def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
 
 
 def below_means(evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None) -> str:
-    """All lines: the population, the judged fraction, and notes on the convention."""
+    """The notes below the means: population, judged fraction, and notes on the convention."""
     others = _other_conventions(evaluations[0]) if len(conventions) == 1 else ()
     about = [*population(evaluations, conventions), *others, *_judged(evaluations, primary)]
     return "\n".join([*about, *_notes(evaluations)])
@@ -265,7 +265,7 @@ def _traced(traces: Traces | None) -> Iterator[str]:
 
 
 def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
-    """What a journal of judgments says of its ground truth: its pool, its sample, and help from prior judgments."""
+    """Notes from a journal of judgments: its pool, its sample, and the use of prior judgments."""
     pools = list(dict.fromkeys(pool for pool in columns.get("pool", ()) if isinstance(pool, str)))
     if not pools or "judged_by" not in columns:
         return
@@ -342,7 +342,7 @@ def best_sentence(systems: Systems) -> data.Sentence:
 
 
 def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
-    """How many metrics each run is best by; nothing is tested."""
+    """Counts the metrics by which each run is best, without a test."""
     first = evaluations[0]
     ahead: dict[str, list[str]] = {}
     decided, equal = 0, []

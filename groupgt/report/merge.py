@@ -288,7 +288,7 @@ def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) 
 
 
 def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
-    """The request that its runs were measured by; raises if a file is missing, has changed, or is custom code."""
+    """The request with which its runs were measured; raises if a file is missing, has changed, or is custom code."""
     count = None if folder.tokenizer is None else tokenizer_named(folder.tokenizer)
     is_budget = any(parse_metric(text, folder.convention).budget is not None for text in metrics)
     lengths = read_lengths(folder.corpus, count) if is_budget and folder.corpus is not None else Lengths(count=count)

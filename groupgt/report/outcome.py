@@ -1,4 +1,4 @@
-"""What an `Outcome` shows when it is printed, exported or drawn."""
+"""Reports an `Outcome`: what is printed, exported and drawn."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class OutcomeTeller(Teller[Outcome]):
         return drawable(self.result, dataset)
 
     def text(self, style: str = tables.DEFAULT) -> str:
-        """The text that is in the result folder."""
+        """The text saved in the result folder."""
         return text(self.result, style)
 
     def page(self) -> bytes:

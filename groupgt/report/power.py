@@ -1,4 +1,4 @@
-"""What a power analysis shows: sentences, a table, and the curve of power against queries."""
+"""Reports a power analysis: sentences, a table, and the curve of power by number of queries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ POINTS, CURVES = 16, 8
 
 
 class PowerTeller(Teller[PowerAnalysis]):
-    """Whether these queries are enough, and how many are needed."""
+    """Reports whether these queries are enough, and how many are needed."""
 
     @property
     def _primary(self) -> list[Power]:
@@ -42,7 +42,7 @@ class PowerTeller(Teller[PowerAnalysis]):
         return "power" if any(row.reached is not None for row in self.result.powers) else ""
 
     def blocks(self) -> list[Item]:
-        """What these queries can detect, a row for each system and metric, and the test that has this power."""
+        """The detectable differences, a row for each system and metric, and the test that has this power."""
         analysis = self.result
         labels, share = analysis.systems.labels, f"{100 * analysis.power:g} %"
         headers = ["run", "metric", "queries", "delta", "SD of differences", f"detectable at {share} power"]
@@ -132,7 +132,7 @@ def _needed_text(row: Power) -> str:
 
 
 def whose_power(powers: Sequence[Power], settings: Settings) -> str:
-    """The test whose power is shown, in words."""
+    """A description of the test whose power is shown."""
     exact = TESTS[settings.test].title
     if not any(row.exact for row in powers):
         return "paired t test"

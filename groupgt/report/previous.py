@@ -74,7 +74,7 @@ def _former(folder: ResultFolder, dataset: str, experiment: Experiment) -> Forme
 
 
 def _other_rules(folder: ResultFolder, experiment: Experiment) -> str:
-    """How the previous rules differ from the current ones; empty if they do not."""
+    """Describes how the previous rules differ from the current ones; empty if they do not."""
     evaluate = experiment.as_written["evaluate"]
     for what, now, then in (
         ("policy", str(experiment.policy), folder.manifest.policy),
@@ -118,7 +118,7 @@ def will_compare(path: Path, experiment: Experiment) -> str:
 
 
 def no_previous(previous: Previous) -> str:
-    """One line: that there is nothing to compare with, and why."""
+    """One line that says why there is no previous run to compare with."""
     return f"no previous run ({previous.missing}): nothing to compare with; gates against it pass"
 
 

@@ -30,7 +30,7 @@ def at_cutoff(cutoff: object) -> str:
 
 
 def every(count: int, one: str) -> str:
-    """All of a number of things.
+    """A phrase for all of several things.
 
     >>> every(1, "gate"), every(2, "gate"), every(3, "gate")
     ('The gate', 'Both gates', 'All 3 gates')

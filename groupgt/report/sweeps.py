@@ -30,7 +30,7 @@ def figures_of(
     families: Mapping[str, str],
     options: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Figure]:
-    """The same, from entries with their swept options, and systems with their entry and options."""
+    """Sweep figures from entries with their swept options, and systems with their entry and options."""
     figures: dict[str, Figure] = {}
     stated = about(systems, systems.label)
     for family, matrix in entries.items():

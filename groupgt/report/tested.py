@@ -1,4 +1,4 @@
-"""How differences were tested, in words: the test, what p is corrected over, and what marks in tables mean."""
+"""Describes how differences were tested: the test, the family of the correction, and the marks in tables."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def corrected_over(settings: Settings, count: int, families: int = 1) -> str:
 
 
 def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequence[str] = (), basis: Basis = "") -> str:
-    """How some comparisons were tested, and what marks in their tables mean."""
+    """Describes how comparisons were tested, and what the marks in their tables mean."""
     meanings = ", ".join(f"{mark} {MEANINGS[mark]}" for mark in marks)
     over = corrected_over(settings, count, families)
     return f"{described(settings, basis)}, p {over}; {meanings}{' at ' if marks else ''}alpha {settings.alpha:g}"
 
 
 def verdict_by(label: str) -> str:
-    """The note for several metrics: which one decides the verdict."""
+    """The note that names the metric that decides the verdict, if there are several."""
     return f"\nverdict by {label}; the other metrics are exploratory"
 
 

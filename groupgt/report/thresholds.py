@@ -21,12 +21,12 @@ HEADERS = ["run", "threshold", "unanswerable empty", "answerable recall.coverage
 
 
 class ThresholdsTeller(Teller[Thresholds]):
-    """A row for each run and share."""
+    """Reports a row for each run and share."""
 
     main_figure = "thresholds"
 
     def blocks(self) -> list[Item]:
-        """The thresholds asked for, those for every tenth of the unanswerable queries, and the number of queries."""
+        """The requested thresholds, those for every tenth of the unanswerable queries, and the number of queries."""
         found = self.result
         answerable = counted(found.answerable, "answerable query", "answerable queries")
         note = f"{answerable}, {found.unanswerable:,} declared unanswerable; results below the threshold are ignored"
@@ -79,7 +79,7 @@ def _row(each: Threshold) -> list[Any]:
 
 
 def _number(score: float) -> str:
-    """A score with as many digits as tell it apart: it is to be pasted into a metric.
+    """A score with enough digits to be pasted into a metric.
 
     >>> _number(0.35), _number(0.1 + 0.2)
     ('0.35', '0.30000000000000004')

@@ -69,7 +69,7 @@ def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Fi
 
 
 def _beats(other: Mapping[str, Any], row: Mapping[str, Any], *, higher: bool) -> bool:
-    """Whether one is as good and not slower, and better or faster; latencies with overlapping CIs are equal."""
+    """Whether one system dominates another; latencies with overlapping confidence intervals count as equal."""
     gain = other["value"] - row["value"] if higher else row["value"] - other["value"]
     is_faster, is_slower = other["slow"] < row["fast"], row["slow"] < other["fast"]
     return bool(gain >= 0 and not is_slower and (gain > 0 or is_faster))
@@ -86,7 +86,7 @@ def page_rows(outcome: Outcome, dataset: str) -> dict[str, list[float | None]]:
 
 
 def machine_text(timings: Sequence[Timing]) -> str:
-    """The machine that times were measured on, without its name."""
+    """Describes the machine on which times were measured, without its host name."""
     machines = {
         json.dumps([each.machine.get(key) for key in ("system", "machine", "processors")])
         for each in timings

@@ -1,4 +1,4 @@
-"""Means as a flat dict, under names that MLflow, Weights & Biases and DVC accept.
+"""Means as a flat dict, with names that MLflow, Weights & Biases and DVC accept.
 
 A name has its data set, system and metric between slashes: `handbook/bm25/recall/at_5`. In each of them `@` becomes
 `/at_`, a bracket or a comma `/`, `=` an underscore, and anything else except letters, digits, `_`, `.` and `-` a
@@ -24,7 +24,7 @@ REPLACED = (("@", "/at_"), ("(", "/"), ("[", "/"), (", ", "/"), (",", "/"), (")"
 
 
 def tracked(means: Iterable[tuple[Sequence[str], Mapping[str, float]]]) -> dict[str, float]:
-    """The means of some systems by name; those that are undefined are left out.
+    """The means of some systems by name, without undefined ones.
 
     Raises `ConfigError` if two have the same name.
 

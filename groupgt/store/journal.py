@@ -1,4 +1,4 @@
-"""Lines that survive a crash: answers and verdicts are written as they arrive and kept until a run is finished.
+"""A journal that survives a crash: answers and verdicts are written as they arrive and kept until the run is finished.
 
 A journal belongs to one process: its host and process id are part of its name. The next process takes over the journal
 of a process that has ended.

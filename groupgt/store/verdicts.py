@@ -1,4 +1,4 @@
-"""Verdicts of judges on pairs of a result and an alternative, stored line by line, as they may have cost money."""
+"""Verdicts of judges on pairs of a result and an alternative, stored line by line because they may have cost money."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The second plan, for rows in any order: rank = 1 + number of better results of the query."""
+"""The second plan, for rows in any order: the rank is 1 + the number of better results for the query."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class ColumnCarrier:
         return any_order.ranked_hits(truth, keys, batches, policy)
 
     def _without_repeats(self, truth: GroundTruth, policy: Policy) -> tuple[pl.LazyFrame, int]:
-        """The best row per (query, document), and the number of queries with repeats; or raises an error for them."""
+        """The best row per (query, document), and the number of queries with repeats, unless these are errors."""
         columns = self.columns
         rows, first = columns.frame.with_row_index("row"), best_row(policy, columns.tie)
         ties = [] if columns.tie == "doc" else [pl.col(columns.tie).filter(pl.col("row") == first).first()]

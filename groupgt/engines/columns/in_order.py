@@ -22,7 +22,7 @@ TAIL = 1 << 10
 
 
 class NotSortedError(Exception):
-    """Rows are not in order after all."""
+    """Raised if rows turn out not to be in order."""
 
 
 def ranked_hits(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> RankedHits:

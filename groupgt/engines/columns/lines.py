@@ -35,7 +35,7 @@ WINDOW, WIDEST_WINDOW = 1 << 16, 1 << 26
 
 
 class DoubtfulLineError(Exception):
-    """A line may not be a result; the strict reader decides."""
+    """Raised if a line may not be a result; the strict reader then decides."""
 
 
 class LineCarrier:
@@ -158,7 +158,7 @@ class _Scan:
         return np.concatenate(hits)
 
     def scattered(self) -> Ints:
-        """The same for lines in any order: a second pass counts the results that are better than each hit."""
+        """Labels lines in any order: a second pass counts the results that are better than each hit."""
         self.forget()
         spans = list(pairwise(self.cuts(scattered=True)))
         parts: list[Ints] = []

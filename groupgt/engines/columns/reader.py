@@ -45,7 +45,7 @@ ROW = 256
 
 
 class InvalidRowError(Exception):
-    """A row is invalid; the slow reader will report which one."""
+    """Raised if a row is invalid; the slow reader then reports which one."""
 
 
 class Batches:
@@ -58,7 +58,7 @@ class Batches:
         self.size = min(max(share, FEWEST_ROWS), MOST_ROWS)
 
     def of(self, rows: pl.LazyFrame) -> Batches:
-        """The same for other rows, which have their number as `row`."""
+        """The rows of another frame in order; they have their number as `row`."""
         other = Batches(self.columns, self.title, self.ceiling)
         other.rows = rows
         return other

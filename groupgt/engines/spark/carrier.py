@@ -108,7 +108,7 @@ def _renamer(names: Callable[[list[str]], Any]) -> Callable[..., Any]:
 
 @dataclass(eq=False)
 class _Plan:
-    """One labelling: the queries to Spark and the rows collected."""
+    """One labelling pass: queries Spark and collects rows."""
 
     truth: GroundTruth
     given: Rows
@@ -264,7 +264,7 @@ class _Plan:
         return pl.concat([ranked.select(wanted), self.ranked(self.sent(keys.join(names, on="qid")), there)])
 
     def ranked(self, keys: DataFrame, rows: DataFrame | None = None) -> pl.DataFrame:
-        """The same by sorting the rows of each query."""
+        """Finds the hits with their ranks by sorting the rows of each query."""
         placed = with_ranks(self.rows if rows is None else rows, self.near(keys), self.tie).filter("hit")
         return self.collect(placed.select("query", "target", "rank", "higher", "equal"))
 
