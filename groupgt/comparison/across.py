@@ -72,26 +72,26 @@ def shared_queries(datasets: Mapping[str, Measured], baseline: str) -> dict[str,
         near = near_names(baseline, datasets)
         raise ConfigError(f"baseline: expected one of the data sets {', '.join(datasets)}, found {baseline!r}{near}")
     first, faults = datasets[baseline], Faults()
-    known = frozenset(first.qids)
-    found: dict[str, Shared] = {}
+    baseline_qids = frozenset(first.qids)
+    shared_by_name: dict[str, Shared] = {}
     for name, other in datasets.items():
         if name == baseline:
             continue
-        both = [qid for qid in other.qids if qid in known]
+        both = [qid for qid in other.qids if qid in baseline_qids]
         changed = reworded(both, other.texts, first.texts)
         kept = [qid for qid in both if qid not in frozenset(changed)]
-        found[name] = Shared(kept, len(other.qids) - len(both), len(known) - len(both), changed)
+        shared_by_name[name] = Shared(kept, len(other.qids) - len(both), len(baseline_qids) - len(both), changed)
         if len(kept) < 2:
             what = f"expected at least two queries with the same id and text as in {baseline}, found {len(kept)}"
             faults.add(f"dataset {name!r}", what)
     faults.stop(ConfigError)
-    return found
+    return shared_by_name
 
 
 def across(
     datasets: Mapping[str, Measured],
     baseline: str,
-    known: Mapping[str, Metric],
+    metrics_of_file: Mapping[str, Metric],
     settings: Settings,
     convention: str,
     *,
@@ -103,13 +103,13 @@ def across(
 
     Raises as `shared_queries` does, and `ConfigError` for an unknown metric.
     """
-    metrics, first = _chosen(known, asked, primary, convention)
+    metrics, first = _chosen(metrics_of_file, asked, primary, convention)
     shared = shared_queries(datasets, baseline)
     now: dict[str, dict[str, Floats]] = {}
     before: dict[str, dict[str, Floats]] = {}
     places: dict[str, tuple[str, str]] = {}
-    for dataset, found in shared.items():
-        here, there = (_places(datasets[name].qids, found.qids) for name in (dataset, baseline))
+    for dataset, queries in shared.items():
+        here, there = (_places(datasets[name].qids, queries.qids) for name in (dataset, baseline))
         for system, values in datasets[dataset].values.items():
             if system in datasets[baseline].values:
                 name = f"{system} on {dataset}"
@@ -131,20 +131,22 @@ def across(
 
 
 def _chosen(
-    known: Mapping[str, Metric], asked: Sequence[str], primary: str | None, convention: str
+    metrics: Mapping[str, Metric], asked: Sequence[str], primary: str | None, convention: str
 ) -> tuple[dict[str, Metric], str]:
     """The requested metrics, or all, including the primary one, and which one that is; raises `ConfigError`."""
-    texts = {metric: text for text, metric in known.items()}
+    texts = {metric: text for text, metric in metrics.items()}
 
     def text_of(name: str) -> str:
         metric = parse_metric(name, convention)
         if metric not in texts:
-            raise ConfigError(f"metric: expected one of {', '.join(known)}, found {name!r}{near_names(name, known)}")
+            raise ConfigError(
+                f"metric: expected one of {', '.join(metrics)}, found {name!r}{near_names(name, metrics)}"
+            )
         return texts[metric]
 
-    wanted = [text_of(name) for name in asked] or list(known)
-    first = wanted[0] if primary is None else text_of(primary)
-    return {text: known[text] for text in dict.fromkeys([*wanted, first])}, first
+    requested = [text_of(name) for name in asked] or list(metrics)
+    first = requested[0] if primary is None else text_of(primary)
+    return {text: metrics[text] for text in dict.fromkeys([*requested, first])}, first
 
 
 def mean_length(texts: Mapping[str, str]) -> float:
@@ -152,7 +154,7 @@ def mean_length(texts: Mapping[str, str]) -> float:
     return sum(map(len, texts.values())) / max(len(texts), 1)
 
 
-def _places(qids: Sequence[str], wanted: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _places(qids: Sequence[str], order: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The position of each wanted query."""
     index = {qid: place for place, qid in enumerate(qids)}
-    return np.array([index[qid] for qid in wanted], dtype=np.int64)
+    return np.array([index[qid] for qid in order], dtype=np.int64)

@@ -38,8 +38,8 @@ class Beside:
             names = [name for name in self.now if metric in self.before.get(name, {})]
             keep = slice(None) if among is None else among
             now, before = ([values[name][metric][keep] for name in names] for values in (self.now, self.before))
-            asked = self.metrics[metric]
-            family = Family(asked, now, before, bounds_of(asked, [*now, *before]))
+            parsed = self.metrics[metric]
+            family = Family(parsed, now, before, bounds_of(parsed, [*now, *before]))
             self._computed[key] = dict(zip(names, contrasts_in([family], self.settings)[0])) if names else {}
         return self._computed[key]
 

@@ -192,9 +192,9 @@ def mean_intervals(
             if estimate is not None:
                 spans[place] = estimate.at(settings.confidence, within[place] or UNBOUNDED)
         return dict(zip(keys, spans))
-    for places, block in _by_known_queries(columns):
-        own = [within[place] for place in places]
-        ends = intervals(block, own, settings.confidence, settings.resamples, settings.seed)
+    for places, block in _by_defined_queries(columns):
+        bounds_of_block = [within[place] for place in places]
+        ends = intervals(block, bounds_of_block, settings.confidence, settings.resamples, settings.seed)
         for place, (low, high) in zip(places, ends.tolist()):
             spans[place] = (low, high)
     return dict(zip(keys, spans))
@@ -227,16 +227,16 @@ def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Co
     raw[:] = [math.nan if each is None else each.p_value for each in estimates] or raw
     blocks = [
         (places, values, infer(settings.test, values, settings.resamples, settings.seed, settings.alpha))
-        for places, values in ([] if is_estimated else _by_known_queries(columns))
+        for places, values in ([] if is_estimated else _by_defined_queries(columns))
     ]
     for places, _, inference in blocks:
         raw[places] = inference.p_values
     alphas = np.full(len(columns), settings.alpha)
     for number in range(len(families)):
-        own = family_of == number
-        p_values[own] = corrected(settings.correction, raw[own])
-        compared, rejected = int((~np.isnan(raw[own])).sum()), int((p_values[own] <= settings.alpha).sum())
-        alphas[own] = alpha_at(settings.correction, settings.alpha, compared, rejected)
+        in_family = family_of == number
+        p_values[in_family] = corrected(settings.correction, raw[in_family])
+        compared, rejected = int((~np.isnan(raw[in_family])).sum()), int((p_values[in_family] <= settings.alpha).sum())
+        alphas[in_family] = alpha_at(settings.correction, settings.alpha, compared, rejected)
     ends = np.full((len(columns), 2), np.nan)
     for places, values, inference in blocks:
         within = [_widened(families[family_of[place]].bounds) for place in places]
@@ -268,36 +268,36 @@ def _contrast(metric: Metric, system: Floats, other: Floats, *, interval: Interv
         plain = _contrast(metric, plain_of(system), plain_of(other), interval=interval, **tested)
         estimate = estimate_of(difference, delta=True)
         return replace(plain, delta=math.nan if estimate is None else estimate.mean, delta_interval=interval)
-    known = difference[~np.isnan(difference)]
+    deltas = difference[~np.isnan(difference)]
     sign = 1 if metric.higher_is_better else -1
-    wins, losses = int((sign * known > SLACK).sum()), int((sign * known < -SLACK).sum())
+    wins, losses = int((sign * deltas > SLACK).sum()), int((sign * deltas < -SLACK).sum())
     delta, (low, high) = _without_rounding(mean_of(difference)), interval
-    sizes = np.abs(known[np.abs(known) > SLACK])
+    sizes = np.abs(deltas[np.abs(deltas) > SLACK])
     return Contrast(
         delta=delta,
         delta_interval=(low, high) if math.isnan(low) else (min(low, delta), max(high, delta)),
-        pairs=len(known),
+        pairs=len(deltas),
         unpaired=int((np.isnan(system) != np.isnan(other)).sum()),
         wins=wins,
-        ties=len(known) - wins - losses,
+        ties=len(deltas) - wins - losses,
         losses=losses,
-        spread=_spread(known),
-        effect_size=_effect_size(known),
+        spread=_spread(deltas),
+        effect_size=_effect_size(deltas),
         size=mean_of(sizes) if len(sizes) else 0.0,
         alike=bool(len(sizes) and np.ptp(sizes) < SLACK),
         **tested,
     )
 
 
-def _by_known_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floats]]:
+def _by_defined_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floats]]:
     """Groups columns known for the same queries: their positions and their known values, shape (n, C)."""
     groups: dict[tuple[int, bytes], list[int]] = {}
     for place, column in enumerate(columns):
         groups.setdefault((len(column), np.packbits(np.isnan(column)).tobytes()), []).append(place)
     blocks = []
     for places in groups.values():
-        known = ~np.isnan(columns[places[0]])
-        blocks.append((places, np.stack([columns[place][known] for place in places], axis=1)))
+        is_defined = ~np.isnan(columns[places[0]])
+        blocks.append((places, np.stack([columns[place][is_defined] for place in places], axis=1)))
     return blocks
 
 
@@ -372,8 +372,8 @@ def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) 
     for text in metrics:
         columns = np.stack([of_system[text] for of_system in values.values()], axis=1)
         # Tukey's test knows neither audits nor annotators.
-        known = columns[~np.isnan(columns).any(axis=1)] if columns.ndim == 2 else np.empty((0, len(values)))
-        honest[text] = tukey(known, settings)
+        complete = columns[~np.isnan(columns).any(axis=1)] if columns.ndim == 2 else np.empty((0, len(values)))
+        honest[text] = tukey(complete, settings)
     return [
         Pair(first, second, text, against, float(honest[text][place[first], place[second]]))
         for (first, second, text), against in contrasts.items()

@@ -73,8 +73,8 @@ class Failures:
 
     def lost(self, system: str, than: str) -> list[str]:
         """The queries that are complete for `than` but not for `system`."""
-        own, other = (self.solved[:, self.systems.index(name)] for name in (system, than))
-        return self._names(other & ~own)
+        complete, other = (self.solved[:, self.systems.index(name)] for name in (system, than))
+        return self._names(other & ~complete)
 
     def hardest(self, most: int = 20) -> list[dict[str, Any]]:
         """The groups that the fewest systems cover, those covered latest first: `qid`, `group`, `systems`, `ranks`."""
@@ -105,7 +105,7 @@ class Failures:
                     "covered": int((self.first[groups, place] > 0).sum()),
                     "missed": int((self.first[groups, place] == 0).sum()),
                     "completion_rank": int(self.completion[at, place]) or None,
-                    "redundancy": _known(self.redundancy[at, place]),
+                    "redundancy": _defined(self.redundancy[at, place]),
                 }
                 for place, name in enumerate(self.systems)
             },
@@ -130,7 +130,7 @@ class Failures:
                 ranks = self.first[self._groups_of(at), place]
                 met = int((ranks > 0).sum())
                 first_hits = " ".join(map(str, ranks.tolist()))  # 0: not covered
-                completion, redundancy = int(self.completion[at, place]) or None, _known(self.redundancy[at, place])
+                completion, redundancy = int(self.completion[at, place]) or None, _defined(self.redundancy[at, place])
                 solved = int(self.solved[at, place])
                 counts = [len(ranks), met, len(ranks) - met]
                 rows.append([name, self.truth.qids[at], cutoff, *counts, first_hits, completion, solved, redundancy])
@@ -154,11 +154,11 @@ class Failures:
 
     def _group(self, group: int) -> dict[str, Any]:
         judgments, truth = self.truth.judgments, self.truth
-        given = int(truth.relevant_groups[group])
+        place = int(truth.relevant_groups[group])
         return {
             "qid": truth.qids[int(judgments.group_query[group])],
-            "group": truth.group_label(given),
-            "alternatives": [name for name, _ in truth.alternatives_of(given)],
+            "group": truth.group_label(place),
+            "alternatives": [name for name, _ in truth.alternatives_of(place)],
             "systems": int((self.first[group] > 0).sum()),
             "ranks": {name: int(rank) or None for name, rank in zip(self.systems, self.anywhere[group].tolist())},
         }
@@ -168,7 +168,7 @@ class Failures:
 
 
 # A number that is never NaN.
-Known = Annotated[float, "known"]
+Defined = Annotated[float, "known"]
 
 
 @dataclass(frozen=True)
@@ -184,8 +184,8 @@ class Headroom:
 
     metric: str
     best: str
-    mean: Known
-    per_query: Known
+    mean: Defined
+    per_query: Defined
     queries: int
     union_recall: float
     union_complete: float
@@ -281,5 +281,5 @@ def _recall_at(evaluation: Evaluation, size: float) -> Floats:
     return sets.recall_coverage(hits, Cut.at(hits, max(math.ceil(size), 1)))
 
 
-def _known(value: float) -> float | None:
+def _defined(value: float) -> float | None:
     return None if np.isnan(value) else float(value)

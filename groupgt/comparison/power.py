@@ -118,41 +118,41 @@ class Differences:
             return power(difference, math.sqrt(max(self.size**2 * share - difference**2, 0.0)), queries, alpha)
         return _power_of_counts(share, min(mean / share, 1.0), queries, alpha, test)
 
-    def detectable(self, queries: int, alpha: float, wanted: float, test: str) -> float | None:
+    def detectable(self, queries: int, alpha: float, target: float, test: str) -> float | None:
         """The smallest difference that this many queries detect with the target power; None if there is none."""
         largest = self.size if self.alike else math.inf
-        return smallest_difference(lambda difference: self.power(difference, queries, alpha, test), wanted, largest)
+        return smallest_difference(lambda difference: self.power(difference, queries, alpha, test), target, largest)
 
-    def needed(self, difference: float, alpha: float, wanted: float, test: str) -> int | None:
+    def needed(self, difference: float, alpha: float, target: float, test: str) -> int | None:
         """The smallest number of queries that detects a difference with the target power; None if 10^9 do not."""
         if abs(difference) < SLACK or (self.alike and abs(difference) > self.size * (1 + SLACK)):
             return None
-        return fewest_queries(lambda queries: self.power(difference, queries, alpha, test), wanted)
+        return fewest_queries(lambda queries: self.power(difference, queries, alpha, test), target)
 
 
-def smallest_difference(power_at: Callable[[float], float], wanted: float, largest: float = math.inf) -> float | None:
+def smallest_difference(power_at: Callable[[float], float], target: float, largest: float = math.inf) -> float | None:
     """The smallest difference with the target power, up to the largest possible one; None if there is none."""
     low, high = 0.0, min(1.0, largest)
-    while power_at(high) < wanted:
+    while power_at(high) < target:
         low, high = high, min(high * 2, largest)
         if low == high or high > MOST:
             return None
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (low, middle) if power_at(middle) >= wanted else (middle, high)
+        low, high = (low, middle) if power_at(middle) >= target else (middle, high)
     return high
 
 
-def fewest_queries(power_at: Callable[[int], float], wanted: float) -> int | None:
+def fewest_queries(power_at: Callable[[int], float], target: float) -> int | None:
     """A number of queries with the target power, such that one fewer is not enough; None if 10^9 are not."""
     low, high = 1, 2
-    while power_at(high) < wanted:
+    while power_at(high) < target:
         low, high = high, high * 2
         if high > MOST:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if power_at(middle) >= wanted else (middle, high)
+        low, high = (low, middle) if power_at(middle) >= target else (middle, high)
     return high
 
 
@@ -211,8 +211,8 @@ def _least_gaps(test: str, queries: int, differing: Ints, alpha: float) -> Ints:
 
 def _even_with(gaps: Floats, differing: Ints) -> Ints:
     """The smallest positive integers that are not below these, and even or odd like the number of differing queries."""
-    whole = np.maximum(np.ceil(gaps * (1 - TIE)).astype(np.int64), 1)
-    return whole + (whole - differing) % 2
+    integers = np.maximum(np.ceil(gaps * (1 - TIE)).astype(np.int64), 1)
+    return integers + (integers - differing) % 2
 
 
 @lru_cache(maxsize=4096)
@@ -233,11 +233,13 @@ def _bootstrap_p(queries: int, differing: int, gap: int) -> float:
     """The share of all resamples of the centred differences whose t is at least as far as the observed one."""
     binom = scipy_stats("power").binom
     # The number drawn of those that differ, and the wins among them.
-    drawn = np.arange(int(binom.isf(NEGLIGIBLE, queries, differing / queries)) + 1)[:, None]
-    wins = np.arange(len(drawn))[None, :]
-    chance = binom.pmf(drawn, queries, differing / queries) * binom.pmf(wins, drawn, (differing + gap) / 2 / differing)
-    lead = 2 * wins - drawn
-    t = _t_of(lead - gap, drawn * queries - lead**2)
+    counts = np.arange(int(binom.isf(NEGLIGIBLE, queries, differing / queries)) + 1)[:, None]
+    wins = np.arange(len(counts))[None, :]
+    chance = binom.pmf(counts, queries, differing / queries) * binom.pmf(
+        wins, counts, (differing + gap) / 2 / differing
+    )
+    lead = 2 * wins - counts
+    t = _t_of(lead - gap, counts * queries - lead**2)
     observed = _t_of(np.array([gap]), np.array([differing * queries - gap**2]))
     return float(chance[t >= observed[0] * (1 - TIE)].sum())
 
@@ -275,15 +277,15 @@ def power_of(
         if contrast is None:
             continue
         alpha = alpha_by[row.metric]
-        asked = contrast.delta if difference is None else difference
+        target = contrast.delta if difference is None else difference
         least = reached = needed = None
         # If nothing differs, nothing can be estimated.
-        known = contrast.pairs > 1 and contrast.differ > 0
-        if known:
+        is_defined = contrast.pairs > 1 and contrast.differ > 0
+        if is_defined:
             differences = Differences.of(contrast)
             least = differences.detectable(contrast.pairs, alpha, power, settings.test)
-            reached = differences.power(asked, contrast.pairs, alpha, settings.test)
-            needed = differences.needed(asked, alpha, power, settings.test)
+            reached = differences.power(target, contrast.pairs, alpha, settings.test)
+            needed = differences.needed(target, alpha, power, settings.test)
         powers.append(
             Power(
                 system=row.system,
@@ -292,10 +294,10 @@ def power_of(
                 delta=contrast.delta,
                 spread=contrast.spread,
                 detectable=least,
-                difference=asked,
+                difference=target,
                 reached=reached,
                 needed=needed,
-                exact=known and contrast.alike,
+                exact=is_defined and contrast.alike,
                 by=by,
                 value=value,
                 alpha=alpha,

@@ -117,13 +117,13 @@ class Systems:
 
     def by(self, metric: str | None = None, **more: Any) -> Self:
         """The same table, of all evaluated metrics, with `metric` as the primary one; `more` are other fields."""
-        wanted = metric or self.primary
+        requested = metric or self.primary
         if not self.evaluations:
-            asked = parse_metric(wanted, self.convention)
-            text = next((text for text, each in self.metrics.items() if each == asked), next(iter(self.metrics)))
+            parsed = parse_metric(requested, self.convention)
+            text = next((text for text, each in self.metrics.items() if each == parsed), next(iter(self.metrics)))
             return replace(self, primary=text, **more)
         values = {name: each.values for name, each in self.evaluations.items()}
-        text, metrics = self.first.text_of(wanted), self.first.metrics
+        text, metrics = self.first.text_of(requested), self.first.metrics
         return replace(self, primary=text, metrics=metrics, values=values, compared=list(self._compared), **more)
 
     def only(self, names: Collection[str]) -> Self:

@@ -66,9 +66,9 @@ def _counts(n: int, count: int, seed: int) -> Iterator[Floats]:
                 row[:] = np.bincount(_below(source, 1, n, np.uint64(n))[0], minlength=n)
             yield block
             continue
-        drawn = _below(source, rows, n, np.uint64(n))
-        drawn += (np.arange(rows, dtype=np.int64) * n)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+        indices = _below(source, rows, n, np.uint64(n))
+        indices += (np.arange(rows, dtype=np.int64) * n)[:, None]
+        yield np.bincount(indices.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
 
 
 def permutations(n: int, width: int, count: int, seed: int) -> Iterator[Ints]:
@@ -232,16 +232,16 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
             sums = np.concatenate([sums + difference, sums - difference])
         values[column] = float((np.abs(sums) >= bound[column]).mean())
     most = int(_place(np.array([alpha]), resamples)[0])
-    drawn = np.flatnonzero(~few | (most > 0))
-    if not len(drawn):
+    sampled = np.flatnonzero(~few | (most > 0))
+    if not len(sampled):
         return Inference(values, few)
-    columns = differences[:, drawn]
-    total, as_far = columns.sum(axis=0), np.zeros(len(drawn))
-    lows, highs = np.full((0, len(drawn)), np.inf), np.full((0, len(drawn)), np.inf)
+    columns = differences[:, sampled]
+    total, as_far = columns.sum(axis=0), np.zeros(len(sampled))
+    lows, highs = np.full((0, len(sampled)), np.inf), np.full((0, len(sampled)), np.inf)
     for coins in halves(count, resamples, seed):
         kept = coins @ columns
         # Σ ±d = 2 Σ over heads − Σ d; all terms are exact.
-        as_far += (np.abs(2 * kept - total) >= bound[drawn]).sum(axis=0)
+        as_far += (np.abs(2 * kept - total) >= bound[sampled]).sum(axis=0)
         if most:
             heads = coins.sum(axis=1)[:, None]
             one_sided = (heads == 0) | (heads == count)
@@ -249,7 +249,7 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
             # A pattern that changes no sign, or all of them, is as far for every μ.
             low, high = (np.where(one_sided, -np.inf, end) for end in (np.minimum(*means), -np.maximum(*means)))
             lows, highs = (_smallest(np.concatenate(pair), most) for pair in ((lows, low), (highs, high)))
-    values[drawn] = np.where(few[drawn], values[drawn], (1 + as_far) / (1 + resamples))
+    values[sampled] = np.where(few[sampled], values[sampled], (1 + as_far) / (1 + resamples))
     if not most:
         return Inference(values, few)
 
@@ -376,8 +376,8 @@ def corrected(correction: str, values: Floats) -> Floats:
     [0.03, 0.06, nan, 0.06]
     """
     result = np.array(values, dtype=np.float64)
-    known = ~np.isnan(result)
-    result[known] = CORRECTIONS[correction](result[known])
+    is_defined = ~np.isnan(result)
+    result[is_defined] = CORRECTIONS[correction](result[is_defined])
     return result
 
 

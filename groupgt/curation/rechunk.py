@@ -217,7 +217,7 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
     chunks, names = list(map(normalized, corpus.values())), list(corpus)
     wanted = map(normalized, alternative_texts(truth, reference, "name the chunks it is from (--from)"))
     texts, text_of = distinct(list(wanted))
-    pairs = TextPairs(chunks, texts, *_candidates(chunks, texts, method, threshold), asked=text_of)
+    pairs = TextPairs(chunks, texts, *_candidates(chunks, texts, method, threshold), pair_of=text_of)
     score = METHODS[method](pairs, 0.0)
     enough = score >= threshold - SLACK
     if method == "contained":

@@ -16,7 +16,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.values import CALLS, GIVEN_SCORE, SCORE, Budget, Lengths
+from groupgt.model.values import CALLS, ORIGINAL_SCORE, SCORE, Budget, Lengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,14 +55,14 @@ def depths(
     """How many results of each query fit each budget, shape (Q,); raises `DataError` if lengths are unknown."""
     units = {budget.unit for budget in budgets} - {SCORE}
     cumulative = {unit: cumulative_lengths(truth, run, policy, lengths, unit) for unit in units}
-    found: dict[Hashable, Ints] = {}
+    fitting: dict[Hashable, Ints] = {}
     for budget in budgets:
         if budget.unit == SCORE:
             query, scores = scores_of(truth, run, policy)
-            found[budget] = np.bincount(query[scores >= budget.amount], minlength=len(truth))
+            fitting[budget] = np.bincount(query[scores >= budget.amount], minlength=len(truth))
         else:
-            found[budget] = cumulative[budget.unit].depth(int(budget.amount))
-    return found
+            fitting[budget] = cumulative[budget.unit].depth(int(budget.amount))
+    return fitting
 
 
 def scores_of(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Floats]:
@@ -73,8 +73,8 @@ def scores_of(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Float
     if run.original is not None and policy.duplicates == "drop":
         what = "scores are those of results by their own ids, and duplicates=drop removes them by other names"
         raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the labeller id")
-    carrier = local_carrier_of(run.by_own_ids, "a threshold on scores")
-    field = GIVEN_SCORE if carrier.carries(GIVEN_SCORE) else SCORE
+    carrier = local_carrier_of(run.by_original_ids, "a threshold on scores")
+    field = ORIGINAL_SCORE if carrier.carries(ORIGINAL_SCORE) else SCORE
     flat = condensed_flat(carrier.flat(truth, policy, field), truth, policy)
     scores, rank = flat.fields[field], flat.rank
     if None in scores or (len(scores) and np.array_equal(scores, -rank)):
@@ -95,7 +95,7 @@ def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Le
     if run.original is not None and policy.duplicates == "drop":
         what = "lengths are those of results by their own ids, and duplicates=drop removes them by other names"
         raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the labeller id")
-    carrier = local_carrier_of(run.by_own_ids, f"a budget in {unit}")
+    carrier = local_carrier_of(run.by_original_ids, f"a budget in {unit}")
     if unit == CALLS:
         flat = condensed_flat(_flat_with_calls(truth, run, carrier, policy), truth, policy)
         calls = calls_between(flat.fields[CALLS], flat.rank)

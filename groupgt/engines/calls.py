@@ -24,7 +24,7 @@ from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Run
 from groupgt.model.validity import plain
-from groupgt.model.values import CALLS, GIVEN_SCORE
+from groupgt.model.values import CALLS, ORIGINAL_SCORE
 from groupgt.runtime import pl
 
 
@@ -39,8 +39,8 @@ def in_call_order(run: Run) -> Run:
 
 
 def _lists_in_order(run: Run, lists: Lists) -> Run:
-    given = _calls_carried(lists)
-    if given is None:
+    carried_calls = _calls_carried(lists)
+    if carried_calls is None:
         return run
     faults = Faults()
     scores = dict(lists.scores or {})
@@ -52,7 +52,7 @@ def _lists_in_order(run: Run, lists: Lists) -> Run:
         ids, order = (ranking, None) if is_text_list(ranking) else ids_and_scores(ranking, others, where)
         if others:
             continue  # reported during labelling, together with all other errors
-        cells: Any = given.get(str(key), [])
+        cells: Any = carried_calls.get(str(key), [])
         of_query = scores.get(key, order)
         if fault := calls_fault(cells, len(ids), in_order=of_query is None):
             faults.add(where, fault)
@@ -61,7 +61,7 @@ def _lists_in_order(run: Run, lists: Lists) -> Run:
         if of_query is not None:
             before[str(key)], scores[key] = of_query, _composed(cells, of_query)
     faults.stop(DataError)
-    fields = {GIVEN_SCORE: lambda: before, **lists.fields} if before else lists.fields
+    fields = {ORIGINAL_SCORE: lambda: before, **lists.fields} if before else lists.fields
     lengths = {**lists.lengths, CALLS: calls}
     return replace(run, contents=replace(lists, scores=scores or None, lengths=lengths, fields=fields))
 
@@ -120,8 +120,8 @@ def _columns_in_order(run: Run, columns: Columns) -> Run:
     composed = places[1] - places[0] * (pl.len().over("qid") + 1.0)
     # A row without a valid call has no score: the slow reader reports the error.
     sound = is_call(call) & is_score(score)
-    given = pl.col(GIVEN_SCORE if GIVEN_SCORE in schema else "score").alias(GIVEN_SCORE)
-    frame = columns.frame.with_columns(given, score=pl.when(sound).then(composed))
+    original_score = pl.col(ORIGINAL_SCORE if ORIGINAL_SCORE in schema else "score").alias(ORIGINAL_SCORE)
+    frame = columns.frame.with_columns(original_score, score=pl.when(sound).then(composed))
 
     def recheck() -> Run:
         return in_call_order(replace(run, contents=columns.recheck().contents))
@@ -134,14 +134,14 @@ def calls_between(calls: Ints, rank: Ints) -> Ints:
     return np.where(rank == 1, calls, np.diff(calls, prepend=0))
 
 
-class Found(NamedTuple):
+class QueryCalls(NamedTuple):
     """The call that returned each result of a query, in rank order, and the original scores, if any."""
 
     calls: list[int]
     scores: list[float] | None
 
 
-def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dict[str, Found]:
+def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dict[str, QueryCalls]:
     """The calls per query, for these queries or all; empty if results carry none or stay on a cluster."""
     if run.is_remote:
         return {}
@@ -150,11 +150,11 @@ def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dic
         return {}
     names = carrier.qids() if qids is None else list(qids)
     queries = GroundTruth.from_rows(names, [[] for _ in names], Policy())
-    flat = carrier.flat(queries, policy, CALLS, GIVEN_SCORE)
+    flat = carrier.flat(queries, policy, CALLS, ORIGINAL_SCORE)
     ends = np.cumsum(flat.sizes(len(names))).tolist()
-    calls, scores = flat.fields[CALLS].tolist(), flat.fields[GIVEN_SCORE]
+    calls, scores = flat.fields[CALLS].tolist(), flat.fields[ORIGINAL_SCORE]
     numbers = {}
     for name, begin, end in zip(names, [0, *ends], ends):
         of_query = scores[begin:end]
-        numbers[name] = Found(calls[begin:end], None if None in of_query else of_query)
+        numbers[name] = QueryCalls(calls[begin:end], None if None in of_query else of_query)
     return numbers

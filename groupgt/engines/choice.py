@@ -16,21 +16,21 @@ from groupgt.plugins import Plugin
 UNITS = {"": 0, "k": 3, "m": 6, "g": 9, "t": 12}
 
 
-def size_of(given: Any) -> int:
+def size_of(value: Any) -> int:
     """A number of bytes, as a whole number or as text such as `2GB` or `512 MiB`; raises `ConfigError`.
 
     >>> size_of("2GB"), size_of("512 MiB"), size_of(1000)
     (2000000000, 536870912, 1000)
     """
-    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
-        return given
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]?)(i?)b?", str(given).strip().lower())
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]?)(i?)b?", str(value).strip().lower())
     size = 0
     if match is not None and (match[2] or not match[3]):
         step = 1024 ** (UNITS[match[2]] // 3) if match[3] else 10 ** UNITS[match[2]]
         size = int(float(match[1]) * step)
     if not size:
-        raise ConfigError(f"expected a size such as 2GB or 512MiB, found {display(given)}")
+        raise ConfigError(f"expected a size such as 2GB or 512MiB, found {display(value)}")
     return size
 
 

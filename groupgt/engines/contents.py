@@ -39,7 +39,7 @@ def contents(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, 
     relevant = truth.is_relevant
     alternatives = _relevant_texts(truth, relevant, corpus)
     purpose = "a metric over contents"
-    flat = local_carrier_of(run.by_own_ids, purpose).flat(truth, policy, "text")
+    flat = local_carrier_of(run.by_original_ids, purpose).flat(truth, policy, "text")
     results = result_texts(truth, flat.query, flat.ids, flat.fields["text"], corpus, purpose)
     result, alternative = pairs_of(truth, flat.query)
     kept = relevant[alternative]
@@ -55,7 +55,7 @@ def contents(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, 
     scores = {}
     for name, column in (("precision", precision), ("recall", recall), ("f1", f1)):
         best = np.zeros(len(flat.query))
-        np.maximum.at(best, result, column[pairs.asked])
+        np.maximum.at(best, result, column[pairs.pair_of])
         best[repeated] = 0.0
         scores[name] = best
     return Contents(flat.query, flat.rank, scores)

@@ -21,7 +21,7 @@ from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Lists, Run
 from groupgt.model.validity import BLANK_IDS, LONGEST_ID, has_plain_letters, id_text, shown
-from groupgt.model.values import CALLS, GIVEN_SCORE, SCORE, UNITS, Span, span_of
+from groupgt.model.values import CALLS, ORIGINAL_SCORE, SCORE, UNITS, Span, span_of
 
 # Above this number of hits per query, hits are not searched for one by one.
 MANY_HITS = 32
@@ -166,11 +166,11 @@ class ListCarrier:
             ids += row.ids if isinstance(places, range) else [row.ids[place] for place in places]
             for field, cells, column in zip(fields, row.cells, columns):
                 cells = row.scores if field == SCORE and row.scores is not None else cells
-                given = [None] * len(row.ids) if cells is None else cells
-                chosen = [given[place] for place in places]
+                values = [None] * len(row.ids) if cells is None else cells
+                chosen = [values[place] for place in places]
                 column += (
                     chosen
-                    if field in (*UNITS, GIVEN_SCORE, SCORE)
+                    if field in (*UNITS, ORIGINAL_SCORE, SCORE)
                     else [cell if isinstance(cell, str) else None for cell in chosen]
                 )
         query = np.repeat(np.arange(len(truth)), sizes).astype(np.int64)
@@ -316,7 +316,7 @@ class _Probe:
         key_at, bounds, sets = matches.keys.index, matches.bounds, matches.sets
         qids = list(map(truth.qids.__getitem__, numbers))
         for (ranking, scores), qid, number in zip(self.read(qids), qids, numbers):
-            wanted = sets[number]
+            relevant = sets[number]
             if ranking is None:
                 lengths.append(0 if qid in self.rankings else native.NO_RANKING)
                 continue
@@ -327,7 +327,7 @@ class _Probe:
             if not penalize:
                 ranking, scores = self.without_repeats(qid, ranking, scores)
             lengths.append(len(ranking))
-            names = list(filter(wanted.__contains__, ranking))
+            names = list(filter(relevant.__contains__, ranking))
             if not names:
                 continue
             low, high = bounds[number], bounds[number + 1]

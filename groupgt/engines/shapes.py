@@ -91,8 +91,8 @@ def note_faulty_ids(ranking: Any, faults: Faults, where: str) -> None:
     if not isinstance(ranking, (list, tuple, Mapping)):
         return
     pairs = not isinstance(ranking, Mapping)
-    for rank, given in enumerate(ranking, 1):
-        cell = given[0] if pairs and isinstance(given, (tuple, list)) and len(given) == 2 else given
+    for rank, result in enumerate(ranking, 1):
+        cell = result[0] if pairs and isinstance(result, (tuple, list)) and len(result) == 2 else result
         name = id_text(cell.get("id") if isinstance(cell, Mapping) else cell)
         fault = None if name is None else id_fault(name)
         if fault:

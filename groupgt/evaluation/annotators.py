@@ -59,11 +59,11 @@ def averaged(column: Floats) -> Averaged | None:
     >>> found.mean, found.queries, round(found.error, 4)  # √(.03125 ÷ 2 + .125 ÷ 2 ÷ 4)
     (0.625, 2, 0.1768)
     """
-    known = column[~np.isnan(column).any(axis=(1, 2)), 0, :]
-    count = len(known)
+    complete = column[~np.isnan(column).any(axis=(1, 2)), 0, :]
+    count = len(complete)
     if count < 2:
         return None
-    mean = known.mean(axis=1)
+    mean = complete.mean(axis=1)
     between = float(mean.var(ddof=1)) / count
-    within = float(known.var(axis=1, ddof=1).sum()) / known.shape[1] / count**2
+    within = float(complete.var(axis=1, ddof=1).sum()) / complete.shape[1] / count**2
     return Averaged(summed(mean) / count, math.sqrt(between + within), count, int((np.abs(mean) > SLACK).sum()))

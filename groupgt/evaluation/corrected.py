@@ -98,7 +98,7 @@ def corrected(
     weight, variance = _weighted(judged, audited, inside, n, half)
     rest = audited - weight * inside
     mean = float(rest.mean()) + (weight * float(judged[~is_audited].mean()) if others else 0.0)
-    found = Corrected(
+    estimate = Corrected(
         mean=mean,
         interval=bounds,
         judged=float(judged.mean()),
@@ -109,7 +109,7 @@ def corrected(
         queries=len(judged),
         error=math.sqrt(variance),
     )
-    return replace(found, interval=found.at(level, bounds))
+    return replace(estimate, interval=estimate.at(level, bounds))
 
 
 def of_column(

@@ -137,8 +137,8 @@ def _of_run(
     if unit != "results":
         spent = cumulative_lengths(truth, evaluation.run, policy, lengths, unit).spent(ranks)
     needed = np.where(complete, spent, NEVER)
-    whole = np.ones(len(truth), dtype=np.bool_)
-    for column, value, mask in [("", "", whole), *evaluation.slicer]:
+    all_queries = np.ones(len(truth), dtype=np.bool_)
+    for column, value, mask in [("", "", all_queries), *evaluation.slicer]:
         defined = truth.judgments.defined & mask
         missing = defined & ~labelled.present
         counted = defined & labelled.present if policy.missing == "skip" else defined

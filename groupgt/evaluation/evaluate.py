@@ -82,8 +82,8 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
         if request.reads_texts:
             from groupgt.engines.contents import contents
 
-            known = {**labeller.texts(), **request.sources.texts(None, "corpus")}
-            texts = contents(truth, system, policy, known)
+            carried_texts = {**labeller.texts(), **request.sources.texts(None, "corpus")}
+            texts = contents(truth, system, policy, carried_texts)
             labelled = replace(labelled, hits=replace(labelled.hits, contents=texts))
     _check_population(grouped, labelled, policy)
     warn_of_unreachable(grouped, labeller)
@@ -104,10 +104,10 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
     if request.audit is None and not request.annotators:
         return evaluation
     # Every other query of the run has no audit, which is no mistake.
-    asked = replace(request, policy=replace(policy, extra="ignore"), by=(), audit=None, annotators=())
+    audit_request = replace(request, policy=replace(policy, extra="ignore"), by=(), audit=None, annotators=())
 
     def by(other: GroundTruth) -> Evaluation:
-        return evaluate_run(asked, replace(other, shape=truth.shape), run, evaluation.name)
+        return evaluate_run(audit_request, replace(other, shape=truth.shape), run, evaluation.name)
 
     if request.annotators:
         if request.audit is not None:
@@ -125,15 +125,15 @@ def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:
     return other if len(places) == len(other) else other.select(places)
 
 
-def check_audit(asked: Audit, truth: GroundTruth) -> None:
+def check_audit(audit: Audit, truth: GroundTruth) -> None:
     """Raises an error if an audit is too small, has other queries, or is not known to be a random sample."""
-    audit = asked.truth
-    if others := [qid for qid in audit.qids if qid not in truth.index]:
+    judged = audit.truth
+    if others := [qid for qid in judged.qids if qid not in truth.index]:
         raise DataError(f"audit: query {others[0]!r} is not in the ground truth that is audited")
-    if len(audit) < FEWEST:
-        what = f"expected at least {FEWEST} audited queries, found {len(audit)}"
+    if len(judged) < FEWEST:
+        what = f"expected at least {FEWEST} audited queries, found {len(judged)}"
         raise ConfigError(f"audit: {what}; fewer say too little about the other judgments")
-    fault = None if asked.assume_random else sample_fault(audit.qids, audit.columns.get(SAMPLE, ()), truth.qids)
+    fault = None if audit.assume_random else sample_fault(judged.qids, judged.columns.get(SAMPLE, ()), truth.qids)
     if fault:
         way_out = "draw one with groupgt judge --sample or groupgt sample, or add --assume-random if you know it is one"
         raise ConfigError(f"audit: expected a random sample of the queries, but {fault}; {way_out}")

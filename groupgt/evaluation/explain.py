@@ -101,8 +101,8 @@ def _calls(evaluation: Evaluation, qid: str) -> list[int]:
     run, policy = evaluation.run, evaluation.policy
     if (run.original is not None and policy.duplicates == "drop") or policy.unjudged == "drop":
         return []
-    found = calls_of(run.by_own_ids, policy, [qid]).get(qid)
-    return found.calls if found else []
+    calls = calls_of(run.by_original_ids, policy, [qid]).get(qid)
+    return calls.calls if calls else []
 
 
 def _number_of(truth: GroundTruth, qid: str) -> int:
@@ -127,13 +127,11 @@ def _figures(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> l
     ]
 
 
-def _without_middle(worked: str) -> str:
+def _without_middle(text: str) -> str:
     """A worked example; if it is very long, its middle is omitted."""
-    if len(worked) <= LONGEST:
-        return worked
-    return (
-        f"{worked[: LONGEST - END].rstrip()} … ({len(worked) - LONGEST:,} more characters) … {worked[-END:].lstrip()}"
-    )
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[: LONGEST - END].rstrip()} … ({len(text) - LONGEST:,} more characters) … {text[-END:].lstrip()}"
 
 
 def _groups_text(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> str:

@@ -28,12 +28,12 @@ from groupgt.render.results import Result
 
 # How unusual each choice is in reports: the smaller, the earlier it is listed.
 USUAL = {"ndcg": 0.0, "map": 0.0, "mrr": 0.0, "recall": 0.0, "precision": 0.0, "hit_rate": 0.2, "f1": 0.3}
-KNOWN = {"complete": 0.6, "r_precision": 0.6, "bpref": 0.7, "rbp": 0.8, "err": 0.8, "alpha_ndcg": 0.6, "judged": 1.0}
+SPECIAL = {"complete": 0.6, "r_precision": 0.6, "bpref": 0.7, "rbp": 0.8, "err": 0.8, "alpha_ndcg": 0.6, "judged": 1.0}
 RARE = 1.4
 CUTOFFS = {10: 0.0, **dict.fromkeys((5, 100), 0.1), **dict.fromkeys((1, 3, 20, 1000), 0.2)}
 CUTOFFS |= dict.fromkeys((15, 30, 50, 200, 500), 0.6)
 ODD = dict.fromkeys((2, 4, 6, 7, 8, 9, 25, 40), 1.2)
-WHOLE = (
+WITHOUT_CUTOFF = (
     "map",
     "mrr",
     "bpref",
@@ -131,21 +131,21 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
     >>> identify(truth, run, ".7500", ["mrr"]).matches[0].metric
     'mrr.trec'
     """
-    asked = Request.of([], **options)
+    request = Request.of([], **options)
     refuse_swapped(truth, run)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return identified(as_ground_truth(truth, asked.policy), run, str(number), asked, metrics)
+        return identified(as_ground_truth(truth, request.policy), run, str(number), request, metrics)
 
 
 def identified(truth: GroundTruth, run: Any, number: str, request: Request, metrics: Sequence[str] = ()) -> Identified:
     """Identifies a number with the data of a request; its metrics and policy are ignored."""
     low, high = _bounds(number)
     names = {_name_of(text) for text in metrics}
-    found: dict[bytes, list[Setting]] = {}
+    settings_of: dict[bytes, list[Setting]] = {}
     for setting in _settings(truth, run, request, names):
-        found.setdefault(np.float64(setting.value).tobytes(), []).append(setting)
-    settings = [_joined(same) for same in found.values()]
+        settings_of.setdefault(np.float64(setting.value).tobytes(), []).append(setting)
+    settings = [_joined(same) for same in settings_of.values()]
     settings.sort(key=lambda each: each.oddness)
     matches = [each for each in settings if low <= each.value <= high]
     others = sorted(
@@ -202,11 +202,11 @@ def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -
         if (grades >= level).any() and (grades < level).any():
             policies[f"level={level}"] = replace(base, level=float(level))
     usual = OF_SHAPE[truth.shape]
-    asked = dict(_metrics(names, usual))
+    oddness_of = dict(_metrics(names, usual))
     system: Any = run
     for text, policy in policies.items():
         chosen = {
-            metric: oddness for metric, oddness in asked.items() if text != "autorag" or metric.convention == text
+            metric: oddness for metric, oddness in oddness_of.items() if text != "autorag" or metric.convention == text
         }
         if not chosen:
             continue
@@ -246,10 +246,10 @@ def _means(evaluation: Evaluation, name: str, policy: str, column: _Column) -> I
     oddness = column.oddness + POLICIES.get(policy, 0.0)
     values = np.where(groups, column.values, 0.0 if column.aggregate is None else np.nan)
     for over, among, more in _populations(groups, present):
-        known = values[among]
-        known = known[~np.isnan(known)]
-        if len(known):
-            mean = float(known.mean())
+        defined = values[among]
+        defined = defined[~np.isnan(defined)]
+        if len(defined):
+            mean = float(defined.mean())
             value = mean if column.aggregate is None else column.aggregate(mean)
             yield Setting(name, policy, over, value, int(among.sum()), oddness + more)
 
@@ -276,12 +276,12 @@ def _metrics(names: set[str], usual: str) -> Iterator[tuple[Metric, float]]:
             continue
         for convention in definition.formulas:
             for parameters in [(), *PARAMETERS.get(name, [])]:
-                known = {each.name for each in definition.parameters_of(convention)}
-                if not {key for key, _ in parameters} <= known:
+                parameter_names = {each.name for each in definition.parameters_of(convention)}
+                if not {key for key, _ in parameters} <= parameter_names:
                     continue
-                oddness = USUAL.get(name, KNOWN.get(name, RARE))
+                oddness = USUAL.get(name, SPECIAL.get(name, RARE))
                 oddness += 0.7 * (convention not in (None, usual)) + 0.5 * bool(parameters)
-                yield Metric(name, convention, parameters), oddness + (0.0 if name in WHOLE else 0.5)
+                yield Metric(name, convention, parameters), oddness + (0.0 if name in WITHOUT_CUTOFF else 0.5)
                 if definition.takes_cutoff:
                     for k, more in chain(CUTOFFS.items(), ODD.items()):
                         yield Metric(name, convention, parameters, k), oddness + more
@@ -295,29 +295,29 @@ def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Colum
     columns: dict[str, _Column] = {}
     hits = evaluation.labelled.hits
 
-    def wanted(name: str) -> bool:
+    def is_requested(name: str) -> bool:
         return not names or name in names
 
     relevant = Metric("num_rel").values(hits)
-    if wanted("map"):
+    if is_requested("map"):
         share = relevant / np.maximum(Metric("hits").values(hits), 1)
         columns["AP divided by the relevant results"] = _Column(Metric("map", "trec").values(hits) * share, 0.6)
     for k, more in CUTOFFS.items():
         share = relevant / np.maximum(np.minimum(relevant, k), 1)
-        if wanted("map"):
+        if is_requested("map"):
             average = Metric("map", "trec", cutoff=k).values(hits)
             columns[f"AP@{k} divided by min(k, relevant)"] = _Column(average * share, 0.6 + more)
-        if wanted("recall"):
-            found = Metric("recall", "trec", cutoff=k).values(hits)
-            columns[f"recall@{k} divided by min(k, relevant)"] = _Column(found * share, 0.6 + more)
-        if wanted("ndcg"):
+        if is_requested("recall"):
+            recall = Metric("recall", "trec", cutoff=k).values(hits)
+            columns[f"recall@{k} divided by min(k, relevant)"] = _Column(recall * share, 0.6 + more)
+        if is_requested("ndcg"):
             for ideal, words in (
                 ("binary", "with all grades 1"),
                 ("retrieved", "whose ideal is of all that was retrieved"),
                 ("within", f"whose ideal is of the first {k} results"),
             ):
                 columns[f"ndcg@{k} {words}"] = _Column(_ndcg(hits, k, ideal), 0.7 + more)
-    if wanted("rbp"):
+    if is_requested("rbp"):
         rows = views.relevant_documents(hits)
         for p in (0.5, 0.8, 0.95):
             gains = rows.grade * (1 - p) * p ** (rows.rank - 1)
@@ -332,7 +332,7 @@ def _ndcg(hits: Hits, k: int, ideal: str) -> Floats:
     gains = np.ones(len(rows.rank)) if ideal == "binary" else rows.grade
     within = rows.rank <= k
     discounted = np.where(within, gains / np.log2(rows.rank + 1), 0.0)
-    found = np.bincount(rows.query, discounted, minlength=hits.size)
+    reached = np.bincount(rows.query, discounted, minlength=hits.size)
     if ideal == "binary":
         query = np.repeat(np.arange(hits.size), Metric("num_rel").values(hits).astype(np.int64))
         best = np.ones(len(query))
@@ -342,7 +342,7 @@ def _ndcg(hits: Hits, k: int, ideal: str) -> Floats:
         query, best = rows.query[order], gains[order]
     rank = np.arange(len(query)) - np.searchsorted(query, query) + 1
     highest = np.bincount(query, np.where(rank <= k, best / np.log2(rank + 1), 0.0), minlength=hits.size)
-    return np.divide(found, highest, out=np.zeros(hits.size), where=highest > 0)
+    return np.divide(reached, highest, out=np.zeros(hits.size), where=highest > 0)
 
 
 def _of_means(evaluation: Evaluation, names: set[str]) -> Iterable[Setting]:

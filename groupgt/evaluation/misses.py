@@ -77,12 +77,12 @@ class MetRanks:
         first, last = np.searchsorted(truth.judgments.group_query, [query, query + 1]).tolist()
         return [
             {
-                "group": truth.group_label(given),
+                "group": truth.group_label(place),
                 "rank": int(self.rank[group]) or None,
                 "covered": bool(self.met[group]),
-                "alternatives": [name for name, _ in truth.alternatives_of(given)],
+                "alternatives": [name for name, _ in truth.alternatives_of(place)],
             }
-            for group, given in enumerate(truth.relevant_groups[first:last].tolist(), first)
+            for group, place in enumerate(truth.relevant_groups[first:last].tolist(), first)
         ]
 
 

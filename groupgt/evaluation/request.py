@@ -28,14 +28,14 @@ class Audit:
 
 
 # The texts of metrics, and the cutoffs for metrics without one.
-Asked = tuple[Sequence[str | Metric], Sequence[int]]
+Requested = tuple[Sequence[str | Metric], Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
     """How results are to be measured: `metrics` by their text, under a `convention`, in slices `by` columns.
 
-    The convention `auto` becomes that of the shape of the ground truth: `resolved` parses the texts in `asked` again.
+    The convention `auto` becomes that of the shape of the ground truth: `resolved` parses `requested` again.
     `labeller` decides how results are matched to alternatives, `policy` how invalid or ambiguous data are handled,
     `lengths` how much of a run fits a budget, `engine` where labelling happens; `sources` includes the corpus. `parts`
     is whether many files are one run, `name` the name of a run without one. `audit` corrects means and differences;
@@ -54,7 +54,7 @@ class Request:
     run_format: str | None = None
     parts: bool = False
     name: str = ""
-    asked: Asked = ((), ())
+    requested: Requested = ((), ())
     is_auto: bool = False
     audit: Audit | None = None
     annotators: tuple[GroundTruth, ...] = ()
@@ -95,9 +95,9 @@ class Request:
             check_aggregates(asked, "a slice")
         sources = Sources(corpus)
         judge = labeller_of(labeller, sources)
-        known = as_lengths(lengths)
+        read_lengths = as_lengths(lengths)
         if lengths is None and corpus is not None and any(metric.budget is not None for metric in asked.values()):
-            known = Lengths(texts=sources.texts(None, "corpus"))
+            read_lengths = Lengths(texts=sources.texts(None, "corpus"))
         return cls(
             metrics=asked,
             convention=convention,
@@ -105,13 +105,13 @@ class Request:
             policy=rules,
             labeller=judge,
             sources=sources,
-            lengths=known,
+            lengths=read_lengths,
             engine=how,
             truth_format=truth_format,
             run_format=run_format,
             parts=parts,
             name=name,
-            asked=(tuple(texts), tuple(ks)),
+            requested=(tuple(texts), tuple(ks)),
             is_auto=is_auto,
             audit=None if audit is None else Audit(as_ground_truth(audit, rules), assume_random),
         )
@@ -121,7 +121,7 @@ class Request:
         if self.convention != AUTO:
             return self
         convention = OF_SHAPE[truth.shape]
-        metrics = parse_metrics(self.asked[0], convention, self.asked[1])
+        metrics = parse_metrics(self.requested[0], convention, self.requested[1])
         check_policy(self.policy, metrics)
         return replace(self, convention=convention, metrics=metrics)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SLACK = 1e-12
 # Maximum number of queries shown with what they miss, and of further ones shown only by id.
 IN_FULL, BY_ID = 10, 20
-QUESTION = 60
+LONGEST_QUERY = 60
 
 
 def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
@@ -76,9 +76,9 @@ def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str
     cut = Cut.at(evaluation.labelled.hits, evaluation.metrics[text].cutoff)
     ranks = MetRanks.of(evaluation, cut.top)
     for query in below[:IN_FULL].tolist():
-        question = truth.texts[query] if truth.texts else None
-        asked = f" “{snippet(question, QUESTION)}”" if question else ""
-        yield f"  {truth.qids[query]}{asked}: {fixed(values[query])}, {_missed(ranks, query)}"
+        query_text = truth.texts[query] if truth.texts else None
+        quoted = f" “{snippet(query_text, LONGEST_QUERY)}”" if query_text else ""
+        yield f"  {truth.qids[query]}{quoted}: {fixed(values[query])}, {_missed(ranks, query)}"
     if rest := [truth.qids[query] for query in below[IN_FULL:].tolist()]:
         yield f"  and {len(rest):,} more: {', '.join(rest[:BY_ID])}{' …' if len(rest) > BY_ID else ''}"
 

@@ -91,8 +91,8 @@ class Evaluation(Result):
         """
         if self.audit is None:
             raise ConfigError("corrected: expected an audit: evaluate(…, audit=HUMAN), or --audit")
-        known = {text: of_column(column) for text, column in self.tested.items()}
-        return {text: each for text, each in known.items() if each is not None}
+        estimates = {text: of_column(column) for text, column in self.tested.items()}
+        return {text: each for text, each in estimates.items() if each is not None}
 
     @cached_property
     def tested(self) -> dict[str, Floats]:
@@ -133,9 +133,9 @@ class Evaluation(Result):
         """The text of a metric in the request."""
         if isinstance(metric, str) and metric in self.values:
             return metric
-        wanted = parse_metric(metric, self.convention)
-        for text, asked in self.metrics.items():
-            if asked == wanted:
+        parsed = parse_metric(metric, self.convention)
+        for text, candidate in self.metrics.items():
+            if candidate == parsed:
                 return text
         raise MetricError(f"metric {str(metric)!r} was not evaluated{near_names(str(metric), self.metrics)}")
 
@@ -261,9 +261,9 @@ class Evaluation(Result):
         from groupgt.evaluation.explain import explanation
 
         listed = [metrics] if isinstance(metrics, (str, Metric)) else metrics
-        asked = [parse_metric(metric, self.convention) for metric in listed]
-        check_aggregates({str(metric): metric for metric in asked}, "an explanation")
-        return explanation(self, qid, asked or list(self.metrics.values()), corpus)
+        requested = [parse_metric(metric, self.convention) for metric in listed]
+        check_aggregates({str(metric): metric for metric in requested}, "an explanation")
+        return explanation(self, qid, requested or list(self.metrics.values()), corpus)
 
     def explain_dict(self, qid: str) -> dict[str, Any]:
         """The same as plain Python."""
@@ -306,8 +306,8 @@ def mean_of(column: Floats) -> float:
     For a column with more than one value per query, the mean of its `Estimate`.
     """
     if column.ndim > 1:
-        known = estimate_of(column)
-        return math.nan if known is None else known.mean
+        estimate = estimate_of(column)
+        return math.nan if estimate is None else estimate.mean
     absent = np.isnan(column)
     counted = column[~absent] if absent.any() else column
     return summed(counted) / len(counted) if len(counted) else math.nan

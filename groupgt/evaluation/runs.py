@@ -111,12 +111,12 @@ def evaluate_runs(
     conventions = (convention,) if isinstance(convention, str) else tuple(convention)
     if not conventions:
         raise ConfigError("convention: expected at least one, found none")
-    asked: Sequence[str | Metric] = [metrics] if isinstance(metrics, (str, Metric)) else metrics
+    requested: Sequence[str | Metric] = [metrics] if isinstance(metrics, (str, Metric)) else metrics
     if len(conventions) > 1:
         k = options.pop("k", ())
-        asked = metrics_in([str(metric) for metric in asked], conventions, [k] if isinstance(k, int) else k)
+        requested = metrics_in([str(metric) for metric in requested], conventions, [k] if isinstance(k, int) else k)
     with no_garbage_collection():
-        request = Request.of(asked, convention=conventions[0], **options)
+        request = Request.of(requested, convention=conventions[0], **options)
         evaluations = evaluate_each(request, request.truth_of(truth), named)
         return Evaluations.of(evaluations, conventions if len(conventions) > 1 else [evaluations[0].convention])
 
@@ -133,8 +133,8 @@ def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
     if not isinstance(runs, Mapping):
         runs = [each for run in runs for each in _each_file(run)]
     if len(runs) < least:
-        wanted = "at least one" if least == 1 else "at least two"
-        raise ConfigError(f"runs: expected {wanted}, found {len(runs)}")
+        number = "at least one" if least == 1 else "at least two"
+        raise ConfigError(f"runs: expected {number}, found {len(runs)}")
     if isinstance(runs, Mapping):
         return [(str(name), run) for name, run in runs.items()]
     without_name = [run for run in runs if not _is_path(run) and not (isinstance(run, Run) and run.name)]

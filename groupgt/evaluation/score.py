@@ -44,8 +44,8 @@ def score(
     plan = _plan((metrics,) if isinstance(metrics, str) else tuple(metrics), convention)
     hits = None if plan is None else _hits(retrieval_gt, ids)
     if plan is None or hits is None:
-        found = evaluate({"query": retrieval_gt}, {"query": ids}, metrics, convention=convention)
-        values = {text: float(column[0]) for text, column in found.values.items()}
+        evaluation = evaluate({"query": retrieval_gt}, {"query": ids}, metrics, convention=convention)
+        values = {text: float(column[0]) for text, column in evaluation.values.items()}
         return {text: None if math.isnan(value) else value for text, value in values.items()}
     return {text: _value(name, cutoff, hits, retrieval_gt, len(ids)) for text, name, cutoff in plan}
 
@@ -53,9 +53,9 @@ def score(
 @lru_cache(maxsize=64)
 def _plan(texts: tuple[str | Metric, ...], convention: str) -> list[tuple[str, str, int]] | None:
     """The text, name and cutoff of each metric, if all are computed in plain Python."""
-    known = parse_metrics(texts, OF_SHAPE["groups"] if convention == AUTO else convention)
+    parsed = parse_metrics(texts, OF_SHAPE["groups"] if convention == AUTO else convention)
     plan = []
-    for text, metric in known.items():
+    for text, metric in parsed.items():
         cutoff = MOST if metric.cutoff is None else metric.cutoff
         name = f"{metric.name}.{metric.convention}"
         if name not in PLAIN or metric.parameters or metric.judged_only or not isinstance(cutoff, int) or cutoff > MOST:

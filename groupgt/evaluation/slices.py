@@ -34,14 +34,14 @@ class Slicer:
     def __init__(self, truth: GroundTruth, by: Sequence[str], option: str = "by") -> None:
         self.truth = truth
         self.by = list(dict.fromkeys(by))
-        known = [*COUNTS, *truth.columns]
+        columns = [*COUNTS, *truth.columns]
         faults = Faults()
         for name in self.by:
-            if name not in known:
+            if name not in columns:
                 faults.add(
                     option,
-                    f"expected a column of the ground truth ({', '.join(known)}), found {name!r}"
-                    f"{near_names(name, known)}",
+                    f"expected a column of the ground truth ({', '.join(columns)}), found {name!r}"
+                    f"{near_names(name, columns)}",
                 )
         faults.stop(ConfigError)
 
@@ -71,24 +71,24 @@ class Slicer:
         ]
 
 
-def where(truth: GroundTruth, wanted: Mapping[str, Sequence[str]]) -> GroundTruth:
+def where(truth: GroundTruth, conditions: Mapping[str, Sequence[str]]) -> GroundTruth:
     """The queries whose columns have one of these values, as printed; raises `ConfigError` if none is left.
 
     >>> truth = GroundTruth.of({"q1": [["a"], ["b"]], "q2": [["c"]]})
     >>> where(truth, {"n_groups": ["2"]}).qids
     ['q1']
     """
-    if not wanted:
+    if not conditions:
         return truth
     keep = np.ones(len(truth), dtype=np.bool_)
-    for column, values in wanted.items():
+    for column, values in conditions.items():
         texts = Slicer(truth, [column], "where").texts(column)
-        known = list(dict.fromkeys(texts))
+        existing = list(dict.fromkeys(texts))
         for value in values:
-            if value not in known:
-                some = ", ".join(known[:20]) + (" …" if len(known) > 20 else "")
+            if value not in existing:
+                some = ", ".join(existing[:20]) + (" …" if len(existing) > 20 else "")
                 raise ConfigError(
-                    f"where: no query has {column} = {value!r}{near_names(value, known)}; there are {some}"
+                    f"where: no query has {column} = {value!r}{near_names(value, existing)}; there are {some}"
                 )
         keep &= np.array([text in values for text in texts], dtype=np.bool_)
     if not keep.any():

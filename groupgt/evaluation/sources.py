@@ -46,43 +46,43 @@ class Sources:
     judged: VerdictStore | None = None
     _read: dict[Path, dict[str, str]] = field(default_factory=dict, repr=False)
 
-    def texts(self, given: Any, option: str) -> Mapping[str, str]:
+    def texts(self, source: Any, option: str) -> Mapping[str, str]:
         """{id: text} of a corpus: a path, a mapping, or (if nothing is given) the default corpus."""
-        chosen = self.corpus if _is_absent(given) else given
+        chosen = self.corpus if _is_absent(source) else source
         if chosen is None:
             return {}
         if isinstance(chosen, Mapping):
             return _texts(chosen, option)
         if not isinstance(chosen, (str, os.PathLike)):
             raise ConfigError(f"{option}: expected a path or {{id: text}}, found {display(chosen)}")
-        path = Path(chosen) if _is_absent(given) else self._path(chosen, option)
+        path = Path(chosen) if _is_absent(source) else self._path(chosen, option)
         if path not in self._read:
             self._read[path] = read_corpus(path)
         return self._read[path]
 
-    def chunks(self, given: Any, option: str) -> Chunks | None:
+    def chunks(self, source: Any, option: str) -> Chunks | None:
         """The spans of chunks from a table, or (if nothing is given) from the default corpus if it has any."""
-        if not _is_absent(given):
-            if isinstance(given, Chunks):
-                return given
-            return Chunks.of(given) if isinstance(given, Mapping) else read_chunks(self._path(given, option))
+        if not _is_absent(source):
+            if isinstance(source, Chunks):
+                return source
+            return Chunks.of(source) if isinstance(source, Mapping) else read_chunks(self._path(source, option))
         if isinstance(self.corpus, (str, os.PathLike)):
             return read_chunks(self.corpus, optional=True)
         return None
 
-    def parents(self, given: Any, column: str) -> Mapping[str, str]:
+    def parents(self, source: Any, column: str) -> Mapping[str, str]:
         """{id: parent} of a file or a mapping."""
-        if isinstance(given, Mapping):
-            return _texts(given, "mapping", numbers=True)
-        return read_parents(self._path(given, "mapping"), column)
+        if isinstance(source, Mapping):
+            return _texts(source, "mapping", numbers=True)
+        return read_parents(self._path(source, "mapping"), column)
 
-    def vectors(self, given: Any, option: str) -> Mapping[str, Any]:
+    def vectors(self, source: Any, option: str) -> Mapping[str, Any]:
         """{id: vector} of a file or a mapping."""
-        if isinstance(given, Mapping):
-            return given
+        if isinstance(source, Mapping):
+            return source
         from groupgt.formats.vectors import table_of
 
-        return table_of(self._path(given, option))
+        return table_of(self._path(source, option))
 
     def encoder(self, model: str) -> Callable[[list[str]], Any]:
         """The function that encodes texts as vectors: a sentence-transformers model."""
@@ -110,20 +110,20 @@ class Sources:
         """The stored verdicts of a judge."""
         return Verdicts() if self.judged is None else self.judged.verdicts(judge, vouched=vouched)
 
-    def _path(self, given: Any, option: str) -> Path:
-        if not isinstance(given, (str, os.PathLike)):
-            raise ConfigError(f"labeller {option}: expected a path or a mapping, found {display(given)}")
-        return self.folder / given
+    def _path(self, source: Any, option: str) -> Path:
+        if not isinstance(source, (str, os.PathLike)):
+            raise ConfigError(f"labeller {option}: expected a path or a mapping, found {display(source)}")
+        return self.folder / source
 
 
-def _is_absent(given: Any) -> bool:
-    return given is None or (isinstance(given, str) and not given)
+def _is_absent(source: Any) -> bool:
+    return source is None or (isinstance(source, str) and not source)
 
 
-def _texts(given: Mapping[Any, Any], option: str, *, numbers: bool = False) -> dict[str, str]:
+def _texts(mapping: Mapping[Any, Any], option: str, *, numbers: bool = False) -> dict[str, str]:
     """{id: text} of a mapping; with `numbers`, integers are also accepted as texts."""
     texts: dict[str, str] = {}
-    for key, value in given.items():
+    for key, value in mapping.items():
         name, text = id_text(key), id_text(value) if numbers else value
         if name is None or not isinstance(text, str):
             raise DataError(f"labeller {option}: expected {{id: text}}, found {display(key)}: {display(value)}")

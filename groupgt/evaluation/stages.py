@@ -105,12 +105,12 @@ def cut_of(text: str) -> tuple[str, int | None]:
     >>> cut_of("reranked.trec@10"), cut_of("reranked.trec")
     (('reranked.trec', 10), ('reranked.trec', None))
     """
-    found = _CUT.fullmatch(text)
-    if found is None or Path(text).exists():
+    match = _CUT.fullmatch(text)
+    if match is None or Path(text).exists():
         return text, None
-    if int(found[2]) < 1:
-        raise ConfigError(f"{text}: expected a cutoff above 0, found {display(found[2])}")
-    return found[1], int(found[2])
+    if int(match[2]) < 1:
+        raise ConfigError(f"{text}: expected a cutoff above 0, found {display(match[2])}")
+    return match[1], int(match[2])
 
 
 def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int | None]]) -> Stages:
@@ -147,9 +147,9 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
         for column, value, mask in slicer
         if mask[query].any()
     ]
-    whole = _stages(names, cutoffs, covered, lost, query, everything)
+    all_stages = _stages(names, cutoffs, covered, lost, query, everything)
     kept = int((lost == len(names)).sum())
-    return Stages(whole, groups, len(np.unique(query)), kept, slices, tuple(evaluations))
+    return Stages(all_stages, groups, len(np.unique(query)), kept, slices, tuple(evaluations))
 
 
 def lost_at(covered: Bools) -> Ints:
@@ -170,7 +170,7 @@ def _stages(
     names: Sequence[str], cutoffs: Sequence[int | None], covered: Bools, lost: Ints, query: Ints, chosen: Bools
 ) -> tuple[Stage, ...]:
     """The counts of each stage over some of the groups."""
-    found = []
+    stages = []
     of_query = np.bincount(query[chosen], minlength=int(query.max(initial=-1)) + 1)
     for place, (name, cutoff) in enumerate(zip(names, cutoffs)):
         here = covered[place] & chosen
@@ -178,5 +178,5 @@ def _stages(
         counts = np.bincount(query[here], minlength=len(of_query))
         complete = int(((counts == of_query) & (of_query > 0)).sum())
         gained = int((here & ~before).sum())
-        found.append(Stage(name, cutoff, int(here.sum()), int(((lost == place) & chosen).sum()), gained, complete))
-    return tuple(found)
+        stages.append(Stage(name, cutoff, int(here.sum()), int(((lost == place) & chosen).sum()), gained, complete))
+    return tuple(stages)

@@ -96,16 +96,18 @@ def thresholds_of(evaluations: Sequence[Evaluation], shares: Sequence[float]) ->
         raise ConfigError(
             "thresholds on scores: no query is declared unanswerable; declare them: retrieval_gt [], answerable false"
         )
-    found: list[Threshold] = []
+    thresholds: list[Threshold] = []
     curves: list[Threshold] = []
     for evaluation in evaluations:
         curve = _Curve.of(evaluation)
-        asked = {curve.reaching(share) for share in shares}
+        requested = {curve.reaching(share) for share in shares}
         chosen = dict.fromkeys([None, *map(curve.reaching, sorted({*SHARES, *shares}))])
-        found += [curve.at(threshold, asked=threshold in asked) for threshold in chosen]
+        thresholds += [curve.at(threshold, asked=threshold in requested) for threshold in chosen]
         curves += [curve.at(score) for score in _some(np.unique(curve.scores))]
     counted = evaluations[0].counts
-    return Thresholds(tuple(found), counted["evaluated"], counted["unanswerable"], tuple(curves), tuple(evaluations))
+    return Thresholds(
+        tuple(thresholds), counted["evaluated"], counted["unanswerable"], tuple(curves), tuple(evaluations)
+    )
 
 
 # The most points of a curve.

@@ -30,7 +30,7 @@ def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
     """
     if labeller.name == "id":
         return False
-    _, documents = carrier_of(run.by_own_ids).sample(LOOKED_AT)
+    _, documents = carrier_of(run.by_original_ids).sample(LOOKED_AT)
     unknown = labeller.unknown_ids(documents)
     all_unknown = len(unknown) == len(documents)
     if not unknown or not (all_unknown or labeller.unknown_is_fault):
@@ -50,7 +50,7 @@ def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
 def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
     """Warns about alternatives that no result can ever hit; once per ground truth and labeller."""
 
-    def told() -> int:
+    def warn_once() -> int:
         unreachable, way = labeller.unreachable(truth)
         relevant = [place for place in unreachable.tolist() if truth.is_relevant[place]]
         if relevant:
@@ -60,10 +60,10 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
             warn(f"labeller {labeller}: {what}, such as {example}; {way}")
         return len(relevant)
 
-    truth.judgments.once(("unreachable", labeller), told)
+    truth.judgments.once(("unreachable", labeller), warn_once)
 
 
-def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, questions: int) -> None:
+def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, query_count: int) -> None:
     """Warns if no result has a hit, with a pair of ids that differ only in blanks, case, form or decimals, if any.
 
     Without such a pair, it warns only if so many `questions` have results that they are unlikely to all fail by chance.
@@ -74,7 +74,7 @@ def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, questions
         near = _near_pair("query ids", truth.qids, qids)
         warn(f"{finding}{near}" if near else f"{finding}: does the run answer the same queries?")
     elif labeller.name not in ("id", "parents") and truth.ids and documents:
-        if questions >= SEVERAL:
+        if query_count >= SEVERAL:
             finding = f"the labeller {labeller} finds no hits"
             warn(f"{_title(run)}{finding}: is the run from the same documents?")
     elif truth.ids and documents:
@@ -83,7 +83,7 @@ def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, questions
         for whose, names in (("ground truth", truth.ids[:LOOKED_AT]), ("results", documents)):
             if are_texts(names):
                 near = f": the {whose} may hold texts in place of ids, such as {display(names[0])}{TEXTS_WAY}"
-        if near or questions >= SEVERAL:
+        if near or query_count >= SEVERAL:
             warn(f"{finding}{near}" if near else f"{finding}: is the run from the same corpus?")
 
 

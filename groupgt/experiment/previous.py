@@ -174,7 +174,7 @@ class _Pairing:
             return ""
         if self.stale:
             return self.stale
-        if system.bare and not evaluation.run.by_own_ids.is_plain:
+        if system.bare and not evaluation.run.by_original_ids.is_plain:
             return "its results may carry more than ids, and only the ids of then are kept"
         if needs_lengths and not self.request.lengths.has(metric.budget.unit if metric.budget else ""):
             return "there is no corpus to measure the length of its former results"

@@ -135,19 +135,19 @@ Table = Annotated[
 class Tables(Protocol):
     """The files and functions that a labeller needs in addition to its options; the implementation reads them."""
 
-    def texts(self, given: Any, option: str) -> Mapping[str, str]:
+    def texts(self, source: Any, option: str) -> Mapping[str, str]:
         """{id: text} of a corpus: a path, a mapping, or (if nothing is given) the current corpus."""
         ...
 
-    def chunks(self, given: Any, option: str) -> Chunks | None:
+    def chunks(self, source: Any, option: str) -> Chunks | None:
         """The spans of chunks, from a chunk table or the current corpus; None if there is neither."""
         ...
 
-    def parents(self, given: Any, column: str) -> Mapping[str, str]:
+    def parents(self, source: Any, column: str) -> Mapping[str, str]:
         """{id: parent} from a file or a mapping."""
         ...
 
-    def vectors(self, given: Any, option: str) -> Mapping[str, Any]:
+    def vectors(self, source: Any, option: str) -> Mapping[str, Any]:
         """{id: vector} from a file or a mapping."""
         ...
 

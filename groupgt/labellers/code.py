@@ -141,12 +141,12 @@ class Code(Reader):
         for place, number in zip(result.tolist(), alternative.tolist()):
             name = truth.ids[number]
             form = truth.forms[number] if truth.forms else None
-            wanted = name if form == TEXT else self.reference.get(name) if kind_of(form) == "id" else None
+            alternative_text = name if form == TEXT else self.reference.get(name) if kind_of(form) == "id" else None
             text = carried[place]
-            said = self.corpus.get(keys[place]) if text is None else text
+            result_text = self.corpus.get(keys[place]) if text is None else text
             asker = int(query[place])
-            question = truth.texts[asker] if truth.texts else None
-            pairs.append(Pair(truth.qids[asker], question, name, wanted, keys[place], said))
+            query_text = truth.texts[asker] if truth.texts else None
+            pairs.append(Pair(truth.qids[asker], query_text, name, alternative_text, keys[place], result_text))
         return pairs
 
     def _judged(self, batch: Sequence[Pair]) -> list[float]:
@@ -169,8 +169,8 @@ class Code(Reader):
             self.seconds += time.perf_counter() - start
         is_list = not isinstance(returned, (str, Mapping))
         if not is_list or len(answers) != len(batch):
-            found = f"{len(answers):,}" if is_list else display(returned)
-            raise DataError(f"{where}: expected {len(batch):,} verdicts, one per pair, found {found} {first}")
+            returned_text = f"{len(answers):,}" if is_list else display(returned)
+            raise DataError(f"{where}: expected {len(batch):,} verdicts, one per pair, found {returned_text} {first}")
         faults = Faults()
         verdicts = []
         for pair, answer in zip(batch, answers):
@@ -191,10 +191,10 @@ class Code(Reader):
 
 def _digest(pair: Pair) -> str:
     """The hash of a pair's contents: texts if available, else ids."""
-    wanted = ["id", pair.alternative] if pair.alternative_text is None else ["text", pair.alternative_text]
-    said = ["id", pair.result] if pair.result_text is None else ["text", pair.result_text]
-    asked = pair.query if pair.query is not None else ["qid", pair.qid]
-    content = json.dumps([asked, wanted, said], ensure_ascii=False)
+    alternative = ["id", pair.alternative] if pair.alternative_text is None else ["text", pair.alternative_text]
+    result = ["id", pair.result] if pair.result_text is None else ["text", pair.result_text]
+    query = pair.query if pair.query is not None else ["qid", pair.qid]
+    content = json.dumps([query, alternative, result], ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 

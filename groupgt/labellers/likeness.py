@@ -94,23 +94,23 @@ BECOMES = {keep: _Becomes(keep=keep) for keep in (False, True)}
 class TextPairs:
     """Pairs of distinct texts to compare: `results[result[i]]` with `alternatives[alternative[i]]`.
 
-    Pair p of the input is the one at `asked[p]`: the same two texts are compared only once.
+    Pair p of the input is the one at `pair_of[p]`: the same two texts are compared only once.
     """
 
     results: list[str]
     alternatives: list[str]
     result: Ints
     alternative: Ints
-    asked: Ints
+    pair_of: Ints
 
 
 def text_pairs(results: Sequence[str], alternatives: Sequence[str], result: Ints, alternative: Ints) -> TextPairs:
     """The pairs of `results[result[p]]` and `alternatives[alternative[p]]`."""
-    said, said_by = distinct(results)
-    wanted, wanted_by = distinct(alternatives)
-    size = max(len(wanted), 1)
-    codes, asked = np.unique(said_by[result] * size + wanted_by[alternative], return_inverse=True)
-    return TextPairs(said, wanted, codes // size, codes % size, asked)
+    distinct_results, text_of_result = distinct(results)
+    distinct_alternatives, text_of_alternative = distinct(alternatives)
+    size = max(len(distinct_alternatives), 1)
+    codes, pair_of = np.unique(text_of_result[result] * size + text_of_alternative[alternative], return_inverse=True)
+    return TextPairs(distinct_results, distinct_alternatives, codes // size, codes % size, pair_of)
 
 
 def distinct(texts: Sequence[str]) -> tuple[list[str], Ints]:
@@ -123,9 +123,9 @@ def distinct(texts: Sequence[str]) -> tuple[list[str], Ints]:
 def contained(pairs: TextPairs, least: float = 0.0) -> Floats:
     """1 if the words of the alternative occur consecutively in the result, else 0."""
     # Add blanks at both ends, so that only whole words match.
-    whole, part = [f" {text} " for text in pairs.results], [f" {text} " for text in pairs.alternatives]
-    results = map(whole.__getitem__, pairs.result.tolist())
-    alternatives = map(part.__getitem__, pairs.alternative.tolist())
+    padded, parts = [f" {text} " for text in pairs.results], [f" {text} " for text in pairs.alternatives]
+    results = map(padded.__getitem__, pairs.result.tolist())
+    alternatives = map(parts.__getitem__, pairs.alternative.tolist())
     return np.fromiter(map(contains, results, alternatives), np.float64, len(pairs.result))
 
 
@@ -137,8 +137,10 @@ def partial_ratio(pairs: TextPairs, least: float = 0.0) -> Floats:
     """
     from rapidfuzz import fuzz, process
 
-    said, wanted = (np.fromiter(map(len, texts), np.int64, len(texts)) for texts in (pairs.results, pairs.alternatives))
-    is_shorter = said[pairs.result] < wanted[pairs.alternative]
+    lengths, sizes = (
+        np.fromiter(map(len, texts), np.int64, len(texts)) for texts in (pairs.results, pairs.alternatives)
+    )
+    is_shorter = lengths[pairs.result] < sizes[pairs.alternative]
     score = np.zeros(len(pairs.result))
     for mask, scorer in ((~is_shorter, fuzz.partial_ratio), (is_shorter, fuzz.ratio)):
         chosen = np.flatnonzero(mask)
@@ -173,23 +175,25 @@ def common_words(pairs: TextPairs, split: Callable[[str], list[str]]) -> tuple[I
     Also returns the number of words of each distinct text, of results and of alternatives.
     """
     codes: dict[str, int] = {}
-    said_by, said, said_times, said_sizes = _counted(pairs.results, codes, split)
-    wanted_by, wanted, wanted_times, wanted_sizes = _counted(pairs.alternatives, codes, split)
+    result_of, result_words, result_counts, result_sizes = _counted(pairs.results, codes, split)
+    alternative_of, alternative_words, alternative_counts, alternative_sizes = _counted(
+        pairs.alternatives, codes, split
+    )
     size = max(len(codes), 1)
     # Add a last row that matches no word, so that every search ends within the table.
-    table = np.append(said_by * size + said, np.iinfo(np.int64).max)
+    table = np.append(result_of * size + result_words, np.iinfo(np.int64).max)
     order = np.argsort(table)
-    table, said_times = table[order], np.append(said_times, 0)[order]
-    starts, rows_of_words = starts_of(wanted_by, len(pairs.alternatives)), np.arange(len(wanted_by))
+    table, result_counts = table[order], np.append(result_counts, 0)[order]
+    starts, rows_of_words = starts_of(alternative_of, len(pairs.alternatives)), np.arange(len(alternative_of))
     common = np.zeros(len(pairs.result), dtype=np.int64)
     for begin in range(0, len(common), BLOCK // 10):
         rows = slice(begin, begin + BLOCK // 10)
         pair, word = spread(pairs.alternative[rows], starts, rows_of_words)
-        code = pairs.result[rows][pair] * size + wanted[word]
+        code = pairs.result[rows][pair] * size + alternative_words[word]
         place = np.searchsorted(table, code)
-        both = np.where(table[place] == code, np.minimum(said_times[place], wanted_times[word]), 0)
+        both = np.where(table[place] == code, np.minimum(result_counts[place], alternative_counts[word]), 0)
         common[rows] = np.bincount(pair, both, minlength=len(common[rows])).astype(np.int64)
-    return common, said_sizes, wanted_sizes
+    return common, result_sizes, alternative_sizes
 
 
 def _counted(

@@ -140,8 +140,8 @@ class Spans(Labeller):
             ways.append("measure the share of the alternative (of: alternative)")
         # Documents without any chunks get a separate warning.
         there = set(self.chunks.docs)
-        known = [at for at, span in enumerate(_places_of(truth)) if span.doc in there]
-        return np.setdiff1d(np.array(known, dtype=np.int64), reached), " or ".join(ways)
+        places = [at for at, span in enumerate(_places_of(truth)) if span.doc in there]
+        return np.setdiff1d(np.array(places, dtype=np.int64), reached), " or ".join(ways)
 
     def match(self, truth: GroundTruth, results: Results | None) -> Matches:
         """An interval join of the spans of results and alternatives, document by document."""
@@ -149,39 +149,43 @@ class Spans(Labeller):
         numbers: dict[str, int] = {}
         document = np.fromiter((numbers.setdefault(span.doc, len(numbers)) for span in spans), np.int64, len(spans))
         start, end = (np.array([span[at] for span in spans], dtype=np.int64) for at in (1, 2))
-        wanted = Places(document, start, end + self.beyond)
+        alternatives = Places(document, start, end + self.beyond)
         if self.chunks is not None:
-            return self._match_chunks(truth, self.chunks, wanted, numbers)
+            return self._match_chunks(truth, self.chunks, alternatives, numbers)
         if results is None:
             raise DataError("labeller spans: there are no results and no chunk table")
-        return self._match_carried(truth, results, wanted, numbers)
+        return self._match_carried(truth, results, alternatives, numbers)
 
-    def _match_chunks(self, truth: GroundTruth, chunks: Chunks, wanted: Places, numbers: Mapping[str, int]) -> Matches:
+    def _match_chunks(
+        self, truth: GroundTruth, chunks: Chunks, alternatives: Places, numbers: Mapping[str, int]
+    ) -> Matches:
         """Matches every chunk of the table, which is the same in each query."""
         document = np.fromiter((numbers.get(name, -1) for name in chunks.docs), np.int64, len(chunks))
         # Documents without judgments are excluded before the join.
         judged = np.flatnonzero(document >= 0)
         _refuse_other_documents(chunks, numbers, frozenset(np.unique(document[judged]).tolist()))
         places = Places(document[judged], chunks.start[judged], chunks.end[judged] + self.beyond)
-        row, alternative, low, high = self._joined(places, wanted)
+        row, alternative, low, high = self._joined(places, alternatives)
         pair = truth.query_of[alternative] * len(chunks) + judged[row]
         pairs, place = np.unique(pair, return_inverse=True)
         names = [chunks.ids[chunk] for chunk in (pairs % max(len(chunks), 1)).tolist()]
         return matches_of(truth, pairs // max(len(chunks), 1), names, place, alternative, low=low, high=high)
 
     def _match_carried(
-        self, truth: GroundTruth, results: Results, wanted: Places, numbers: Mapping[str, int]
+        self, truth: GroundTruth, results: Results, alternatives: Places, numbers: Mapping[str, int]
     ) -> Matches:
         """Matches the spans that come with results."""
         query, keys = results.pairs()
         carried = self._carried(truth, query, keys, numbers)
         # Documents without judgments in a query are excluded before the join.
         size = len(numbers)
-        of_alternatives = truth.query_of * size + wanted.document
+        of_alternatives = truth.query_of * size + alternatives.document
         of_results = query * size + carried.document
         judged = np.flatnonzero((carried.document >= 0) & np.isin(of_results, of_alternatives))
         places = Places(of_results[judged], carried.start[judged], carried.end[judged] + self.beyond)
-        row, alternative, low, high = self._joined(places, Places(of_alternatives, wanted.start, wanted.end))
+        row, alternative, low, high = self._joined(
+            places, Places(of_alternatives, alternatives.start, alternatives.end)
+        )
         return matches_of(truth, query, keys, judged[row], alternative, low=low, high=high)
 
     def _carried(self, truth: GroundTruth, query: Ints, keys: list[str], numbers: Mapping[str, int]) -> Places:
@@ -205,19 +209,19 @@ class Spans(Labeller):
             _refuse_empty(keys, start, end, "result")
         return Places(document.to_numpy(), start, end)
 
-    def _joined(self, results: Places, wanted: Places) -> tuple[Ints, Ints, Ints, Ints]:
+    def _joined(self, results: Places, alternatives: Places) -> tuple[Ints, Ints, Ints, Ints]:
         """(result, alternative, from, to) of those that overlap enough; with `joint`, of all that overlap."""
         none = np.zeros(0, dtype=np.int64)
         blocks = [(none, none, none, none)]
-        for result, alternative in overlapping(results, wanted):
-            low = np.maximum(results.start[result], wanted.start[alternative])
-            high = np.minimum(results.end[result], wanted.end[alternative])
+        for result, alternative in overlapping(results, alternatives):
+            low = np.maximum(results.start[result], alternatives.start[alternative])
+            high = np.minimum(results.end[result], alternatives.end[alternative])
             if self.options.joint:
                 blocks.append((result, alternative, low, high))
                 continue
             length = results.end[result] - results.start[result]
-            whole = wanted.end[alternative] - wanted.start[alternative]
-            enough = self.enough(high - low, length, whole)
+            size = alternatives.end[alternative] - alternatives.start[alternative]
+            enough = self.enough(high - low, length, size)
             blocks.append((result[enough], alternative[enough], low[enough], high[enough]))
         row, alternative, low, high = (np.concatenate(column) for column in zip(*blocks))
         return row, alternative, low, high
@@ -232,8 +236,8 @@ class Spans(Labeller):
 
     def enough(self, overlap: Ints, result: Ints, alternative: Ints) -> Bools:
         """Whether overlaps reach `min_overlap`, for results and alternatives of these lengths."""
-        whole = {"alternative": alternative, "result": result, "union": result + alternative - overlap}
-        return np.asarray(overlap * self.share.denominator >= whole[self.options.of] * self.share.numerator)
+        denominator = {"alternative": alternative, "result": result, "union": result + alternative - overlap}
+        return np.asarray(overlap * self.share.denominator >= denominator[self.options.of] * self.share.numerator)
 
     def settle(
         self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints

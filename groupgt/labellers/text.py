@@ -107,12 +107,12 @@ class Text(Reader):
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Compares every result with the alternatives of its query; each pair of texts is compared only once."""
         query, keys = results.pairs()
-        said = result_texts(truth, query, keys, results.texts(), self.corpus, f"the labeller {self.name}")
-        wanted = alternative_texts(truth, self.reference)
+        texts = result_texts(truth, query, keys, results.texts(), self.corpus, f"the labeller {self.name}")
+        targets = alternative_texts(truth, self.reference)
         result, alternative = pairs_of(truth, query)
-        pairs = text_pairs([*map(self.normalized, said)], [*map(self.normalized, wanted)], result, alternative)
+        pairs = text_pairs([*map(self.normalized, texts)], [*map(self.normalized, targets)], result, alternative)
         least = self.options.threshold - SLACK
-        hits = (METHODS[self.options.method](pairs, least) >= least)[pairs.asked]
+        hits = (METHODS[self.options.method](pairs, least) >= least)[pairs.pair_of]
         return matches_of(truth, query, keys, result[hits], alternative[hits])
 
     def description(self) -> str:

@@ -27,7 +27,7 @@ class Cut:
 
     `top` is the number of results considered, shape (Q,); `k` the value of k in formulas, shape (Q,); `ideal` the depth
     at which ideal rankings are cut, shape (Q,), or None if they are not cut; `key` the cutoff under which they are
-    cached. Under a budget no ideal is cut, not even if a formula cuts it at the length of the list (`whole`);
+    cached. Under a budget no ideal is cut, not even if a formula cuts it at the length of the list (`no_cut`);
     otherwise one long result would score like a full answer.
     """
 
@@ -35,7 +35,7 @@ class Cut:
     k: Ints
     ideal: Ints | None = None
     key: object = None
-    whole: bool = False
+    no_cut: bool = False
 
     @classmethod
     def at(cls, hits: Hits, cutoff: int | Budget | None) -> Cut:
@@ -49,7 +49,7 @@ class Cut:
             if cutoff not in hits.prefixes:
                 raise MetricError(f"@{cutoff} was not evaluated; evaluate a metric with this budget")
             prefix = hits.prefixes[cutoff]
-            return cls(top=prefix, k=prefix, whole=True)
+            return cls(top=prefix, k=prefix, no_cut=True)
         every = np.full(hits.size, cutoff, dtype=np.int64)
         return cls(top=np.minimum(hits.length, cutoff), k=every, ideal=every, key=cutoff)
 

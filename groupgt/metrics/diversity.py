@@ -246,11 +246,11 @@ class _Crowd:
         document, group = np.unique(document, return_inverse=True)[1], np.unique(group, return_inverse=True)[1]
         order = np.lexsort((group, document))
         ends = np.cumsum(np.bincount(document)).tolist()
-        alike: dict[bytes, list[int]] = {}
+        same_groups: dict[bytes, list[int]] = {}
         for place, (low, high) in enumerate(zip([0, *ends], ends), 1 - len(ends)):
-            alike.setdefault(group[order[low:high]].tobytes(), []).append(-place)
-        self.stacks = list(alike.values())
-        self.groups = [np.frombuffer(groups, dtype=group.dtype) for groups in alike]
+            same_groups.setdefault(group[order[low:high]].tobytes(), []).append(-place)
+        self.stacks = list(same_groups.values())
+        self.groups = [np.frombuffer(groups, dtype=group.dtype) for groups in same_groups]
         self.sizes = np.array([len(groups) for groups in self.groups])
         self.starts = np.cumsum(self.sizes) - self.sizes
         self.cells = np.concatenate(self.groups)

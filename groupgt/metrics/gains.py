@@ -30,7 +30,7 @@ def ndcg_autorag(hits: Hits, cut: Cut) -> Floats:
     rows = views.counted_results(hits)
     judgments = hits.judgments
     listed = np.bincount(judgments.alternative_query[judgments.alternative_group >= 0], minlength=hits.size)
-    depth = listed if cut.whole else np.minimum(listed, cut.top)
+    depth = listed if cut.no_cut else np.minimum(listed, cut.top)
     highest = int(depth.max()) if len(depth) else 0
     ideal = np.concatenate(([0.0], np.cumsum(ideals.log2(np.arange(1, highest + 1, dtype=np.int64)))))
     return ratio(_discounted(hits, cut, rows.query, rows.rank, None), ideal[depth])
@@ -100,7 +100,7 @@ def _power(grade: float, gain: str) -> float:
 
 def _explain_ndcg_autorag(sheet: Sheet) -> str:
     listed = sum(len(group.grades) for group in sheet.groups)
-    depth = listed if sheet.whole else min(listed, sheet.top)
+    depth = listed if sheet.no_cut else min(listed, sheet.top)
     return over(
         plus(log_share(rank) for rank, _ in sheet.counted), plus(log_share(rank) for rank in range(1, depth + 1))
     )

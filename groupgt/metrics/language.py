@@ -306,7 +306,7 @@ class _Parser:
 
     def expand(self, text: str) -> str:
         """Resolves aliases in any case; a part that the alias fixes must not be repeated."""
-        trec_eval, ranx, iprec = (known.fullmatch(text) for known in (IN_TREC_EVAL, _IN_RANX, _IPREC))
+        trec_eval, ranx, iprec = (pattern.fullmatch(text) for pattern in (IN_TREC_EVAL, _IN_RANX, _IPREC))
         if trec_eval:
             return f"{TREC_EVAL[trec_eval['name'].lower()]}@{trec_eval['k']}"
         if ranx:

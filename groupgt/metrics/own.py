@@ -77,8 +77,8 @@ def metric(
     """
     _check_name(name)
 
-    def known_as_metric(function: Callable[..., Any]) -> Metric:
-        checked = Own(name, function, "cut" in inspect.signature(function).parameters)
+    def decorated(function: Callable[..., Any]) -> Metric:
+        checked = Custom(name, function, "cut" in inspect.signature(function).parameters)
         described = tuple(_parameters(name, function) if parameters is None else parameters)
         definition = Definition(
             name,
@@ -96,7 +96,7 @@ def metric(
                 raise MetricError(str(error)) from None
         return Metric(name)
 
-    return known_as_metric
+    return decorated
 
 
 def _check_name(name: str) -> None:
@@ -146,7 +146,7 @@ class _Within:
 
 
 @dataclass(frozen=True, eq=False)
-class Own:
+class Custom:
     """A user's function as a metric: its input is read-only, and its output is checked."""
 
     name: str
@@ -189,8 +189,8 @@ def _looked_at(hits: Hits, cut: Cut) -> Hits:
             keep=hits.keep,
         )
 
-    is_whole = cut.top is hits.length
-    return hits.once(("own", cut.key), make) if is_whole or cut.key is not None else make()
+    is_uncut = cut.top is hits.length
+    return hits.once(("own", cut.key), make) if is_uncut or cut.key is not None else make()
 
 
 def _fixed_judgments(judgments: Judgments) -> Judgments:
@@ -203,7 +203,7 @@ def _fixed_judgments(judgments: Judgments) -> Judgments:
 
 
 def _fixed_cut(cut: Cut) -> Cut:
-    return Cut(_fixed(cut.top), _fixed(cut.k), None if cut.ideal is None else _fixed(cut.ideal), cut.key, cut.whole)
+    return Cut(_fixed(cut.top), _fixed(cut.k), None if cut.ideal is None else _fixed(cut.ideal), cut.key, cut.no_cut)
 
 
 def _fixed(column: Any) -> Any:
@@ -227,7 +227,7 @@ def _facts(definition: Definition) -> tuple[Any, ...]:
 
 def _code_of(function: Any) -> Any:
     """The key of a function's behavior: its code, defaults and closure, or else the function itself."""
-    function = function.function if isinstance(function, Own) else function
+    function = function.function if isinstance(function, Custom) else function
     code = getattr(function, "__code__", None)
     if code is None:
         return function

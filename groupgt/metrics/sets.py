@@ -100,7 +100,7 @@ def mrecall(hits: Hits, cut: Cut) -> Floats:
     return _flag((_groups(hits, cut) >= needed) & (groups > 0))
 
 
-def hits_found(hits: Hits, cut: Cut) -> Floats:
+def count_hits(hits: Hits, cut: Cut) -> Floats:
     return _relevant(hits, cut).astype(np.float64)
 
 
@@ -271,7 +271,7 @@ DEFINITIONS = (
         "hits",
         "Number of distinct relevant results.",
         Formula(
-            hits_found,
+            count_hits,
             "number of distinct relevant results in top",
             lambda sheet: plus("1" for _ in sheet.results),
             "ranx",

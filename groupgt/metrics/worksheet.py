@@ -44,7 +44,7 @@ class Group:
 class Sheet:
     """One query, cut at `top` results; `k` is the k of formulas.
 
-    `ideal` is the depth at which ideals are cut, None if they are not; with `whole` they are not cut at the length of
+    `ideal` is the depth at which ideals are cut, None if they are not; with `no_cut` they are not cut at the length of
     the list either. Tables of results contain (rank, grade). Values are computed only when a formula uses them.
     """
 
@@ -53,13 +53,13 @@ class Sheet:
     top: int
     k: int
     ideal: int | None
-    whole: bool
+    no_cut: bool
 
     @classmethod
     def of(cls, hits: Hits, query: int, cut: Cut) -> Sheet:
         """The sheet of one query of a run at a cutoff."""
         ideal = None if cut.ideal is None else int(cut.ideal[query])
-        return cls(hits, query, int(cut.top[query]), int(cut.k[query]), ideal, cut.whole)
+        return cls(hits, query, int(cut.top[query]), int(cut.k[query]), ideal, cut.no_cut)
 
     @property
     def judgments(self) -> Judgments:

@@ -265,15 +265,15 @@ class GroundTruth:
         judged_by = replace(self, policy=policy)
         return judged_by._of_importance(policy.importance) if policy.importance else judged_by
 
-    def _of_importance(self, wanted: tuple[str, ...]) -> GroundTruth:
+    def _of_importance(self, selected: tuple[str, ...]) -> GroundTruth:
         """The ground truth with only the groups of these importances."""
         importances = list(dict.fromkeys(name for name in self.importance or () if name is not None))
-        unknown = [name for name in wanted if name not in importances]
+        unknown = [name for name in selected if name not in importances]
         if unknown:
             has = f"its groups have {listed(importances)}" if importances else "none of its groups has an importance"
             near = near_names(unknown[0], importances)
             raise ConfigError(f"policy importance: the ground truth has no groups of {unknown[0]!r}; {has}{near}")
-        kept = np.array([name in wanted for name in self.importance or ()], dtype=np.bool_)
+        kept = np.array([name in selected for name in self.importance or ()], dtype=np.bool_)
         if kept.all():
             return self
         groups, alternatives = np.flatnonzero(kept).tolist(), np.flatnonzero(kept[self.group_of]).tolist()

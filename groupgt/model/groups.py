@@ -76,17 +76,17 @@ def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tu
         where = f"query {display(qid)}"
         if id_text(qid) is None or id_fault(id_text(qid) or ""):
             faults.add(where, "expected text or an integer as the query id")
-        own: set[str] = set()
+        relevant: set[str] = set()
         for name, cell in row.items():
             text, grade = id_text(name), finite_number(cell)
             if text is None or id_fault(text):
                 faults.add(where, f"expected text or an integer as a document id, found {display(name)}")
-            elif text in own:
+            elif text in relevant:
                 faults.add(where, f"document {text!r} is judged twice, as text and as a number")
             elif grade is None or not is_grade(grade):
                 faults.add(where, f"expected a number as the grade of {text!r}, found {display(cell)}")
             else:
-                own.add(text)
+                relevant.add(text)
                 names.append(text)
                 grades.append(grade)
     faults.stop()
@@ -167,13 +167,13 @@ def read_excluded(
 class _Alternative(NamedTuple):
     """One alternative: its id, or the span or text itself, and its form.
 
-    Members of a set needed together share the number `whole`.
+    Members of a set needed together share the number `set_number`.
     """
 
     name: str
     grade: float
     form: Form
-    whole: int = ALONE
+    set_number: int = ALONE
 
 
 class _Group(NamedTuple):
@@ -198,7 +198,7 @@ class _Reader:
         self.group_of: list[int] = []
         self.grades: list[float] = []
         self.forms: list[Form] = []
-        self.wholes: list[int] = []
+        self.set_numbers: list[int] = []
         self.sets = 0
         self.group_query: list[int] = []
         self.weights: list[float] = []
@@ -219,7 +219,7 @@ class _Reader:
             "group_weight": np.array(self.weights, dtype=np.float64),
             "group_name": self.names if any(name is not None for name in self.names) else None,
             "importance": self.importances if any(name is not None for name in self.importances) else None,
-            "set_of": np.array(self.wholes, dtype=np.int64) if self.sets else None,
+            "set_of": np.array(self.set_numbers, dtype=np.int64) if self.sets else None,
             "forms": self.forms if any(form is not None for form in self.forms) else None,
             "repeated_ids": self.repeated,
             "dropped": self.dropped,
@@ -266,7 +266,7 @@ class _Reader:
                 self.ids.append(alternative.name)
                 self.grades.append(alternative.grade)
                 self.forms.append(alternative.form)
-                self.wholes.append(alternative.whole)
+                self.set_numbers.append(alternative.set_number)
                 self.group_of.append(len(self.group_query))
             self.group_query.append(len(self.qids) - 1)
             self.weights.append(group.weight)
@@ -316,7 +316,7 @@ class _Reader:
             for alternative in alternatives:
                 if alternative is None:
                     return None
-                key = (alternative.name, kind_of(alternative.form), alternative.whole)
+                key = (alternative.name, kind_of(alternative.form), alternative.set_number)
                 if not alternative.name.strip():
                     has_blank = True
                 elif key in distinct:
@@ -329,8 +329,8 @@ class _Reader:
     def members(self, cell: Mapping[str, Any], where: str) -> list[_Alternative | None]:
         """The members of a set needed together; a set of one member is an ordinary alternative."""
         others = [key for key, value in cell.items() if key not in ("all", "grade") and value is not None]
-        given = plain(cell["all"])
-        if others or not isinstance(given, SEQUENCES) or not given:
+        members = plain(cell["all"])
+        if others or not isinstance(members, SEQUENCES) or not members:
             expected = 'a set {"all": [...]} of one alternative or more, with or without a "grade"'
             self.faults.add(where, f"expected {expected}, found {display(cell)}")
             return [None]
@@ -339,7 +339,7 @@ class _Reader:
             self.faults.add(where, f"expected a grade (a number within ±2^31), found {cell.get('grade')!r}")
             return [None]
         distinct: dict[tuple[str, str], _Alternative] = {}
-        for inner in sorted(given, key=str) if isinstance(given, (set, frozenset)) else given:
+        for inner in sorted(members, key=str) if isinstance(members, (set, frozenset)) else members:
             graded = isinstance(inner, Mapping) and {"all", "grade"} & {k for k, v in inner.items() if v is not None}
             if graded:
                 what = "sets cannot be nested, and grades apply to the set, not to members"
@@ -350,9 +350,9 @@ class _Reader:
                 return [None]
             key = (member.name, kind_of(member.form))
             self.repeated += key in distinct
-            distinct[key] = member._replace(grade=grade, whole=self.sets)
+            distinct[key] = member._replace(grade=grade, set_number=self.sets)
         if len(distinct) == 1:
-            return [member._replace(whole=ALONE) for member in distinct.values()]
+            return [member._replace(set_number=ALONE) for member in distinct.values()]
         self.sets += 1
         return [*distinct.values()]
 
@@ -384,23 +384,23 @@ class _Reader:
             return self.described_alternative(cell, where)
         return self.alternative_id(cell, 1.0, cell, where)
 
-    def described_alternative(self, given: Mapping[Any, Any], where: str) -> _Alternative | None:
+    def described_alternative(self, mapping: Mapping[Any, Any], where: str) -> _Alternative | None:
         """An alternative given as a mapping: an id, a span or a text, and its grade."""
         # A column of structs has every key in every cell.
-        cell = {key: value for key, value in given.items() if value is not None or key in ("id", "grade")}
+        cell = {key: value for key, value in mapping.items() if value is not None or key in ("id", "grade")}
         kinds = [kind for kind in SHAPES if cell.get(kind) is not None]
         kind = kinds[0] if len(kinds) == 1 else "id"
         if len(kinds) > 1 or kind not in cell or set(cell) - SHAPES[kind] - {"grade", *SHAPES}:
             expected = '{"id": …}, {"doc": …, "start": …, "end": …} or {"text": …}, each with or without a "grade"'
             expected += ', or a set {"all": [...]}'
-            self.faults.add(where, f"expected an alternative {expected}, found {display(given)}")
+            self.faults.add(where, f"expected an alternative {expected}, found {display(mapping)}")
             return None
         grade = finite_number(cell.get("grade", 1))
         if grade is None or not is_grade(grade):
             self.faults.add(where, f"expected a grade (a number within ±2^31), found {cell.get('grade')!r}")
             return None
         if kind == "id":
-            return self.alternative_id(cell["id"], grade, given, where)
+            return self.alternative_id(cell["id"], grade, mapping, where)
         if kind == "text":
             if isinstance(cell["text"], str):
                 return _Alternative(cell["text"], grade, TEXT)
@@ -412,11 +412,11 @@ class _Reader:
             return None
         return _Alternative(str(span), grade, span)
 
-    def alternative_id(self, cell: Any, grade: float, given: Any, where: str) -> _Alternative | None:
+    def alternative_id(self, cell: Any, grade: float, original: Any, where: str) -> _Alternative | None:
         """An alternative given as an id; a missing id counts as blank."""
         name = "" if cell is None else id_text(cell)
         if name is None:
-            what = f"expected an id (a string or integer), found {display(given)} of type {type(cell).__name__}"
+            what = f"expected an id (a string or integer), found {display(original)} of type {type(cell).__name__}"
             self.faults.add(where, what)
             return None
         fault = id_fault(name)

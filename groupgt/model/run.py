@@ -9,7 +9,7 @@ from typing import Any
 
 from groupgt.errors import DataError, Faults, printable
 from groupgt.model.validity import finite_number, id_text
-from groupgt.model.values import CALLS, GIVEN_SCORE
+from groupgt.model.values import CALLS, ORIGINAL_SCORE
 from groupgt.runtime import pl
 
 
@@ -187,7 +187,7 @@ class Run:
         return (
             isinstance(contents, Lists)
             and contents.lengths.keys() <= {CALLS}
-            and contents.fields.keys() <= {GIVEN_SCORE}
+            and contents.fields.keys() <= {ORIGINAL_SCORE}
         )
 
     @property
@@ -214,7 +214,7 @@ class Run:
         return run
 
     @property
-    def by_own_ids(self) -> Run:
+    def by_original_ids(self) -> Run:
         """The run with the original ids of its results, before a labeller renamed them."""
         return self if self.original is None else self.original
 

@@ -142,12 +142,12 @@ class Chunks:
         """Reads `{chunk: (doc, start, end)}` or `{chunk: {"doc", "start", "end"}}`; raises `DataError`."""
         faults = Faults()
         spans: dict[str, Span] = {}
-        for key, given in places.items():
+        for key, place in places.items():
             name = id_text(key)
-            listed = isinstance(given, (list, tuple)) and len(given) == 3
-            cell = dict(zip(("doc", "start", "end"), given)) if listed else given
+            listed = isinstance(place, (list, tuple)) and len(place) == 3
+            cell = dict(zip(("doc", "start", "end"), place)) if listed else place
             span = (
-                span_of(cell) if isinstance(cell, Mapping) else f"expected doc, start and end, found {display(given)}"
+                span_of(cell) if isinstance(cell, Mapping) else f"expected doc, start and end, found {display(place)}"
             )
             if name is None or name in spans:
                 faults.add(f"chunk {key!r}", "expected an id (a string or integer) that no other chunk has")
@@ -172,7 +172,7 @@ LENGTH_UNITS = ("tokens", "chars")
 CALLS: Literal["calls"] = "calls"
 UNITS = (*LENGTH_UNITS, CALLS)
 # The field with the original score of results whose score was combined with their call.
-GIVEN_SCORE = "given_score"
+ORIGINAL_SCORE = "given_score"
 LONGEST = 10**12
 Tokenizer = Callable[[Sequence[str]], Sequence[int]]
 
@@ -214,10 +214,10 @@ class Lengths:
 
     def __post_init__(self) -> None:
         faults = Faults()
-        for name, given in (("known", self.known), ("texts", self.texts)):
-            if not isinstance(given, Mapping):
+        for name, mapping in (("known", self.known), ("texts", self.texts)):
+            if not isinstance(mapping, Mapping):
                 faults.add(
-                    "lengths", f"expected a mapping as {name}, found {display(given)}; read_lengths reads a corpus"
+                    "lengths", f"expected a mapping as {name}, found {display(mapping)}; read_lengths reads a corpus"
                 )
         faults.stop(ConfigError)
         for unit, table in self.known.items():
@@ -244,14 +244,14 @@ class Lengths:
 
     def of(self, unit: str, ids: Iterable[str]) -> Ints:
         """The lengths of documents; raises `DataError` with the ids that have none."""
-        wanted = list(ids)
+        names = list(ids)
         if self.wrong.get(unit):
             raise DataError(*self.wrong[unit])
-        table = self.table(unit, wanted)
+        table = self.table(unit, names)
         try:
-            return np.fromiter(map(table.__getitem__, wanted), np.int64, len(wanted))
+            return np.fromiter(map(table.__getitem__, names), np.int64, len(names))
         except KeyError:
-            absent = list(dict.fromkeys(name for name in wanted if name not in table))
+            absent = list(dict.fromkeys(name for name in names if name not in table))
             faults = Faults()
             where = self.source or "lengths"
             for name in absent:
@@ -277,13 +277,13 @@ class Lengths:
         if self.count is None:
             raise ConfigError("lengths in tokens need a tokenizer; name one")
         try:
-            given = list(self.count(texts))
+            returned = list(self.count(texts))
         except Exception as error:  # any exception of the user's function
             raise ConfigError(f"the tokenizer failed: {type(error).__name__}: {error}") from None
-        counts = [int(each) if isinstance(each, (int, np.integer)) else -1 for each in given]
+        counts = [int(each) if isinstance(each, (int, np.integer)) else -1 for each in returned]
         if len(counts) != len(texts) or any(not 0 <= each <= LONGEST for each in counts):
             raise ConfigError(
-                f"the tokenizer: expected a count from 0 for each of {len(texts):,} texts, found {display(given)}"
+                f"the tokenizer: expected a count from 0 for each of {len(texts):,} texts, found {display(returned)}"
             )
         return counts
 

@@ -80,7 +80,7 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
     shown = [bare(item) for item in items if _is_shown(item, screen)]
     if style == tables.DEFAULT:
         return "\n\n".join(_on_screen(shown, screen))
-    parts = [drawn(item, style) for item in shown]
+    parts = [rendered(item, style) for item in shown]
     if style.startswith("latex"):
         parts = [_typeset(part) if isinstance(item, (tuple, Table)) else part for item, part in zip(shown, parts)]
     if style == "latex_booktabs":
@@ -107,7 +107,7 @@ def sentence_text(sentence: Sentence) -> str:
     return start + "".join(sentence["parts"])
 
 
-def drawn(item: Block | Verdict, style: str) -> str:
+def rendered(item: Block | Verdict, style: str) -> str:
     """A table or text in a tabulate format."""
     if isinstance(item, Table):
         return tables.table(item.headers, item.rows, style)
@@ -179,9 +179,9 @@ def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:
     paint = layout.paint_cell if screen.color else str
     width = screen.width
     if width is None or layout.total(cells.widths(layout.ROOM)) <= width:
-        return [layout.drawn(cells, paint)], []
+        return [layout.rendered(cells, paint)], []
     parts, left_out = layout.fitted(cells, width)
-    return [layout.drawn(part, paint, 0) for part in parts], left_out
+    return [layout.rendered(part, paint, 0) for part in parts], left_out
 
 
 def _typeset(table: str) -> str:

@@ -25,7 +25,7 @@ class About:
     """Facts that every figure states: metric, number of queries, convention, policy, and a note, if any."""
 
     metric: str
-    questions: int
+    queries: int
     convention: str
     policy: str
     note: str = ""
@@ -33,7 +33,7 @@ class About:
     @property
     def lines(self) -> list[str]:
         """The lines below the title."""
-        population = f"n = {self.questions:,} {'query' if self.questions == 1 else 'queries'}"
+        population = f"n = {self.queries:,} {'query' if self.queries == 1 else 'queries'}"
         first = " · ".join(text for text in (self.metric, population) if text)
         return [first, f"convention {self.convention}", *([self.note] if self.note else [])]
 

@@ -405,12 +405,12 @@ def check_figure(name: str, also: Sequence[str] = ()) -> None:
         raise ConfigError(f"unknown figure {name!r}{near_names(name, names)}; figures: {', '.join(names)}")
 
 
-def figure_named(name: str, known: Mapping[str, Callable[[], Figure]], needs: str = "") -> Figure:
+def figure_named(name: str, figures: Mapping[str, Callable[[], Figure]], needs: str = "") -> Figure:
     """The figure with this name; raises `ConfigError` for an unknown name.
 
     `needs` is text on the requirements of figures that are not available.
     """
-    if name in known:
-        return known[name]()
-    check_figure(name, list(known))
-    raise ConfigError(f"figure {name!r} is not available here; available: {', '.join(known)}{needs}")
+    if name in figures:
+        return figures[name]()
+    check_figure(name, list(figures))
+    raise ConfigError(f"figure {name!r} is not available here; available: {', '.join(figures)}{needs}")

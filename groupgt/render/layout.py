@@ -133,7 +133,7 @@ def total(widths: Sequence[int]) -> int:
 ROOM = 2
 
 
-def drawn(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROOM) -> str:
+def rendered(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROOM) -> str:
     """The table in tabulate's format `simple`; `paint` colors cells."""
     widths = cells.widths(padding)
 

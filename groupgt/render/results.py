@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from groupgt.errors import printable
 from groupgt.render import tables
-from groupgt.render.document import Item, Table, bare, document, drawn
+from groupgt.render.document import Item, Table, bare, document, rendered
 from groupgt.render.exports import frame_of, nulls
 from groupgt.render.tables import Grid
 from groupgt.runtime import pl
@@ -69,7 +69,7 @@ class Result:
         # A figure's own MIME type would replace the tables.
         figure = teller.plot(teller.main_figure) if has_converter() and teller.main_figure else None
         picture = figure.picture_html() if figure is not None and figure.rows else ""
-        return "".join(drawn(bare(item), "html") for item in self.blocks()) + picture
+        return "".join(rendered(bare(item), "html") for item in self.blocks()) + picture
 
 
 ResultT = TypeVar("ResultT", bound=Result)

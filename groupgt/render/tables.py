@@ -103,19 +103,19 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = D
     """
     cells = cells_of(headers, rows, style)
     if style == DEFAULT:
-        return layout.drawn(cells)
+        return layout.rendered(cells)
     import tabulate
 
     check_style(style)
     opens, closes = STRONG.get(style, ("", ""))
-    drawn = tabulate.tabulate(
+    text = tabulate.tabulate(
         cells.rows,
         headers=cells.headers,
         tablefmt=style,
         disable_numparse=True,
         colalign=["right" if right else "left" for right in cells.right] if rows else None,
     )
-    return drawn.replace(OPENS, opens).replace(CLOSES, closes)
+    return text.replace(OPENS, opens).replace(CLOSES, closes)
 
 
 def cells_of(

@@ -267,7 +267,7 @@ def thresholds(rows: Rows, about: About) -> Figure:
     )
 
 
-def power(rows: Rows, about: About, wanted: float, queries: int, baseline: str) -> Figure:
+def power(rows: Rows, about: About, target: float, queries: int, baseline: str) -> Figure:
     """The power to detect each system's difference from the baseline, by number of queries.
 
     Rows: `system`, `difference`, `queries`, `power`. The `wanted` power and the available queries are dashed lines.
@@ -276,7 +276,7 @@ def power(rows: Rows, about: About, wanted: float, queries: int, baseline: str) 
     x, y = logarithmic("queries", "queries"), share_axis("power")
     dashed = {"type": "rule", "strokeDash": [5, 3], "color": "$soft"}
     layers: list[Layer] = [
-        {"data": {"values": [{"power": wanted}]}, "mark": dashed, "encoding": {"y": {**y, "field": "power"}}},
+        {"data": {"values": [{"power": target}]}, "mark": dashed, "encoding": {"y": {**y, "field": "power"}}},
         {"data": {"values": [{"queries": queries}]}, "mark": dashed, "encoding": {"x": x}},
         {
             "mark": {"type": "line", "strokeWidth": 2},
@@ -290,7 +290,7 @@ def power(rows: Rows, about: About, wanted: float, queries: int, baseline: str) 
     ]
     ends = []
     for name in systems:
-        enough = [row["queries"] for row in rows if row["system"] == name and row["power"] >= wanted]
+        enough = [row["queries"] for row in rows if row["system"] == name and row["power"] >= target]
         ends.append(f"{name} {f'from {min(enough):,} on' if enough else 'not within this range'}")
     return figure_of(
         "power",
@@ -299,5 +299,5 @@ def power(rows: Rows, about: About, wanted: float, queries: int, baseline: str) 
         {"layer": layers, "height": 240},
         rows,
         {"system": "system", "difference": "difference", "queries": "queries", "power": "power"},
-        f"Queries at which the difference in {about.metric} is detected with {100 * wanted:g} % power: {listed(ends)}.",
+        f"Queries at which the difference in {about.metric} is detected with {100 * target:g} % power: {listed(ends)}.",
     )

@@ -76,7 +76,7 @@ def results(result: Across) -> dict[str, Any]:
             "primary": result.primary,
             "settings": asdict(result.settings),
             "rows": _rows(result),
-            "queries": {name: {**found._asdict(), "qids": len(found.qids)} for name, found in result.shared.items()},
+            "queries": {name: {**shared._asdict(), "qids": len(shared.qids)} for name, shared in result.shared.items()},
         }
     )
     return shown
@@ -145,9 +145,9 @@ def tables(result: Across) -> Iterator[Item]:
 
 def _notes(result: Across) -> Iterator[str]:
     """Excluded queries."""
-    for name, found in result.shared.items():
-        parts = [(found.alone, f"only in {name}"), (found.absent, f"only in {result.baseline}")]
-        parts.append((len(found.reworded), f"with another text ({', '.join(found.reworded[:3])})"))
+    for name, shared in result.shared.items():
+        parts = [(shared.alone, f"only in {name}"), (shared.absent, f"only in {result.baseline}")]
+        parts.append((len(shared.reworded), f"with another text ({', '.join(shared.reworded[:3])})"))
         if left := [f"{counted(count, 'query', 'queries')} {where}" for count, where in parts if count]:
             yield f"{name}: left out {', '.join(left)}"
 
@@ -165,10 +165,10 @@ def across_in(
     """
     if len(folder.systems) < 2:
         raise ConfigError(f"{folder.path}: expected several data sets, found only {', '.join(folder.systems)}")
-    known = list(dict.fromkeys(name for by_system in folder.systems.values() for name in by_system))
+    names = list(dict.fromkeys(name for by_system in folder.systems.values() for name in by_system))
     for name in folder.chosen:
-        if name not in known:
-            raise ConfigError(f"system: expected one of {listed(known)}, found {name!r}{near_names(name, known)}")
+        if name not in names:
+            raise ConfigError(f"system: expected one of {listed(names)}, found {name!r}{near_names(name, names)}")
     measured: dict[str, Measured] = {}
     sizes: dict[str, float] = {}
     for dataset, by_system in folder.systems.items():

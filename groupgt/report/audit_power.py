@@ -20,8 +20,8 @@ class AuditPowerTeller(Teller[AuditPower]):
         shown = [[*row[:3], *("–" if width is None else f"±{fixed(width)}" for width in row[3:])] for row in rows]
         systems = self.result.systems
         audited = 0 if systems.audit is None else len(systems.audit.truth)
-        known = counted(audited, "audited query", "audited queries")
-        note = f"{100 * self.result.level:g} % CI, if the other queries are like the {known}"
+        audited_count = counted(audited, "audited query", "audited queries")
+        note = f"{100 * self.result.level:g} % CI, if the other queries are like the {audited_count}"
         return [Table([*headers[:3], *(f"{size} audited" for size in headers[3:])], shown, keep=3), note]
 
     def csv_rows(self) -> Grid:
@@ -30,9 +30,9 @@ class AuditPowerTeller(Teller[AuditPower]):
         sizes = list(widths[0].of_mean) if widths else []
         rows: list[list[Any]] = []
         for each in widths:
-            for figure, known in (("mean", each.of_mean), ("delta", each.of_delta)):
-                if known:
-                    rows.append([each.system, each.metric, figure, *known.values()])
+            for figure, width_of in (("mean", each.of_mean), ("delta", each.of_delta)):
+                if width_of:
+                    rows.append([each.system, each.metric, figure, *width_of.values()])
         return ["run", "metric", "figure", *map(str, sizes)], rows
 
     def to_dict(self) -> Any:

@@ -211,9 +211,9 @@ def _names(tables: list[_Table]) -> list[str]:
         differing = [key for key in table.params if len({params.get(key) for params in siblings}) > 1]
         # Words are clear without their key, numbers are not.
         values = [value if (value := table.params[key])[:1].isalpha() else f"{key} {value}" for key in differing]
-        wanted = _clean(" ".join([trial, *([line] if len(lines) > 1 else []), node, table.module, *values]))
-        numbered = (f"{wanted} {number}" for number in range(2, len(tables) + 2))
-        names.append(next(name for name in (wanted, *numbered) if name not in names))
+        base_name = _clean(" ".join([trial, *([line] if len(lines) > 1 else []), node, table.module, *values]))
+        numbered = (f"{base_name} {number}" for number in range(2, len(tables) + 2))
+        names.append(next(name for name in (base_name, *numbered) if name not in names))
     return names
 
 
@@ -222,10 +222,12 @@ def _doubts(contents: _Project) -> list[str]:
     doubts = [ALLOWANCES[name][1] for name in contents.rules]
     defined, tables = contents.truth.judgments.defined.tolist(), contents.tables.values()
     # Early versions of AutoRAG score a query without results as 0; later ones skip it.
-    zero = any(counts and known and not n for t in tables for counts, known, n in zip(t.counted, defined, t.lengths))
+    zero = any(
+        counts and is_defined and not n for t in tables for counts, is_defined, n in zip(t.counted, defined, t.lengths)
+    )
     contents.rules |= {"missing": "zero"} if zero else {}
     for system, table in contents.tables.items():
-        here = [known and (zero or length > 0) for known, length in zip(defined, table.lengths)]
+        here = [is_defined and (zero or length > 0) for is_defined, length in zip(defined, table.lengths)]
         others = [qid for qid, one, other in zip(contents.truth.qids, table.counted, here) if one != other]
         if others:
             counts = f"AutoRAG's means are of {sum(table.counted)} queries, these of {sum(here)}"

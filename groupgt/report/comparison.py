@@ -21,7 +21,7 @@ from groupgt.render.tables import Grid, counted
 from groupgt.report import contrasts, headroom, leaderboard, slices
 from groupgt.report import data as evaluated
 from groupgt.report.corrected import corrected_blocks, notes
-from groupgt.report.means import as_asked, below_means, population
+from groupgt.report.means import as_requested, below_means, population
 from groupgt.report.paper import latex_of
 from groupgt.report.shapes import plain
 from groupgt.report.tested import MEANINGS, corrected_over, described, how_tested, marks_in, verdict_by
@@ -76,8 +76,10 @@ class ComparisonTeller(Teller[Comparison]):
     def metrics(self) -> dict[str, float]:
         """The means of each system as a flat dict."""
         means = self.result.means
-        known = {name: {text: mean for text, mean in each.items() if mean is not None} for name, each in means.items()}
-        return tracked(([name], each) for name, each in known.items())
+        defined = {
+            name: {text: mean for text, mean in each.items() if mean is not None} for name, each in means.items()
+        }
+        return tracked(([name], each) for name, each in defined.items())
 
     def csv_rows(self) -> Grid:
         """Headers and a row for each system and metric, over all queries (`by` is empty) and for each slice."""
@@ -91,7 +93,7 @@ class ComparisonTeller(Teller[Comparison]):
 
     def frame_rows(self) -> Grid:
         """The same rows, with metrics named as requested."""
-        return as_asked(self.csv_rows(), self.result.metrics)
+        return as_requested(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python, None for undefined."""
@@ -195,8 +197,8 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     several = len(comparison.by().metrics) > 1
     test = how_tested(settings, *_family_sizes(comparison.rows), marks=shown, basis=comparison.basis)
     yield f"against {comparison.baseline}: {test}{verdict_by(comparison.label) if several else ''}"
-    drawn = "" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
-    how = f"{INTERVALS[comparison.basis]} of means{drawn if not comparison.basis else ''}"
+    resampling = "" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
+    how = f"{INTERVALS[comparison.basis]} of means{resampling if not comparison.basis else ''}"
     of_details = [f"{100 * settings.confidence:g} % {how}"]
     of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(map(bare, above)) if mark not in shown]
     lines = []

@@ -30,7 +30,7 @@ LISTED = 5
 # --- Sentences: changes from the baseline, the best system, and warnings; all by the primary metric.
 
 # Systems that the sentences name.
-TOLD = 3
+MOST_CHANGES = 3
 
 
 def sentences(systems: Systems, *, brief: bool = False) -> Iterator[data.Sentence]:
@@ -91,11 +91,11 @@ def changes(
             for name in by_size
             if contrasts[name].significant and ((contrasts[name].delta > 0) == higher) == is_gain
         ]
-        for name in names[:TOLD]:
+        for name in names[:MOST_CHANGES]:
             rest = f": {measured(contrasts[name], settings, count, f' in {label}')}."
             parts = ["", name, *other.parts(f" is significantly {verb} {other.than}", rest)]
             yield {"kind": kind, "parts": parts}
-        if more := names[TOLD:]:
+        if more := names[MOST_CHANGES:]:
             others = f"{counted(len(more), 'other system is', 'other systems are')} significantly {verb}"
             yield {"kind": kind, "parts": [f"{others} {other.than.strip()}."]}
     if any(contrast.significant for contrast in contrasts.values()):
@@ -283,8 +283,8 @@ def beside_grid(
     rows: list[list[Any]] = []
     for name, contrast in contrasts.items():
         delta = delta_text(contrast.delta, significant=contrast.significant)
-        known = [contrast.pairs, *beside.means(name, metric), delta, span(contrast.delta_interval)]
-        rows.append([*(first or {}).get(name, [name]), *known, small(contrast.p_value)])
+        cells = [contrast.pairs, *beside.means(name, metric), delta, span(contrast.delta_interval)]
+        rows.append([*(first or {}).get(name, [name]), *cells, small(contrast.p_value)])
     return Table([*headers, "delta", f"{level:.3g} % CI", p_header(beside.settings)], rows, keep=len(headers) - 3)
 
 

@@ -22,9 +22,11 @@ def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = Fals
     rows: list[list[Cell]] = []
     for evaluation in evaluations:
         for text, each in evaluation.corrected.items():
-            own: list[Cell] = [evaluation.name] if several else []
+            name_cell: list[Cell] = [evaluation.name] if several else []
             label = evaluation.label_of(text)
-            rows.append([*own, label, each.judged, each.audited, each.mean, span(each.interval), round(each.saved)])
+            rows.append(
+                [*name_cell, label, each.judged, each.audited, each.mean, span(each.interval), round(each.saved)]
+            )
     yield Table([*(["run"] if several else []), *HEADERS], rows, keep=2 if several else 1)
     yield "\n".join(notes(first, compared=compared))
 

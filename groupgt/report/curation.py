@@ -30,7 +30,9 @@ class CheckTeller(Teller[Check]):
     def csv_rows(self) -> Grid:
         """Headers and a row for each finding."""
         by_name = self.result.findings.items()
-        return ["file", *FINDING], [[name, *_finding_row(finding)] for name, own in by_name for finding in own]
+        return ["file", *FINDING], [
+            [name, *_finding_row(finding)] for name, findings in by_name for finding in findings
+        ]
 
     def to_dict(self) -> Any:
         """The findings by name, as plain Python."""

@@ -42,7 +42,7 @@ def units(systems: Systems) -> list[str]:
     return [unit for unit in dict.fromkeys(names) if names.count(unit) > 1]
 
 
-def depth_curves(systems: Systems, unit: str = "results", asked: Sequence[Metric] = ()) -> Figure:
+def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metric] = ()) -> Figure:
     """Metrics against k, or against the evaluated budgets of a unit: those requested, or recall, complete, ndcg.
 
     The cutoffs of the requested metrics are ignored; raises `ConfigError` for a metric that takes none.
@@ -60,11 +60,11 @@ def depth_curves(systems: Systems, unit: str = "results", asked: Sequence[Metric
     if systems.first.truth.set_of is not None:
         # For alternatives that are needed together, only the coverage of groups is defined.
         curves = {curve: parse_metric(curve, "coverage") for curve in CURVES[:2]}
-    if asked:
-        if fixed := [str(metric) for metric in asked if not metric.definition.takes_cutoff]:
+    if metrics:
+        if fixed := [str(metric) for metric in metrics if not metric.definition.takes_cutoff]:
             raise ConfigError(f"{', '.join(fixed)}: takes no cutoff, and cannot be drawn against depth")
-        whole = [replace(metric, cutoff=None) for metric in asked]
-        curves = {metric.short(systems.convention): metric for metric in whole}
+        uncut_metrics = [replace(metric, cutoff=None) for metric in metrics]
+        curves = {metric.short(systems.convention): metric for metric in uncut_metrics}
     rows = []
     for name, each in shown.items():
         for curve, metric in curves.items():

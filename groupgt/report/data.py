@@ -94,7 +94,7 @@ def facts(systems: Systems) -> list[tuple[str, str]]:
     ]
     counts = {name: each.counts for name, each in systems.evaluations.items()}
     for kind, title in COUNTS.items():
-        affected = {name: own[kind] for name, own in counts.items() if own[kind]}
+        affected = {name: counts_of[kind] for name, counts_of in counts.items() if counts_of[kind]}
         if not affected:
             continue
         texts = [f"{name}: {count:,}" for name, count in affected.items()]

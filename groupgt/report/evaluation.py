@@ -14,7 +14,7 @@ from groupgt.render.results import Teller
 from groupgt.render.tables import Grid
 from groupgt.report.corrected import corrected_blocks
 from groupgt.report.means import (
-    as_asked,
+    as_requested,
     below_means,
     best_runs,
     footer,
@@ -52,7 +52,7 @@ class EvaluationTeller(Teller[Evaluation]):
 
     def frame_rows(self) -> Grid:
         """The same rows, with metrics named as requested."""
-        return as_asked(self.csv_rows(), self.result.metrics)
+        return as_requested(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> Any:
         """Everything except per-query values, as plain Python."""
@@ -120,7 +120,7 @@ class EvaluationsTeller(Teller[Evaluations]):
     def frame_rows(self) -> Grid:
         """Headers and a row for each mean."""
         evaluations = list(self.result.values())
-        return as_asked(means_and_slices(evaluations), evaluations[0].metrics)
+        return as_requested(means_and_slices(evaluations), evaluations[0].metrics)
 
     def metrics(self) -> dict[str, float]:
         """The means of each run as a flat dict."""

@@ -147,9 +147,9 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     if is_compared:
         yield from _against(outcome, dataset)
     yield from previous.blocks(outcome, dataset)
-    for name, found in outcome.stages.get(dataset, {}).items():
+    for name, stages in outcome.stages.get(dataset, {}).items():
         yield f"stages of {name}"
-        yield from tables_of(found)
+        yield from tables_of(stages)
     yield outcome.experiment.hide(means.below_means(evaluations, [convention]))
     yield from corrected_blocks(evaluations, compared=is_compared)
     yield Detail(f"policy {evaluations[0].policy}")
@@ -194,7 +194,7 @@ def drawable(outcome: Outcome, dataset: str | None = None) -> Drawable:
     latency = times.figure(systems, times.latencies(outcome, name))
     return {
         **comparison.drawable(systems, outcome.comparison.get(name, systems)),
-        **drawn(sweeps.figures(outcome, systems), latency),
+        **existing_figures(sweeps.figures(outcome, systems), latency),
     }
 
 
@@ -206,7 +206,7 @@ def chosen(names: Sequence[str], dataset: str | None) -> str:
     raise ConfigError(f"dataset: expected one of {', '.join(names)}, found {what}")
 
 
-def drawn(swept: Mapping[str, Figure], against_latency: Figure | None) -> Drawable:
+def existing_figures(swept: Mapping[str, Figure], against_latency: Figure | None) -> Drawable:
     """Figures that already exist; the first sweep is also available without the name of its entry."""
     drawings: Drawable = {name: lambda figure=figure: figure for name, figure in swept.items()}  # type: ignore[misc]
     if swept:

@@ -119,7 +119,7 @@ def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
     return ["run", "by", "slice", "metric", "mean", "queries"], rows
 
 
-def as_asked(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
+def as_requested(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
     """Rows whose column `metric` has the names as requested, as per-query values have them."""
     headers, rows = grid
     place, names = headers.index("metric"), {str(metric): text for text, metric in metrics.items()}
@@ -191,8 +191,8 @@ def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[
     """The fraction of results that are judged, if the ground truth has judged non-relevant documents."""
     means = {}
     for evaluation in evaluations:
-        if (found := evaluation.judged(primary)) is not None and not math.isnan(found[1]):
-            metric, means[evaluation.name] = found
+        if (judged := evaluation.judged(primary)) is not None and not math.isnan(judged[1]):
+            metric, means[evaluation.name] = judged
     if not means:
         return
     if len(evaluations) == 1:

@@ -30,7 +30,7 @@ from groupgt.render.page import data
 from groupgt.render.page.page import untimed
 from groupgt.render.tables import Grid, counted
 from groupgt.report.comparison import dataset_of, drawable
-from groupgt.report.experiment import Drawable, drawn
+from groupgt.report.experiment import Drawable, existing_figures
 from groupgt.report.folder import ResultFolder, Scored
 from groupgt.report.sweeps import figures_of as sweeps_of
 from groupgt.report.times import figure as latency
@@ -53,7 +53,7 @@ def merged(
         holders = [folder for folder in folders if dataset in folder.systems]
         common = _common_metrics(holders, dataset, metrics)
         versions = _versions(holders, dataset, common)
-        systems = _ranked([system for known in versions.values() for system in known], holders[0].primary)
+        systems = _ranked([system for variants in versions.values() for system in variants], holders[0].primary)
         chosen = _baseline(holders, versions, [system.name for system in systems], baseline)
         footer = [
             f"dataset {dataset}: {folder.path} ({counted(len(folder.systems[dataset]), 'system')})"
@@ -64,13 +64,13 @@ def merged(
         footer.append(f"policy {manifest.policy}")
         if any(replace(folder, dataset=dataset).audit for folder in holders):
             footer.append("not corrected by the audit: use groupgt compare FOLDER, or its report.html")
-        wanted = None if first is None else parse_metric(first, holders[0].convention)
+        decisive = None if first is None else parse_metric(first, holders[0].convention)
         comparisons[dataset] = Comparison(
             systems[0].qids,
             common,
             systems[0].convention,
             {system.name: system.values for system in systems},
-            next((text for text, metric in common.items() if metric == wanted), next(iter(common))),
+            next((text for text, metric in common.items() if metric == decisive), next(iter(common))),
             rules=holders[0].rules,
             baseline=chosen,
             settings=settings,
@@ -131,19 +131,19 @@ def _check(folders: Sequence[ResultFolder]) -> None:
     faults.stop()
 
 
-def _common_metrics(holders: Sequence[ResultFolder], dataset: str, asked: Sequence[str]) -> dict[str, Metric]:
+def _common_metrics(holders: Sequence[ResultFolder], dataset: str, texts: Sequence[str]) -> dict[str, Metric]:
     """The metrics that all folders have in common (only the requested ones), by their text in the first folder."""
     first, *others = [_metrics(folder, dataset) for folder in holders]
     common = {text: metric for text, metric in first.items() if all(metric in metrics.values() for metrics in others)}
     if not common:
         raise DataError(f"{holders[-1].path}: has no metric in common with {holders[0].path}")
-    if not asked:
+    if not texts:
         return common
-    wanted = [parse_metric(text, holders[0].convention) for text in asked]
-    for text, metric in zip(asked, wanted):
+    requested = [parse_metric(text, holders[0].convention) for text in texts]
+    for text, metric in zip(texts, requested):
         if metric not in common.values():
             raise ConfigError(f"metric: expected one of {', '.join(common)}, found {text!r}{near_names(text, common)}")
-    return {text: metric for text, metric in common.items() if metric in wanted}
+    return {text: metric for text, metric in common.items() if metric in requested}
 
 
 def _metrics(folder: ResultFolder, dataset: str) -> Mapping[str, Metric]:
@@ -163,21 +163,21 @@ def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, 
             texts = {metric: text for text, metric in system.metrics.items()}
             order = _order(system.qids, qids, folder)
             values: dict[str, Floats] = {text: system.values[texts[metric]][order] for text, metric in metrics.items()}
-            known = versions.setdefault(name, [])
-            if not any(_are_same(other.values, values) for other in known):
-                known.append(replace(system, name=title, qids=qids, metrics=metrics, values=values))
+            variants = versions.setdefault(name, [])
+            if not any(_are_same(other.values, values) for other in variants):
+                variants.append(replace(system, name=title, qids=qids, metrics=metrics, values=values))
     return {
-        name: [replace(system, name=name if len(known) == 1 else f"{name} ({system.name})") for system in known]
-        for name, known in versions.items()
+        name: [replace(system, name=name if len(variants) == 1 else f"{name} ({system.name})") for system in variants]
+        for name, variants in versions.items()
     }
 
 
-def _order(qids: Sequence[str], wanted: Sequence[str], folder: ResultFolder) -> NDArray[np.int64]:
+def _order(qids: Sequence[str], order: Sequence[str], folder: ResultFolder) -> NDArray[np.int64]:
     """The position of each wanted query."""
     places = {qid: place for place, qid in enumerate(qids)}
-    if list(qids) != list(wanted) and set(places) != set(wanted):
+    if list(qids) != list(order) and set(places) != set(order):
         raise DataError(f"{folder.path}: has other queries than the first folder, with the same ground truth")
-    return np.array([places[qid] for qid in wanted], dtype=np.int64)
+    return np.array([places[qid] for qid in order], dtype=np.int64)
 
 
 def _are_same(values: Mapping[str, Floats], others: Mapping[str, Floats]) -> bool:
@@ -186,8 +186,8 @@ def _are_same(values: Mapping[str, Floats], others: Mapping[str, Floats]) -> boo
 
 def _ranked(systems: list[Scored], primary: str | None) -> list[Scored]:
     """The systems, best first by the primary metric if it is compared."""
-    wanted = None if primary is None else parse_metric(primary, systems[0].convention)
-    text = next((text for text, metric in systems[0].metrics.items() if metric == wanted), None)
+    decisive = None if primary is None else parse_metric(primary, systems[0].convention)
+    text = next((text for text, metric in systems[0].metrics.items() if metric == decisive), None)
     if text is None:
         return systems
     sign = -1 if systems[0].metrics[text].higher_is_better else 1
@@ -200,16 +200,18 @@ def _ranked(systems: list[Scored], primary: str | None) -> list[Scored]:
 
 
 def _baseline(
-    holders: Sequence[ResultFolder], versions: Mapping[str, list[Scored]], names: list[str], asked: str | None
+    holders: Sequence[ResultFolder], versions: Mapping[str, list[Scored]], names: list[str], requested: str | None
 ) -> str:
     """The requested system, else the first folder's baseline, else the first system; the first of several versions."""
-    wanted = asked if asked is not None else holders[0].baseline
-    if wanted in names:
-        return str(wanted)
-    if wanted is not None and wanted in versions:
-        return versions[wanted][0].name
-    if asked is not None:
-        raise ConfigError(f"baseline: expected one of {', '.join(names)}, found {asked!r}{near_names(asked, names)}")
+    chosen = requested if requested is not None else holders[0].baseline
+    if chosen in names:
+        return str(chosen)
+    if chosen is not None and chosen in versions:
+        return versions[chosen][0].name
+    if requested is not None:
+        raise ConfigError(
+            f"baseline: expected one of {', '.join(names)}, found {requested!r}{near_names(requested, names)}"
+        )
     return names[0]
 
 
@@ -238,8 +240,8 @@ def merged_page(
             ]
             dataset["facts"].append(("rankings", f"not on this page: {lost}"))
         for folder in holders:
-            held = f"{counted(len(folder.systems[name]), 'system')}, groupgt {folder.manifest.groupgt}"
-            dataset["facts"].append((f"{folder.name}/{folder.stamp}", held))
+            contents = f"{counted(len(folder.systems[name]), 'system')}, groupgt {folder.manifest.groupgt}"
+            dataset["facts"].append((f"{folder.name}/{folder.stamp}", contents))
         datasets.append(dataset)
     return {
         "title": title,
@@ -260,14 +262,14 @@ def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) 
     request = _request(first, list(_common_metrics(holders, dataset, ())))
     truth = first.truth(first.policy)
     versions = _versions(holders, dataset, dict(table.metrics))
-    scored = {system.name: system for known in versions.values() for system in known}
+    scored = {system.name: system for variants in versions.values() for system in variants}
     evaluations: dict[str, Evaluation] = {}
     with warnings.catch_warnings():
         # The run has already issued these warnings.
         warnings.simplefilter("ignore", GroupgtWarning)
         for name in table.names:
-            path, known_as = scored[name].origin
-            run = replace(folders[path], chosen=[known_as]).runs[0][1]
+            path, former_name = scored[name].origin
+            run = replace(folders[path], chosen=[former_name]).runs[0][1]
             evaluations[name] = evaluate_run(request, truth, run, name)
     text_of = {metric: text for text, metric in next(iter(evaluations.values())).metrics.items()}
     compared = {text: text_of[metric] for text, metric in table.metrics.items()}
@@ -319,11 +321,11 @@ def merged_figures(
 ) -> Drawable:
     """The figures of a data set of merged folders, by name; sweeps and latency require a single folder."""
     systems = table.by(metric or folders[0].primary)
-    known = drawable(systems, table)
+    figures = drawable(systems, table)
     if len(folders) > 1:
-        return known
+        return figures
     folder = folders[0]
-    return {**known, **drawn(_swept(folder, systems), latency(systems, folder.latencies(dataset)))}
+    return {**figures, **existing_figures(_swept(folder, systems), latency(systems, folder.latencies(dataset)))}
 
 
 # --- One experiment's history.
@@ -349,9 +351,9 @@ def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | N
     return {dataset: _history(by_age, dataset, settings, metric) for dataset in _datasets(folders)}
 
 
-def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, asked: str | None) -> Grid:
+def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, requested: str | None) -> Grid:
     holders = [folder for folder in by_age if dataset in folder.systems]
-    label = asked or holders[-1].primary or next(iter(_metrics(holders[-1], dataset)))
+    label = requested or holders[-1].primary or next(iter(_metrics(holders[-1], dataset)))
     metric = parse_metric(label, holders[-1].convention)
     known_metrics = dict.fromkeys(known for folder in holders for known in _metrics(folder, dataset).values())
     if metric not in known_metrics:
@@ -374,7 +376,7 @@ def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, a
 def _best(folder: ResultFolder, dataset: str, metric: Metric) -> tuple[str, Floats]:
     """The system with the best mean, and its values sorted by query id; NaN if the metric was not evaluated."""
     systems = list(folder.systems[dataset].values())
-    text = next((text for text, known in systems[0].metrics.items() if known == metric), None)
+    text = next((text for text, candidate in systems[0].metrics.items() if candidate == metric), None)
     if text is None:
         return "–", np.full(len(systems[0].qids), np.nan)
 
@@ -406,7 +408,7 @@ def _change(
         return [None, None, f"other {other}"]
     # Skip CIs for a thousand runs: slow, and not shown.
     difference = values_after - values_before
-    known = difference[~np.isnan(difference)]
+    deltas = difference[~np.isnan(difference)]
     delta = mean_of(difference)
-    p_value = p_values(settings.test, known[:, np.newaxis], settings.resamples, settings.seed)[0]
+    p_value = p_values(settings.test, deltas[:, np.newaxis], settings.resamples, settings.seed)[0]
     return [0.0 if math.fabs(delta) < SLACK else delta, float(p_value), ""]

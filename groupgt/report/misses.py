@@ -41,7 +41,7 @@ FORMULAS = 8_000
 READ = 5_000_000
 FEW = 200
 # Groups in one heat map.
-GROUPS_DRAWN = 40
+MOST_GROUPS = 40
 
 
 class MissesTeller(Teller[Misses]):
@@ -282,15 +282,15 @@ class Marks:
             hits.setdefault(rank, []).append((group, grade, repeat))
         marks: list[data.Mark] = []
         met: set[int] = set()
-        for rank, own in sorted(hits.items()):
-            relevant = [(group, repeat) for group, grade, repeat in own if grade == np.inf]
+        for rank, places in sorted(hits.items()):
+            relevant = [(group, repeat) for group, grade, repeat in places if grade == np.inf]
             new = sorted({group for group, repeat in relevant if not repeat} - met)
             if new:
                 marks.append((rank, "first", new))
                 met.update(new)
             elif relevant:
                 marks.append((rank, "again", sorted({group for group, _ in relevant})))
-            elif any(grade >= 0 for _, grade, _ in own):
+            elif any(grade >= 0 for _, grade, _ in places):
                 marks.append((rank, "irrelevant", []))
         return marks
 
@@ -324,22 +324,25 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
     left = FORMULAS
     for at in queries.tolist():
         qid = systems.qids[at]
-        worked = None
+        formulas = None
         left -= len(systems.every) * len(systems.metrics)
         if left >= 0 and systems.first.truth.judgments.defined[at]:
-            worked = [explanations(each.metrics.values(), each.labelled.hits, at) for each in systems.every]
+            formulas = [explanations(each.metrics.values(), each.labelled.hits, at) for each in systems.every]
         yield {
             "question": place_of[at],
             "groups": marks[0].groups(at, systems.absent),
-            "rankings": [_ranking(own[qid], mark.of(at)) if qid in own else None for own, mark in zip(rankings, marks)],
-            "worked": worked,
+            "rankings": [
+                _ranking(by_query[qid], mark.of(at)) if qid in by_query else None
+                for by_query, mark in zip(rankings, marks)
+            ],
+            "worked": formulas,
         }
 
 
 def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Ranking]:
     """The results of a system by query, with their original ids."""
     evaluation = systems.evaluations[name]
-    run = evaluation.run.by_own_ids
+    run = evaluation.run.by_original_ids
 
     def measured(qid: str, ranking: Ranking) -> Ranking:
         return condensed_ranking(ranking, evaluation.truth, qid, evaluation.policy)
@@ -363,7 +366,7 @@ def _ranking(ranking: Ranking, marks: list[data.Mark]) -> data.Ranking:
     }
 
 
-def groups_figure(systems: Systems, most: int = GROUPS_DRAWN) -> Figure:
+def groups_figure(systems: Systems, most: int = MOST_GROUPS) -> Figure:
     """Covered groups by rank of the first hit, for the most informative queries."""
     marks = {name: Marks(each) for name, each in systems.evaluations.items()}
     first = next(iter(marks.values()))
@@ -371,10 +374,10 @@ def groups_figure(systems: Systems, most: int = GROUPS_DRAWN) -> Figure:
     for at in systems.most_telling.tolist():
         if len(rows) >= most * len(marks):
             break
-        met = {name: own.met(at) for name, own in marks.items()}
+        met = {name: at_rank.met(at) for name, at_rank in marks.items()}
         for number, group in enumerate(first.groups(at)):
             label = f"{systems.qids[at]}: {group['name']}"
-            rows += [{"group": label, "system": name, "rank": own.get(number)} for name, own in met.items()]
-    whole = len(systems.first.truth.group_query) <= most
-    note = "" if whole else "those of the queries on which systems differ most"
+            rows += [{"group": label, "system": name, "rank": at_rank.get(number)} for name, at_rank in met.items()]
+    shows_all = len(systems.first.truth.group_query) <= most
+    note = "" if shows_all else "those of the queries on which systems differ most"
     return group_ranks(rows, about(systems, RANK, note))

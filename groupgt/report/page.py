@@ -62,8 +62,8 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
         system["about"] = _about(outcome, system["name"])
     swept = sweeps.figures(outcome, outcome.systems[name])
     dataset["drawings"] |= {key: {**drawing(figure), "still": still(figure)} for key, figure in swept.items()}
-    for staged, found in outcome.stages.get(name, {}).items():
-        figure = funnel_of(found)
+    for staged, stages in outcome.stages.get(name, {}).items():
+        figure = funnel_of(stages)
         dataset["drawings"][f"stages {staged}"] = {**drawing(figure), "still": still(figure)}
     return dataset
 

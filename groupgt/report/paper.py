@@ -43,35 +43,35 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
         raise ConfigError(f"against: expected at most {len(string.ascii_lowercase)} systems, found {len(named)}")
     letters = dict(zip(named, string.ascii_lowercase))
     metrics = systems.by().compared or list(systems.metrics)
-    known = {text: metric for text, metric in systems.metrics.items() if text in metrics}
+    chosen = {text: metric for text, metric in systems.metrics.items() if text in metrics}
     twos = [
         (name, other)
         for place, name in enumerate(systems.names)
         for other in named
         if name != other and not (name in named and place > systems.names.index(other))
     ]
-    contrasts = contrasts_of(systems.values, known, twos, systems.settings)
+    contrasts = contrasts_of(systems.values, chosen, twos, systems.settings)
     # Each pair is tested once and reported for both systems.
     signs: dict[tuple[str, str], dict[bool, list[str]]] = {}
     for (first, second, text), contrast in contrasts.items():
         if contrast.significant:
-            is_better = (contrast.delta > 0) == known[text].higher_is_better
+            is_better = (contrast.delta > 0) == chosen[text].higher_is_better
             for name, other, better in ((first, second, is_better), (second, first, not is_better)):
                 if other in letters:
                     signs.setdefault((name, text), {}).setdefault(better, []).append(letters[other])
     lines = [
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
-        rf"\centering\{SMALL if len(known) <= FEW_METRICS else SMALLER}",
-        rf"\caption{{{caption or _caption(systems, letters, signs, list(contrasts.values()), len(known))}}}\smallskip",
-        rf"\begin{{tabular}}{{@{{}}l{'r' * len(known)}@{{}}}}",
+        rf"\centering\{SMALL if len(chosen) <= FEW_METRICS else SMALLER}",
+        rf"\caption{{{caption or _caption(systems, letters, signs, list(contrasts.values()), len(chosen))}}}\smallskip",
+        rf"\begin{{tabular}}{{@{{}}l{'r' * len(chosen)}@{{}}}}",
         r"\toprule",
-        *_headers([systems.labels[text] for text in known]),
+        *_headers([systems.labels[text] for text in chosen]),
         r"\midrule",
     ]
     for name in systems.names:
         letter = f"{letters[name]}~" if name in letters else ""
-        cells = [_cell(systems, name, text, digits, signs.get((name, text), {})) for text in known]
+        cells = [_cell(systems, name, text, digits, signs.get((name, text), {})) for text in chosen]
         lines.append(" & ".join([letter + name.translate(ESCAPED), *cells]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
 
@@ -116,23 +116,25 @@ def _caption(
     text = "; ".join(filter(None, sentences)) + "."
     if not contrasts:
         return text.translate(ESCAPED)
-    found = {better for of_cell in signs.values() for better in of_cell}
-    marks = list(_marks(found))
+    directions = {better for of_cell in signs.values() for better in of_cell}
+    marks = list(_marks(directions))
     what = " and ".join(marks)
     tests = comparisons(contrasts) // count
     over = f" over {counted(tests, 'comparison')} per metric"
     corrected = "not corrected" if settings.correction == "none" else f"corrected ({settings.correction}){over}"
     named = ", ".join(f"{letter}: {name}" for name, letter in letters.items())
-    said = f"{what} than the systems of these letters ({named})" if marks else f"No difference from {named}"
+    comparison = f"{what} than the systems of these letters ({named})" if marks else f"No difference from {named}"
     significant = "" if marks else " is significant"
     test = f"{described(settings, systems.basis)}, p < {settings.alpha:g}, {corrected}"
-    return f"{text} {said}{significant}: {test}.".translate(ESCAPED)
+    return f"{text} {comparison}{significant}: {test}.".translate(ESCAPED)
 
 
-def _marks(found: set[bool]) -> Iterator[str]:
-    if True in found:
+def _marks(directions: set[bool]) -> Iterator[str]:
+    if True in directions:
         yield "Superscripts mark what is significantly better"
-    if False in found:
+    if False in directions:
         yield (
-            "subscripts what is significantly worse" if True in found else "Subscripts mark what is significantly worse"
+            "subscripts what is significantly worse"
+            if True in directions
+            else "Subscripts mark what is significantly worse"
         )

@@ -49,10 +49,10 @@ def read_previous(path: Path, experiment: Experiment) -> Previous:
 
 
 def _newest(path: Path, experiment: Experiment) -> ResultFolder | None:
-    for found in reversed(folders_of([path])):
+    for candidate in reversed(folders_of([path])):
         # Files are searched for next to the current experiment file, wherever the folder comes from.
-        folder = ResultFolder(found, Manifest.at(found), home=experiment.path.parent.resolve())
-        if folder.name == experiment.hide(experiment.title) or path in (found, found.parent / LATEST):
+        folder = ResultFolder(candidate, Manifest.at(candidate), home=experiment.path.parent.resolve())
+        if folder.name == experiment.hide(experiment.title) or path in (candidate, candidate.parent / LATEST):
             return folder
     return None
 

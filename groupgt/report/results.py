@@ -74,8 +74,8 @@ def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
         result["comparison"] = outcome.comparison[dataset].to_dict()
     if dataset in outcome.stages:
         result["stages"] = {
-            system: {"groups": len(found.groups), "kept": found.kept, "stages": plain(list(found.stages))}
-            for system, found in outcome.stages[dataset].items()
+            system: {"groups": len(stages.groups), "kept": stages.kept, "stages": plain(list(stages.stages))}
+            for system, stages in outcome.stages[dataset].items()
         }
     if dataset in outcome.against:
         result["previous"] = previous.results(outcome, dataset)
@@ -182,9 +182,9 @@ def _stacked(grids: dict[str, Grid]) -> Grid:
     """The tables of all data sets as one; its first column names the data set."""
     headers: list[str] = []
     rows: list[list[Any]] = []
-    for dataset, (own_headers, own_rows) in grids.items():
-        headers = ["dataset", *own_headers]
-        rows += [[dataset, *row] for row in own_rows]
+    for dataset, (dataset_headers, dataset_rows) in grids.items():
+        headers = ["dataset", *dataset_headers]
+        rows += [[dataset, *row] for row in dataset_rows]
     return headers, rows
 
 
@@ -250,16 +250,16 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
     writers: dict[str, Writer] = {}
     for dataset, by_system in outcome.evaluations.items():
         for system, evaluation in by_system.items():
-            if all_of_them or evaluation.run.by_own_ids.is_plain:
+            if all_of_them or evaluation.run.by_original_ids.is_plain:
                 writers[f"runs/{slug(dataset)}/{file_name(system)}.trec"] = _run(outcome, dataset, system)
         if dataset in outcome.truths:
             writers[f"truth/{slug(dataset)}.jsonl"] = partial(jsonl.write_ground_truth, truth=outcome.truths[dataset])
         audit = next((evaluation.audit for evaluation in by_system.values()), None)
         if audit is not None:
             writers[f"truth/{slug(dataset)}.audit.jsonl"] = partial(jsonl.write_ground_truth, truth=audit.truth)
-        for system, found in outcome.stages.get(dataset, {}).items():
+        for system, stages in outcome.stages.get(dataset, {}).items():
             writers[f"stages/{slug(dataset)}/{file_name(system)}.csv"] = _text(
-                csv_text(*StagesTeller(found).csv_rows())
+                csv_text(*StagesTeller(stages).csv_rows())
             )
         truth = next((evaluation.truth for evaluation in by_system.values()), None)
         if all_of_them and truth is not None and not truth.forms and flat_fault(truth) is None:
@@ -277,14 +277,14 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
     Equal scores are made distinct in their last bit. TREC format excludes unusual ids and the calls that found results.
     """
     evaluation = outcome.evaluations[dataset][system]
-    run = evaluation.run.by_own_ids
+    run = evaluation.run.by_original_ids
     answers = outcome.answers.get((dataset, system))
     retrieved_scores = (answers.scores if answers is not None else None) or {}
 
     def rankings() -> Iterator[Ranking]:
         for qid, (ids, scores) in all_rankings(run, evaluation.policy):
-            known = retrieved_scores.get(qid) or scores or [1 / rank for rank in range(1, len(ids) + 1)]
-            yield qid, ids, strictly_falling(known)
+            ranking_scores = retrieved_scores.get(qid) or scores or [1 / rank for rank in range(1, len(ids) + 1)]
+            yield qid, ids, strictly_falling(ranking_scores)
 
     def fitting() -> Iterator[Ranking]:
         for ranking in rankings():
@@ -295,11 +295,11 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
     def write(path: Path) -> Path | None:
         other = path.with_suffix(".jsonl")
         # Keep duplicates: they are dropped again when the run is measured again.
-        found = calls_of(run, replace(evaluation.policy, duplicates="penalize"))
-        if found:
-            scored = all(own.scores is not None for own in found.values())
-            by_call = ((qid, ids, found[qid].scores or []) for qid, ids, _ in rankings())
-            calls = {qid: own.calls for qid, own in found.items()}
+        query_calls = calls_of(run, replace(evaluation.policy, duplicates="penalize"))
+        if query_calls:
+            scored = all(of_query.scores is not None for of_query in query_calls.values())
+            by_call = ((qid, ids, query_calls[qid].scores or []) for qid, ids, _ in rankings())
+            calls = {qid: of_query.calls for qid, of_query in query_calls.items()}
             jsonl.write_run(other, by_call, scored=scored, calls=calls)
             return other
         try:

@@ -86,7 +86,11 @@ def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
     first = next(iter(evaluations.values()))
     if not first.truth.judgments.defined.any():
         yield "no query has a group that can be covered, so there are no means"
-    repeating = {name: own.counts["duplicates"] for name, own in evaluations.items() if own.counts["duplicates"]}
+    repeating = {
+        name: evaluation.counts["duplicates"]
+        for name, evaluation in evaluations.items()
+        if evaluation.counts["duplicates"]
+    }
     if repeating and first.policy.duplicates in ("penalize", "keep"):
         listed = ", ".join(f"{name} {count:,}" for name, count in list(repeating.items())[:NAMED])
         more = f" and {len(repeating) - NAMED:,} more runs" if len(repeating) > NAMED else ""

@@ -1,6 +1,6 @@
 """Dataclasses as JSON: their plain values, and the types of these for a JSON Schema, from fields and annotations.
 
-NaN means undefined and becomes null; any float that is not `Known` may be null. Integers are counts.
+NaN means undefined and becomes null; any float that is not `Defined` may be null. Integers are counts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from annotated_types import Ge, Len
 from typing_extensions import TypedDict
 
 from groupgt.comparison.contrast import Contrast, Pair, Row
-from groupgt.comparison.failures import Known
+from groupgt.comparison.failures import Defined
 
 Count = Annotated[int, Ge(0)]
 # JSON keys, if they are not all fields in order; `key=name` if the key differs from the name of the field.
@@ -79,7 +79,7 @@ def _of_hint(hint: Any) -> Any:
     """The JSON type of a field's values."""
     if hint is int:
         return Count
-    if hint is Known:
+    if hint is Defined:
         return float
     if hint is float or get_origin(hint) is Annotated:
         return hint | None

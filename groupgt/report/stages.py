@@ -34,20 +34,20 @@ class StagesTeller(Teller[Stages]):
         return {"stages": lambda: funnel_of(self.result)}
 
     def _sentences(self) -> Iterator[data.Sentence]:
-        found = self.result
-        total, lost = len(found.groups), [stage for stage in found.stages if stage.lost]
-        verb = "is" if found.kept == 1 else "are"
-        kept = f"{found.kept:,} of {counted(total, 'group')} {verb} covered by the last stage"
+        stages = self.result
+        total, lost = len(stages.groups), [stage for stage in stages.stages if stage.lost]
+        verb = "is" if stages.kept == 1 else "are"
+        kept = f"{stages.kept:,} of {counted(total, 'group')} {verb} covered by the last stage"
         if not lost:
             yield {"kind": "best", "parts": [f"{kept}: none is lost."]}
         else:
             worst = max(lost, key=lambda stage: stage.lost)
             share = f"{worst.lost:,} ({100 * worst.lost / total:.0f} %)"
             yield {"kind": "best", "parts": [f"{kept}; most are lost at ", worst.name, f": {share}."]}
-        if gained := sum(stage.gained for stage in found.stages):
+        if gained := sum(stage.gained for stage in stages.stages):
             text = f"{counted(gained, 'time')} a stage covers a group that the previous stage did not"
             yield {"kind": "doubt", "parts": [f"{text}: not all of its passages come from there."]}
-        yield from map(doubt, doubts({each.name: each for each in found.evaluations}))
+        yield from map(doubt, doubts({each.name: each for each in stages.evaluations}))
 
     def csv_rows(self) -> Grid:
         """Headers and one row per group."""
@@ -59,35 +59,35 @@ class StagesTeller(Teller[Stages]):
 
     def to_dict(self) -> Any:
         """The stages and every group, as plain Python."""
-        found = self.result
-        plain = {"queries": found.queries, "kept": found.kept, "stages": found.stages}
-        return nulls({**plain, "groups": found.groups, "slices": found.slices})
+        stages = self.result
+        plain = {"queries": stages.queries, "kept": stages.kept, "stages": stages.stages}
+        return nulls({**plain, "groups": stages.groups, "slices": stages.slices})
 
 
-def tables_of(found: Stages) -> Iterator[Item]:
+def tables_of(stages: Stages) -> Iterator[Item]:
     """The stages, those of each slice, and the number of groups."""
-    yield Table(HEADERS, list(map(_row, found.stages)))
-    for each in found.slices:
+    yield Table(HEADERS, list(map(_row, stages.stages)))
+    for each in stages.slices:
         yield f"{each['by']} = {each['value']}"
         yield Table(HEADERS, list(map(_row, each["stages"])))
-    yield f"{counted(len(found.groups), 'group')} of {counted(found.queries, 'query', 'queries')}"
+    yield f"{counted(len(stages.groups), 'group')} of {counted(stages.queries, 'query', 'queries')}"
 
 
-def funnel_of(found: Stages) -> Figure:
+def funnel_of(stages: Stages) -> Figure:
     """The groups that each stage covers, loses there, and has lost before."""
     from groupgt.render.encodings import About
     from groupgt.render.tradeoffs import funnel
 
     rows = [
         {"stage": stage.name, "fate": fate, "count": count, "order": order}
-        for stage in found.stages
+        for stage in stages.stages
         for order, (fate, count) in enumerate(
-            {"covered": stage.covered, "not covered": len(found.groups) - stage.covered}.items()
+            {"covered": stage.covered, "not covered": len(stages.groups) - stage.covered}.items()
         )
     ]
-    first = found.evaluations[0]
-    about = About("groups", found.queries, "coverage", policy_text(first.policy))
-    return funnel(rows, about, found.stages[0].name)
+    first = stages.evaluations[0]
+    about = About("groups", stages.queries, "coverage", policy_text(first.policy))
+    return funnel(rows, about, stages.stages[0].name)
 
 
 def _row(stage: Stage) -> Sequence[Any]:

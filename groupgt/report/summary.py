@@ -16,11 +16,11 @@ def summary(outcome: Outcome) -> str:
     first = [*gates.sentences(outcome.gates, timed=False), *across(outcome, timed=True)]
     parts: list[Item] = [f"## {outcome.experiment.title}"]
     for dataset, evaluations in outcome.evaluations.items():
-        said = sentences(outcome, dataset, timed=True, brief=True)
+        verdict = sentences(outcome, dataset, timed=True, brief=True)
         if len(outcome.evaluations) == 1:
-            parts.append(Verdict([*first, *said]))
+            parts.append(Verdict([*first, *verdict]))
         else:
-            parts += [*([Verdict(first)] if len(parts) == 1 else []), f"### {dataset}", Verdict(said)]
+            parts += [*([Verdict(first)] if len(parts) == 1 else []), f"### {dataset}", Verdict(verdict)]
         parts += gates.failed(outcome, dataset)
         if evaluations:
             parts += changed(outcome.systems[dataset])

@@ -61,5 +61,5 @@ def described(settings: Settings, basis: Basis = "") -> str:
     """
     if basis:
         return ESTIMATED[basis]
-    drawn = f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
-    return TESTS[settings.test].title + (drawn if settings.draws else "")
+    resampling = f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
+    return TESTS[settings.test].title + (resampling if settings.draws else "")

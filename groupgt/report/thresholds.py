@@ -27,20 +27,22 @@ class ThresholdsTeller(Teller[Thresholds]):
 
     def blocks(self) -> list[Item]:
         """The requested thresholds, those for every tenth of the unanswerable queries, and the number of queries."""
-        found = self.result
-        answerable = counted(found.answerable, "answerable query", "answerable queries")
-        note = f"{answerable}, {found.unanswerable:,} declared unanswerable; results below the threshold are ignored"
-        rows = [_row(each) for each in found.thresholds]
+        thresholds = self.result
+        answerable = counted(thresholds.answerable, "answerable query", "answerable queries")
+        note = (
+            f"{answerable}, {thresholds.unanswerable:,} declared unanswerable; results below the threshold are ignored"
+        )
+        rows = [_row(each) for each in thresholds.thresholds]
         return [Verdict(list(self._sentences())), Table(HEADERS, rows, keep=2), note]
 
     def _sentences(self) -> Iterator[data.Sentence]:
-        whole = {each.run: each.recall for each in self.result.thresholds if each.threshold is None}
+        full_recall = {each.run: each.recall for each in self.result.thresholds if each.threshold is None}
         queries = counted(self.result.unanswerable, "unanswerable query", "unanswerable queries")
         for each in [each for each in self.result.thresholds if each.asked][:NAMED]:
             empty = f" returns nothing for {100 * each.abstains:.3g} % of {queries}"
             rest = " without a threshold."
             if each.threshold is not None:
-                cost = f"then {fixed(each.recall)}, {fixed(whole[each.run])} without a threshold"
+                cost = f"then {fixed(each.recall)}, {fixed(full_recall[each.run])} without a threshold"
                 rest = f" from a score of {_number(each.threshold)} on; recall.coverage of the others is {cost}."
             yield {"kind": "best", "parts": [*subject(each.run), empty + rest]}
 
@@ -68,9 +70,9 @@ class ThresholdsTeller(Teller[Thresholds]):
 
     def to_dict(self) -> Any:
         """Everything as plain Python."""
-        found = self.result
-        rows = [vars(each) for each in found.thresholds]
-        return nulls({"answerable": found.answerable, "unanswerable": found.unanswerable, "thresholds": rows})
+        thresholds = self.result
+        rows = [vars(each) for each in thresholds.thresholds]
+        return nulls({"answerable": thresholds.answerable, "unanswerable": thresholds.unanswerable, "thresholds": rows})
 
 
 def _row(each: Threshold) -> list[Any]:

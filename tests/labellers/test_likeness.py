@@ -34,7 +34,7 @@ def pairs_of(results: list[str], alternatives: list[str]) -> TextPairs:
 def scores(method: Method, results: list[str], alternatives: list[str]) -> list[list[float]]:
     """A row for each result, a column for each alternative."""
     pairs = pairs_of(results, alternatives)
-    found: list[list[float]] = method(pairs)[pairs.asked].reshape(len(results), -1).tolist()
+    found: list[list[float]] = method(pairs)[pairs.pair_of].reshape(len(results), -1).tolist()
     return found
 
 
@@ -42,7 +42,7 @@ def test_each_two_texts_are_compared_once() -> None:
     pairs = text_pairs(["x", "y", "x"], ["a", "b", "a"], np.array([0, 1, 2, 2]), np.array([0, 1, 2, 1]))
     assert (pairs.results, pairs.alternatives) == (["x", "y"], ["a", "b"])
     assert (pairs.result.tolist(), pairs.alternative.tolist()) == ([0, 0, 1], [0, 1, 1])
-    assert pairs.asked.tolist() == [0, 2, 0, 1]
+    assert pairs.pair_of.tolist() == [0, 2, 0, 1]
 
 
 def test_nothing_to_compare() -> None:

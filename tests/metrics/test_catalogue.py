@@ -49,7 +49,7 @@ def test_aliases_lead_somewhere() -> None:
 
 def test_the_same_hits_serve_all_metrics() -> None:
     result = groupgt.evaluate({"q": [["a"], ["b"]]}, {"q": ["a", "x"]}, ["hits", "recall"])
-    assert sets.hits_found(result.labelled.hits, groupgt.parse_metric("hits").cut(result.labelled.hits)).tolist() == [
+    assert sets.count_hits(result.labelled.hits, groupgt.parse_metric("hits").cut(result.labelled.hits)).tolist() == [
         1.0
     ]
 

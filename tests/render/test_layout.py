@@ -9,7 +9,7 @@ import pytest
 import tabulate
 
 from groupgt.render.document import Detail, Table, Verdict, document
-from groupgt.render.layout import Cells, Screen, columns_of, drawn, fitted, wrapped
+from groupgt.render.layout import Cells, Screen, columns_of, fitted, rendered, wrapped
 from groupgt.render.tables import table
 
 
@@ -34,7 +34,7 @@ def test_tables_look_as_tabulate_draws_them() -> None:
         right = [bool(rows) and chance.random() < 0.5 for _ in headers]
         aligned = ["right" if own else "left" for own in right] if rows else None
         expected = tabulate.tabulate(rows, headers, "simple", disable_numparse=True, colalign=aligned)
-        assert drawn(Cells(headers, rows, right)) == expected
+        assert rendered(Cells(headers, rows, right)) == expected
 
 
 def test_wide_scripts_stay_aligned() -> None:

@@ -98,25 +98,25 @@ class ColumnCarrier:
         """The rows with `doc` renamed, and the original ids as `own`."""
         frame = self.columns.frame
         schema = frame.collect_schema()
-        own = pl.col("doc").alias("own")
+        original_doc = pl.col("doc").alias("own")
         if labeller.column == "span":
             if not {"start", "end"} <= set(schema):
-                return frame.with_columns(own)
+                return frame.with_columns(original_doc)
             self._check_places(schema)
             bounds = [pl.col(name).cast(pl.Int64).cast(pl.String) for name in ("start", "end")]
             document = pl.col("document" if "document" in schema else "doc")
             place = pl.concat_str([document, pl.lit("["), bounds[0], pl.lit(":"), bounds[1], pl.lit("]")])
-            return frame.with_columns(own, doc=place)
+            return frame.with_columns(original_doc, doc=place)
         if labeller.column:
             if labeller.column not in schema:
                 what = f"expected results with a column {labeller.column}, found {', '.join(schema)}"
                 raise DataError(f"{self.run.title}: {what}")
             self._check_names(labeller.column, schema)
-            return frame.with_columns(own, doc=pl.col(labeller.column).cast(pl.String))
+            return frame.with_columns(original_doc, doc=pl.col(labeller.column).cast(pl.String))
         distinct = self.columns.guard(lambda: frame.select(pl.col("doc").unique()).collect(engine="streaming"))
         ids = distinct["doc"].drop_nulls()
         table = pl.LazyFrame({"doc": ids, "name": pl.Series(list(labeller.names(ids.to_list())), dtype=pl.String)})
-        joined = frame.with_columns(own).join(table, on="doc", how="left", maintain_order="left")
+        joined = frame.with_columns(original_doc).join(table, on="doc", how="left", maintain_order="left")
         kept = [pl.col("name").alias("doc") if name == "doc" else pl.col(name) for name in (*schema, "own")]
         return joined.select(kept)
 
@@ -172,8 +172,8 @@ class ColumnCarrier:
         """Every query with its results, in the order of the run."""
         columns = self.columns
         try:
-            wanted = list(dict.fromkeys(("qid", "doc", "score", columns.tie)))
-            lazy = columns.frame.select(wanted).with_row_index("row")
+            names = list(dict.fromkeys(("qid", "doc", "score", columns.tie)))
+            lazy = columns.frame.select(names).with_row_index("row")
             rows = columns.guard(lambda: lazy.collect(engine="streaming"))
             doubtful = bool(rows.null_count().sum_horizontal().item()) or not rows["score"].is_finite().all()
         except (pl.exceptions.PolarsError, OSError):

@@ -46,9 +46,9 @@ class _Walk:
         # Query, target, final row, and the first and last row with an equal score.
         self.placed_hits: list[tuple[Ints, ...]] = [tuple(np.zeros((5, 0), dtype=np.int64))]
         # The last block of equal scores, which may continue: its ids, its first row, and its hits.
-        self.held_ties: list[pl.Series] = []
-        self.held_from = 0
-        self.held_hits: list[tuple[Ints, Ints, Ints]] = []
+        self.pending_ties: list[pl.Series] = []
+        self.pending_from = 0
+        self.pending_hits: list[tuple[Ints, Ints, Ints]] = []
 
     def walk(self) -> RankedHits:
         names = dict.fromkeys(("qid", "doc", "score", self.tie))
@@ -101,31 +101,31 @@ class _Walk:
         if inside.any():
             placed = self.among_equals(batch, score, start, rows[inside])
             self.placed_hits.append((query[inside], target[inside], *(places + self.rows for places in placed)))
-        self.held_from = self.rows + last
+        self.pending_from = self.rows + last
         self.hold(batch, last, len(start), hits)
 
     def hold(self, batch: pl.DataFrame, begin: int, end: int, hits: tuple[Ints, Ints, Ints]) -> None:
         """Keeps rows of a block that may continue."""
         query, target, rows = hits
         is_within = (rows >= begin) & (rows < end)
-        self.held_ties.append(batch[self.tie][begin:end])
+        self.pending_ties.append(batch[self.tie][begin:end])
         if is_within.any():
-            self.held_hits.append((query[is_within], target[is_within], rows[is_within] + self.rows))
-        if len(self.held_ties) > LONGEST_BLOCK:
+            self.pending_hits.append((query[is_within], target[is_within], rows[is_within] + self.rows))
+        if len(self.pending_ties) > LONGEST_BLOCK:
             raise NotSortedError
 
     def let_go(self) -> None:
         """Places the hits of the held block, which is complete."""
-        if self.held_hits:
-            query, target, rows = (np.concatenate(parts) for parts in zip(*self.held_hits))
-            size = sum(map(len, self.held_ties))
+        if self.pending_hits:
+            query, target, rows = (np.concatenate(parts) for parts in zip(*self.pending_hits))
+            size = sum(map(len, self.pending_ties))
             placed = rows
             if size > 1:
-                places = self.places_of_equals(pl.concat(self.held_ties), np.zeros(size, np.int64))
-                placed = self.held_from + places[rows - self.held_from]
-            low = np.full(len(rows), self.held_from)
+                places = self.places_of_equals(pl.concat(self.pending_ties), np.zeros(size, np.int64))
+                placed = self.pending_from + places[rows - self.pending_from]
+            low = np.full(len(rows), self.pending_from)
             self.placed_hits.append((query, target, placed, low, low + size - 1))
-        self.held_ties, self.held_hits = [], []
+        self.pending_ties, self.pending_hits = [], []
 
     def numbered(self, qids: list[str | None]) -> Ints:
         """The numbers of these queries, −1 without ground truth; each may occur only once."""

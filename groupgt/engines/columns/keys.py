@@ -52,8 +52,8 @@ class Keys:
         begins = np.flatnonzero(np.append(True, self.codes[1:] != self.codes[:-1])[: len(codes)])
         self.longest = int(np.diff(begins, append=len(codes)).max(initial=0))
         size = len(truth) + 1
-        wanted = SLOTS * max(len(codes) // size, 1)
-        self.bits = max(min(wanted, MOST_BYTES // size), 2).bit_length() - 1
+        slots = SLOTS * max(len(codes) // size, 1)
+        self.bits = max(min(slots, MOST_BYTES // size), 2).bit_length() - 1
         self.shift = np.uint64(64 - self.bits)
         self.taken = np.zeros(size << self.bits, dtype=np.bool_)
         self.taken[self.slots(query) + (hashes >> self.shift).view(np.int64)] = True
@@ -86,8 +86,8 @@ class Keys:
         rows, place = np.arange(len(query)), np.searchsorted(self.codes, codes)
         for _ in range(self.longest):
             place = np.minimum(place, len(self.codes) - 1)
-            alike = self.codes[place] == codes[rows]
-            rows, place = rows[alike], place[alike]
+            is_same_code = self.codes[place] == codes[rows]
+            rows, place = rows[is_same_code], place[is_same_code]
             same = (doc[rows] == self.doc[place]).to_numpy()
             hits[rows[same]] = True
             target[rows[same]] = self.target[place[same]]

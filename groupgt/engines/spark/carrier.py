@@ -256,12 +256,12 @@ class _Plan:
         )
         ranked = few.join(self.collect(counts), on="hit", how="left")
         ranked = ranked.with_columns(rank=pl.col("better") + pl.col("again") + 1)
-        wanted = ["query", "target", "rank", "higher", "equal"]
+        row_columns = ["query", "target", "rank", "higher", "equal"]
         if not len(heavy):
-            return ranked.select(wanted)
+            return ranked.select(row_columns)
         names = heavy.select(pl.col("qid").unique())
         there = self.rows.join(sql.broadcast(self.sent(names)), "qid", "semi")
-        return pl.concat([ranked.select(wanted), self.ranked(self.sent(keys.join(names, on="qid")), there)])
+        return pl.concat([ranked.select(row_columns), self.ranked(self.sent(keys.join(names, on="qid")), there)])
 
     def ranked(self, keys: DataFrame, rows: DataFrame | None = None) -> pl.DataFrame:
         """Finds the hits with their ranks by sorting the rows of each query."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SPELLED = rf"^(?:{NUMBER})\z"
 # The column in which Spark keeps rows that do not fit the header.
 BROKEN = "_broken"
-WHOLE = ("tinyint", "smallint", "int", "bigint")
+INTEGER_TYPES = ("tinyint", "smallint", "int", "bigint")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def rows_of(value: Any, title: str = "results") -> Rows:
             expected = "qid, doc_id and score or rank, or qid and retrieved_ids"
             near = near_names(missing[0], names) if missing else ""
             raise DataError(f"{title}: expected the columns {expected}; found {', '.join(names)}{near}")
-        if not kinds[order].startswith(("decimal", *WHOLE, "float", "double")):
+        if not kinds[order].startswith(("decimal", *INTEGER_TYPES, "float", "double")):
             raise DataError(f"{title}: expected numbers in the column {order!r}, found {kinds[order]}")
         rows, number = frame, sql.col(order).cast("double")
         # Adding zero turns negative zero into positive zero.
@@ -149,7 +149,7 @@ def ids(kind: str, name: str, title: str) -> Column:
     """The expression that converts ids to text; raises `DataError` if they are neither text nor whole numbers."""
     from pyspark.sql import functions as sql
 
-    if kind not in ("string", *WHOLE) and not kind.startswith(("varchar", "char")):
+    if kind not in ("string", *INTEGER_TYPES) and not kind.startswith(("varchar", "char")):
         raise DataError(f"{title}: expected strings or integers in the column {name!r}, found {kind}")
     return sql.col(name).cast("string").alias(name)
 
@@ -187,11 +187,11 @@ def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
         what = "excluded_ids cannot be removed from results on Spark; remove them from the results and drop the column"
         raise ConfigError(f"{title}: {what}")
     grade = sql.col("grade").cast("double") if "grade" in names else sql.lit(1.0)
-    if not kinds.get("grade", "double").startswith(("decimal", *WHOLE, "float", "double")):
+    if not kinds.get("grade", "double").startswith(("decimal", *INTEGER_TYPES, "float", "double")):
         raise DataError(f"{title}: expected numbers in the column 'grade', found {kinds['grade']}")
     if "qid" in names and "retrieval_gt" in names:
         inner = kinds["retrieval_gt"].removeprefix("array<array<").removesuffix(">>")
-        if not kinds["retrieval_gt"].startswith("array<array<") or inner not in ("string", *WHOLE):
+        if not kinds["retrieval_gt"].startswith("array<array<") or inner not in ("string", *INTEGER_TYPES):
             raise DataError(f"{title}: expected lists of lists of ids in retrieval_gt, found {kinds['retrieval_gt']}")
 
         def graded(name: Column) -> Column:

@@ -58,9 +58,9 @@ def per_query(
         [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
     )
     check_batch(rules, parsed)
-    for what, given in (("results", run), ("ground truth", truth)):
-        if not is_remote(given):
-            raise ConfigError(f"{what}: expected a frame of Spark, found {type(given).__name__}")
+    for what, frame in (("results", run), ("ground truth", truth)):
+        if not is_remote(frame):
+            raise ConfigError(f"{what}: expected a frame of Spark, found {type(frame).__name__}")
     results, judged = rows_of(run), truth_rows(truth)
     rows = results.frame.withColumn("score", sql.when(is_result(), sql.col("score")).otherwise(_error(WRONG)))
     if rules.duplicates in ("drop", "error"):

@@ -189,10 +189,10 @@ def _contrast(each: Any) -> list[Any]:
 def _tables(page: Page) -> Iterator[tuple[str, bytes]]:
     """The queries of each data set, and the values by each metric."""
     for place, dataset in enumerate(page["datasets"]):
-        questions = dataset["questions"]
-        plain = {key: value for key, value in questions.items() if key != "values"}
+        queries = dataset["questions"]
+        plain = {key: value for key, value in queries.items() if key != "values"}
         yield f"questions-{place}", block(plain)
-        for metric, systems in enumerate(questions["values"]):
+        for metric, systems in enumerate(queries["values"]):
             yield f"values-{place}-{metric}", block(systems)
 
 

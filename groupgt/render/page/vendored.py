@@ -74,8 +74,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         (folder / "package.json").write_text("{}", encoding="utf-8")
-        wanted = [f"{each.package}@{each.version}" for each in LIBRARIES]
-        command = [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", *wanted]
+        packages = [f"{each.package}@{each.version}" for each in LIBRARIES]
+        command = [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", *packages]
         subprocess.run(command, cwd=folder, check=True)  # noqa: S603
         modules = folder / "node_modules"
         FOLDER.mkdir(exist_ok=True)
