@@ -15,7 +15,7 @@ from groupgt.errors import DataError, Faults
 from groupgt.formats import trec
 from groupgt.formats.checks import Judgments, ids_at
 from groupgt.formats.csv import header_of, table
-from groupgt.formats.records import holds, records
+from groupgt.formats.records import has_keys, records
 from groupgt.formats.rows import Judgment, gather, misnamed_grade, number_text, one_by_one
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
@@ -36,7 +36,7 @@ def is_folder(path: Path) -> bool:
 
 def look(source: Source) -> str | None:
     """`truth` for a qrels file with the header or keys of BEIR."""
-    if holds(source, *HEADER[:2]):
+    if has_keys(source, *HEADER[:2]):
         return "truth"
     return "truth" if set(HEADER) <= set(header_of(source)) else None
 
@@ -83,7 +83,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 
 def _columns_of(qrels: Source) -> str:
     """The columns of qrels without a header line; empty for other qrels."""
-    if qrels.is_parquet or holds(qrels, *HEADER[:2]) or HEADER[0] in header_of(qrels):
+    if qrels.is_parquet or has_keys(qrels, *HEADER[:2]) or HEADER[0] in header_of(qrels):
         return ""
     cells = qrels.first_line.decode("utf-8", "replace").split()
     if len(cells) == 3 and number_of(cells[-1]) is None:
@@ -105,7 +105,7 @@ def _judged(qrels: Source) -> list[Judgment]:
 
 
 def _rows(qrels: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
-    if holds(qrels, *HEADER[:2]):
+    if has_keys(qrels, *HEADER[:2]):
         yield from records(qrels, faults)
     else:
         yield from table(qrels, HEADER, faults)

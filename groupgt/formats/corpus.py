@@ -114,11 +114,9 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | Non
 def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each row of a JSONL, parquet or CSV file with its location."""
     if source.is_parquet:
-        for number, row in enumerate(parquet.rows_of(source), 1):
-            yield f"{source.path}: row {number}", row
+        yield from parquet.rows_of(source)
     elif source.head().lstrip()[:1] == b"{" or is_array(source):
-        for number, row in objects(source, faults):
-            yield f"{source.path}:{number}", row
+        yield from objects(source, faults)
     else:
         yield from csv.table(source, (), faults)
 

@@ -26,8 +26,8 @@ TRUTH_KEYS = ("qid", "retrieval_gt", "query", SHAPE, "declared", "excluded_ids",
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
 
 
-def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each object, or element of a JSON array, with its line number; anything else is collected as an error."""
+def objects(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each object, or element of a JSON array, with its location; anything else is collected as an error."""
     source.warn_if_empty("lines")
     decoder = json.JSONDecoder(object_pairs_hook=distinct_keys, parse_constant=no_constant)
     for number, text in _elements(source, faults) if is_array(source) else _lines(source):
@@ -45,7 +45,7 @@ def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any
         elif "\\u" in text and has_surrogate(value):
             faults.add(where, "contains a lone surrogate")
         else:
-            yield number, value
+            yield where, value
 
 
 def is_array(source: Source) -> bool:
@@ -152,15 +152,15 @@ def has_surrogate(value: Any) -> bool:
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """`{"qid", "query", "retrieval_gt", …}` per line; other keys are kept as columns."""
     faults = Faults()
-    lines: list[int] = []
+    places: list[str] = []
     rows: list[dict[str, Any]] = []
-    for number, row in objects(source, faults):
+    for where, row in objects(source, faults):
         if "qid" in row and "retrieval_gt" in row:
-            lines.append(number)
+            places.append(where)
             rows.append(row)
         else:
             what = f"expected the keys qid and retrieval_gt, found {_keys_of(row, ('qid', 'retrieval_gt'))}"
-            faults.add(f"{source.path}:{number}", what)
+            faults.add(where, what)
     # Rows share few key sequences; keys are in order of first appearance.
     keys = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
     columns = {key: [row.get(key) for row in rows] for key in keys}
@@ -168,9 +168,9 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     try:
         truth = GroundTruth.from_rows(
             columns.get("qid", []),
-            _with_nonrelevant(source, columns, lines, faults),
+            _with_nonrelevant(columns, places, faults),
             policy,
-            place=lambda position: f"{source.path}:{lines[position]}",
+            place=places.__getitem__,
             texts=texts if any(text is not None for text in texts) else None,
             columns={key: column for key, column in columns.items() if key not in TRUTH_KEYS},
             excluded=columns.get("excluded_ids"),
@@ -184,7 +184,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     return replace(truth, keys=keys, shape=shape)
 
 
-def _with_nonrelevant(source: Source, columns: dict[str, list[Any]], lines: list[int], faults: Faults) -> list[Any]:
+def _with_nonrelevant(columns: dict[str, list[Any]], places: list[str], faults: Faults) -> list[Any]:
     """The groups of each row, followed by the documents under `nonrelevant` with grade 0."""
     groups = columns.get("retrieval_gt", [])
     for position, ids in enumerate(columns.get(NONRELEVANT, ())):
@@ -192,7 +192,7 @@ def _with_nonrelevant(source: Source, columns: dict[str, list[Any]], lines: list
             is_nested = isinstance(groups[position], list)
             groups[position] = [*(groups[position] if is_nested else []), *([{"id": each, "grade": 0}] for each in ids)]
         elif ids is not None:
-            faults.add(f"{source.path}:{lines[position]}", f"expected {NONRELEVANT} to be a list, found {display(ids)}")
+            faults.add(places[position], f"expected {NONRELEVANT} to be a list, found {display(ids)}")
     return groups
 
 
@@ -202,8 +202,7 @@ def read_run(source: Source) -> Run:
     gathered = Gathered()
     nested = False
     orders: set[str] = set()
-    for number, row in objects(source, faults):
-        where = f"{source.path}:{number}"
+    for where, row in objects(source, faults):
         if "qid" not in row or not (set(row) & {"doc_id", *NESTED}):
             known = ("qid", "retrieved_ids", "doc_id", "score")
             faults.add(where, f"expected the keys {RUN_KEYS}, found {_keys_of(row, known)}")

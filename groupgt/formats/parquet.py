@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -164,13 +164,10 @@ class _Compact:
 
 def scan(source: Source) -> pl.LazyFrame:
     """The columns of a file; its pages are checked when it is first read."""
-    if "frame" not in source.kept:
-        source.kept["frame"] = _checked(source)
-    frame: pl.LazyFrame = source.kept["frame"]
-    return frame
+    return source.cached(_scan)
 
 
-def _checked(source: Source) -> pl.LazyFrame:
+def _scan(source: Source) -> pl.LazyFrame:
     if not source.is_parquet:
         raise DataError(f"{source.path}: expected a parquet file, found something else; name another format")
     if source.is_pipe:
@@ -188,8 +185,7 @@ def _guard_of(source: Source) -> Guard:
 
 def names_of(source: Source) -> list[str]:
     """The names of the columns of a file."""
-    names: list[str] = scan(source).collect_schema().names()
-    return names
+    return list(scan(source).collect_schema())
 
 
 def read_table(source: Source) -> pl.DataFrame:
@@ -198,9 +194,10 @@ def read_table(source: Source) -> pl.DataFrame:
     return table
 
 
-def rows_of(source: Source) -> list[dict[str, Any]]:
-    """Every row of a file as a dict."""
-    return read_table(source).to_dicts()
+def rows_of(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row of a file as a dict, with its location."""
+    for number, row in enumerate(read_table(source).to_dicts(), 1):
+        yield f"{source.path}: row {number}", row
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:

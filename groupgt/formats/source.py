@@ -10,11 +10,11 @@ import io
 import os
 import stat
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from groupgt.errors import DataError, GroupgtWarning, display, near_names
 from groupgt.runtime import resident
@@ -33,6 +33,7 @@ BLANK_LINES = 100
 LONGEST_HEAD = 1 << 26
 # The bytes of zstd that are decompressed at a time: few, so that the output is some tens of megabytes at most.
 ZSTD_PIECE = 1 << 11
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +41,13 @@ class Source:
     """One file or folder; it is opened when its content is first needed, and a pipe is read only once.
 
     `streamed` means that it is read as columns, however small it is. `ceiling` is the number of bytes of content that
-    may be kept in memory; 0 means no limit. `kept` has results of readers that are needed again.
+    may be kept in memory; 0 means no limit.
     """
 
     path: Path
     streamed: bool = False
     ceiling: int = 0
-    kept: dict[str, Any] = field(default_factory=dict, repr=False)
+    _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Source:
@@ -69,6 +70,13 @@ class Source:
 
     def __fspath__(self) -> str:
         return str(self.path)
+
+    def cached(self, read: Callable[[Source], T]) -> T:
+        """The result of a function that is needed again; it is computed once."""
+        if read not in self._cache:
+            self._cache[read] = read(self)
+        result: T = self._cache[read]
+        return result
 
     @property
     def is_folder(self) -> bool:

@@ -28,8 +28,7 @@ def read_run(source: Source) -> Run:
     """Reads the cited documents of each answer; raises `DataError` with all errors."""
     faults, gathered = Faults(), Gathered()
     seen: set[str] = set()
-    for number, record in objects(source, faults):
-        where = f"{source.path}:{number}"
+    for where, record in objects(source, faults):
         qid = next((id_text(record[key]) for key in QUERIES if key in record), None)
         references, answer = record.get("references"), record.get("answer")
         if qid is None or not isinstance(references, list) or not isinstance(answer, list):
