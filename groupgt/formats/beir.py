@@ -16,7 +16,7 @@ from groupgt.formats import trec
 from groupgt.formats.checks import Judgments, ids_at
 from groupgt.formats.csv import header_of, table
 from groupgt.formats.records import has_keys, records
-from groupgt.formats.rows import Judgment, gather, misnamed_grade, number_text, one_by_one
+from groupgt.formats.rows import Judgment, gather, misnamed_grade, number_text
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -78,7 +78,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     texts = _texts(queries) if queries is not None else {}
     columns = _columns_of(qrels)
     rows = trec.judgments(qrels, columns) if columns else _judged(qrels)
-    return gather(one_by_one(rows), policy, texts=texts, shape="flat")
+    return gather(rows, policy, texts=texts, shape="flat")
 
 
 def _columns_of(qrels: Source) -> str:

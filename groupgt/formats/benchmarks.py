@@ -189,7 +189,7 @@ def read_multihop_run(source: Source) -> Run:
     for number, record in enumerate(queries.records(source), 1):
         results = queries.list_at(record, "retrieval_list")
         texts = [text for result in results if (text := queries.text_at(result, "text")) is not None]
-        gathered.add_ranking(str(number), [str(rank) for rank in range(1, len(texts) + 1)], {}, {"text": texts})
+        gathered.add_ranking(str(number), [str(rank) for rank in range(1, len(texts) + 1)], fields={"text": texts})
     queries.faults.stop()
     return gathered.run(source)
 

@@ -7,7 +7,7 @@ import io
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -16,7 +16,6 @@ from groupgt.errors import DataError, Faults, GroupgtWarning, display
 from groupgt.formats.checks import NO_CALL, Judgments, result_fault
 from groupgt.formats.fields import CALL_COLUMN, carried, fields_of, units_of
 from groupgt.formats.layout import Layout, layout_of
-from groupgt.formats.names import run_name
 from groupgt.formats.rows import (
     NAMED,
     SHAPE,
@@ -27,11 +26,11 @@ from groupgt.formats.rows import (
     misnamed_grade,
     missing_columns,
     number_text,
-    one_by_one,
+    run_in,
     shape_of,
 )
 from groupgt.formats.source import Source
-from groupgt.formats.validity import Guard, explained
+from groupgt.formats.validity import Guard, rechecked
 from groupgt.model import validity
 from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.policy import Policy
@@ -178,7 +177,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
         judgments.add(where, row["qid"], row.get("group", ""), row["doc_id"], validity.number_of(cell), cell)
         shapes[row.get(SHAPE, "")] = None
     if is_flat:
-        return gather(one_by_one(judgments.rows()), policy, shape="flat")
+        return gather(judgments.rows(), policy, shape="flat")
     return gather(judgments.rows(), policy, shape=shape_of(shapes, "subtopics", source.path))
 
 
@@ -189,13 +188,11 @@ def read_run(source: Source) -> Run:
 
 def _read_rows(source: Source) -> Run:
     """A run of lists, read row by row; raises `DataError` that lists every invalid row."""
-    faults = Faults()
     gathered = Gathered()
-    for qid, document, score, cells in _results(_Text.of(source), faults):
+    for qid, document, score, cells in _results(_Text.of(source), gathered.faults):
         # An empty cell counts as missing, as in columns.
         fields = fields_of({"doc_id": document, **{name: cell or None for name, cell in cells.items()}})
         gathered.add(qid, document, score, units_of(cells, str.strip), fields)
-    faults.stop()
     return gathered.run(source)
 
 
@@ -243,19 +240,18 @@ def _streamed(source: Source) -> Run:
         ignore_errors=True,
         glob=False,
     )
-    recheck = partial(_with_care, source)
-    columns = Columns(_columns(scanned, header), recheck, explained(recheck), ids_checked=layout.plain_ids)
-    return Run(columns, name=run_name(source), source=str(source.path))
+    frame, recheck = _columns(scanned, header), partial(_with_care, source)
+    return run_in(source, rechecked(frame, recheck, ids_checked=layout.plain_ids))
 
 
 def _with_care(source: Source) -> Run:
     """The same for a file that looks irregular or contains an error: row by row, as columns if it is huge."""
     if not source.is_huge:
         return _read_rows(source)
-    return replace(_checked(_Text.of(source), header_of(source)), name=run_name(source))
+    return run_in(source, _checked(_Text.of(source), header_of(source)).contents)
 
 
-def run_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Run:
+def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Columns:
     """The same at a URL; its `lines` are read to locate errors."""
     separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
     header = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
@@ -263,12 +259,11 @@ def run_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Run:
     if missing:
         raise DataError(f"{url}: expected the columns qid, doc_id and score or rank; found {', '.join(header)}")
     text = _Text(url, separator, lambda: (f"{line.decode()}\n" for line in lines()))
-    recheck = partial(_checked, text, header)
     schema: dict[str, type[pl.DataType]] = dict.fromkeys(header, pl.String) | {_order(header): pl.Float64}
     scanned = pl.scan_csv(url, separator=separator, schema=schema, ignore_errors=True)
     # All columns are read, as polars counts the cells of a row only in these.
     holds = pl.any_horizontal(pl.all().is_not_null())
-    return Run(Columns(_columns(scanned.filter(holds), header), recheck, explained(recheck)), source=url)
+    return rechecked(_columns(scanned.filter(holds), header), partial(_checked, text, header))
 
 
 def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:

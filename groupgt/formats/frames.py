@@ -23,7 +23,6 @@ from groupgt.formats.rows import (
     gather,
     misnamed_grade,
     missing_columns,
-    one_by_one,
     shape_of,
 )
 from groupgt.formats.validity import Guard, is_id, refuse_rows
@@ -194,7 +193,7 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
             raise DataError(f"{title}: {misnamed}")
         rows = _judgments(frame, title)
         if "group" not in names:
-            return gather(one_by_one(rows), policy, shape="flat")
+            return gather(rows, policy, shape="flat")
         shape = shape_of(cells(SHAPE) if SHAPE in names else (), "subtopics", title)
         return gather(rows, policy, shape=shape)
     others = [name for name in names if name not in ("qid", "query", "retrieval_gt", "excluded_ids", SHAPE)]

@@ -74,7 +74,7 @@ def read_run(source: Source) -> Run:
         ids = queries.ids_at(record, RESULTS[0]) if by_id else list(map(str, range(1, len(texts or ()) + 1)))
         if texts is not None and len(texts) != len(ids):
             queries.fault(f"expected as many {RESULTS[1]} as {RESULTS[0]} ({len(ids)}), found {len(texts)}")
-        gathered.add_ranking(str(number), ids, {}, {} if texts is None else {"text": texts})
+        gathered.add_ranking(str(number), ids, fields={} if texts is None else {"text": texts})
     queries.faults.stop()
     return gathered.run(source)
 

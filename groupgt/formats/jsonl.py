@@ -198,8 +198,8 @@ def _with_nonrelevant(columns: dict[str, list[Any]], places: list[str], faults: 
 
 def read_run(source: Source) -> Run:
     """`{"qid", "retrieved_ids"[, "retrieve_scores"]}` per query or `{"qid", "doc_id", "score" | "rank"}` per result."""
-    faults = Faults()
     gathered = Gathered()
+    faults = gathered.faults
     nested = False
     orders: set[str] = set()
     for where, row in objects(source, faults):
@@ -228,7 +228,7 @@ def read_run(source: Source) -> Run:
             ids = _ids_of(row, keys[0], where, faults)
             if CALLS in lengths and (wrong := calls_fault(lengths[CALLS], len(_listed(row[keys[0]])), in_order=True)):
                 faults.add(where, wrong)
-            gathered.add_ranking(qid, ids, lengths, fields)
+            gathered.add_ranking(qid, ids, None, lengths, fields)
         else:
             order = "score" if row.get("score") is not None else "rank"
             orders.add(order)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from groupgt.errors import DataError, Faults, display
+from groupgt.errors import DataError, display
 from groupgt.formats.checks import Judgments, ranking, result_fault
 from groupgt.formats.jsonl import object_of
-from groupgt.formats.rows import Gathered, gather, one_by_one
+from groupgt.formats.rows import Gathered, gather
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -56,13 +56,13 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
             continue
         for document, cell in row.items():
             judgments.add(source.path, qid, "", document, finite_number(cell), cell)
-    return gather(one_by_one(judgments.rows()), policy, qids=rows, shape="flat")
+    return gather(judgments.rows(), policy, qids=rows, shape="flat")
 
 
 def read_run(source: Source) -> Run:
     """Scores by document, as ranx writes them; or lists of ids, best first."""
-    faults = Faults()
     gathered = Gathered()
+    faults = gathered.faults
     kinds = set()
     for qid, row in _by_query(source).items():
         where = f"{source.path}: query {display(qid)}"
@@ -70,7 +70,7 @@ def read_run(source: Source) -> Run:
             faults.add(where, f"the query id {fault}")
         elif isinstance(row, dict):
             kinds.add("scores")
-            gathered.ids[qid], gathered.scores[qid] = [], []
+            gathered.add_ranking(qid, [], [])
             for document, cell in row.items():
                 score = finite_number(cell)
                 order = "score" if score is not None else f"score of {display(document)}"
@@ -80,7 +80,7 @@ def read_run(source: Source) -> Run:
                     gathered.add(qid, document, score)
         elif isinstance(row, list):
             kinds.add("lists")
-            gathered.add_ranking(qid, ranking(row, where, faults), {}, {})
+            gathered.add_ranking(qid, ranking(row, where, faults))
         else:
             faults.add(where, f"expected {{id: score}} or a list of ids, found {display(row)}")
     faults.stop()

@@ -7,8 +7,6 @@ import os
 from collections.abc import Sequence
 from pathlib import PurePath, PurePosixPath
 
-from groupgt.formats.source import Source
-
 COMPRESSED = (".gz", ".zst")
 # The endings of results and their formats; JSON Lines and ranx JSON are distinguished by content.
 ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".trec": "trec", ".run": "trec"}
@@ -48,16 +46,6 @@ def without_endings(name: str) -> str:
         if not stem or f"{dot}{ending}".lower() not in KNOWN:
             return name
         name = stem
-
-
-def run_name(source: Source) -> str:
-    """The name of the run in a file.
-
-    >>> from pathlib import Path
-    >>> run_name(Source(Path("runs/bm25.v2.trec.gz")))
-    'bm25.v2'
-    """
-    return without_endings(source.path.name)
 
 
 def name_of(path: str) -> str:

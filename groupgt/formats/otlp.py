@@ -149,7 +149,7 @@ def _gathered(found: Mapping[str, list[tuple[int, dict[str, Any]]]]) -> Gathered
         lengths: dict[str, list[Any]] = {CALLS: [call for call, _ in results]}
         if "tokens" in cells:
             lengths["tokens"] = cells.pop("tokens")
-        gathered.add_ranking(qid, ids, lengths, cells)
+        gathered.add_ranking(qid, ids, None, lengths, cells)
     return gathered
 
 

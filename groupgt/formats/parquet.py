@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import mmap
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,7 @@ from typing import Any
 from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.formats.fields import CALL_LIST, SCORES
-from groupgt.formats.names import run_name
-from groupgt.formats.rows import SHAPE
+from groupgt.formats.rows import SHAPE, run_in
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, guarded
 from groupgt.model.ground_truth import GroundTruth
@@ -210,18 +208,14 @@ def read_run(source: Source, qids: list[str] | None = None) -> Run:
 
     Node output has no `qid`: its rows are those of `qids`, in order.
     """
-    run = frames.run_of(scan(source), str(source.path), qids, guard=_guard_of(source))
-    return replace(run, name=run_name(source), source=str(source.path))
+    return run_in(source, frames.run_of(scan(source), str(source.path), qids, guard=_guard_of(source)).contents)
 
 
 def read_parts(sources: Sequence[Source], title: str) -> Run:
     """One run from many files with the same columns."""
     for source in sources:
         check_pages(source.path)
-
-    def guard(step: Callable[[], Any]) -> Any:
-        return guarded(title, "a parquet file is damaged, cut off, or has other columns than the rest", step)
-
+    guard = partial(guarded, title, "a parquet file is damaged, cut off, or has other columns than the rest")
     return frames.run_of(pl.scan_parquet([source.path for source in sources], glob=False), title, guard=guard)
 
 

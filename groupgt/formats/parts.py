@@ -15,9 +15,10 @@ from typing import Any
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed
 from groupgt.formats import csv, frames, parquet, trec
 from groupgt.formats.names import kind_by_ending, name_of
+from groupgt.formats.rows import Gathered
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
-from groupgt.model.run import Columns, Lists, Run
+from groupgt.model.run import Columns, Run
 from groupgt.model.values import CALLS
 from groupgt.runtime import pl
 
@@ -110,30 +111,26 @@ def _in_one(parts: Sequence[Run], title: str) -> Run:
 
 def _of_lists(parts: Sequence[Run], title: str) -> Run:
     """Joins lists; if a query spans files, scores determine its order."""
-    faults = Faults()
-    rankings: dict[str, list[Any]] = {}
-    scores: dict[str, list[float]] = {}
-    lengths: dict[str, dict[str, list[int | None]]] = {}
-    fields: dict[str, dict[str, list[Any]]] = {}
+    gathered = Gathered()
     for part in parts:
         lists = part.lists
-        read_fields = {name: read() for name, read in lists.fields.items()}
-        for qid, ranking in lists.rankings.items():
-            if qid in rankings and (lists.scores is None or qid not in scores):
-                faults.add(f"{part.source}: query {qid!r}", f"is also in another file of {title}, without scores")
+        fields = {name: read() for name, read in lists.fields.items()}
+        for qid, ids in lists.rankings.items():
+            if qid in gathered.ids and (lists.scores is None or qid not in gathered.scores):
+                what = f"is also in another file of {title}, without scores"
+                gathered.faults.add(f"{part.source}: query {qid!r}", what)
                 continue
-            rankings.setdefault(qid, []).extend(ranking)
-            if lists.scores is not None:
-                scores.setdefault(qid, []).extend(lists.scores[qid])
-            for unit, column in lists.lengths.items():
-                lengths.setdefault(unit, {}).setdefault(qid, []).extend(column.get(qid, ()))
-            for name, cells in read_fields.items():
-                fields.setdefault(name, {}).setdefault(qid, []).extend(cells[qid])
-    faults.stop(DataError)
-    if scores and len(scores) < len(rankings):
+            gathered.add_ranking(
+                qid,
+                ids,
+                None if lists.scores is None else lists.scores[qid],
+                {unit: column.get(qid, ()) for unit, column in lists.lengths.items()},
+                {name: cells[qid] for name, cells in fields.items()},
+            )
+    lists = gathered.lists
+    if lists.scores and len(lists.scores) < len(lists.rankings):
         raise DataError(f"{title}: some files have scores and some do not; use one of the two throughout")
-    read = {name: lambda column=column: column for name, column in fields.items()}  # bound now
-    return Run(Lists(rankings, scores or None, lengths, read))
+    return Run(lists)
 
 
 def _of_columns(parts: Sequence[Run], title: str) -> Run:
@@ -146,7 +143,7 @@ def _of_columns(parts: Sequence[Run], title: str) -> Run:
 
     def guard(step: Callable[[], Any]) -> Any:
         for each in reversed(held):
-            step = _within(each.guard, step)
+            step = partial(each.guard, step)
         return step()
 
     def recheck() -> Run:
@@ -159,10 +156,6 @@ def _of_columns(parts: Sequence[Run], title: str) -> Run:
     return Run(Columns(frame, recheck, guard, ids_checked=all(each.ids_checked for each in held)))
 
 
-def _within(guard: Callable[[Callable[[], Any]], Any], step: Callable[[], Any]) -> Callable[[], Any]:
-    return lambda: guard(step)
-
-
 def at_url(url: str, format: str | None = None) -> Run:
     """Reads a run from a URL, or from all files that match a pattern in it, with polars.
 
@@ -173,23 +166,20 @@ def at_url(url: str, format: str | None = None) -> Run:
     if chosen not in ("parquet", "csv", "trec"):
         known = listed(["parquet", "csv", "trec"])
         raise ConfigError(f"{url}: expected results as {known}, by the ending or by name (--run-format; run_format=)")
-
-    def guard(step: Callable[[], Any]) -> Any:
-        return guarded(url, "cannot be read", step)
-
+    guard, lines = partial(guarded, url, "cannot be read"), partial(_lines_at, url)
+    contents: Any
     if chosen == "parquet":
-        run = frames.run_of(pl.scan_parquet(url), url, guard=guard)
-    elif chosen == "csv":
-        run = csv.run_at(url, guard, partial(_lines_at, url))
+        contents = frames.run_of(pl.scan_parquet(url), url, guard=guard).contents
     else:
-        run = trec.run_at(url, partial(_lines_at, url))
-    return replace(run, name=name_of(url), source=url)
+        contents = csv.columns_at(url, guard, lines) if chosen == "csv" else trec.columns_at(url, lines)
+    return Run(contents, name=name_of(url), source=url)
 
 
 def _lines_at(url: str) -> Iterator[bytes]:
     """The lines of a text file at a URL, as a stream."""
-    batches = guarded(url, "cannot be read", lambda: iter(pl.scan_lines(url).collect_batches(maintain_order=True)))
-    while (batch := guarded(url, "cannot be read", lambda: next(batches, None))) is not None:
+    guard = partial(guarded, url, "cannot be read")
+    batches = guard(lambda: iter(pl.scan_lines(url).collect_batches(maintain_order=True)))
+    while (batch := guard(lambda: next(batches, None))) is not None:
         yield from map(str.encode, batch["line"].to_list())
 
 

@@ -12,11 +12,11 @@ from itertools import islice, pairwise
 from typing import Any
 
 from groupgt.errors import DataError, Faults, listed, near_names
-from groupgt.formats.names import run_name
+from groupgt.formats.names import without_endings
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import SHAPES, GroundTruth, Shape
 from groupgt.model.policy import Policy
-from groupgt.model.run import Columns, Lists, Run
+from groupgt.model.run import Columns, Lines, Lists, Remote, Run
 from groupgt.model.validity import is_number, shown
 from groupgt.runtime import pl
 
@@ -34,12 +34,14 @@ def gather(
 ) -> GroundTruth:
     """Ground truth from rows: those of one query and group become a group; a name that is just its number is dropped.
 
-    The queries `qids` are included even without a row. Rows that name their groups have the shape `subtopics`.
+    The queries `qids` are included even without a row. Rows that name their groups have the shape `subtopics`; if it is
+    `flat`, each document is a group of its own.
     """
     queries: dict[str, dict[str, list[Any]]] = {qid: {} for qid in qids}
     for qid, label, document, grade in rows:
         alternative: Any = document if grade == 1 else {"id": document, "grade": grade}
-        queries.setdefault(qid, {}).setdefault(label, []).append(alternative)
+        labelled = queries.setdefault(qid, {})
+        labelled.setdefault(str(len(labelled) + 1) if shape == "flat" else label, []).append(alternative)
     groups = [
         [
             alternatives if label == str(number) else {"alternatives": alternatives, "name": label}
@@ -63,14 +65,6 @@ def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
         raise DataError(f"{title}: expected {listed(SHAPES)} as {SHAPE}, the same in all rows, found {shown(named)}")
     checked: Shape = shape
     return checked
-
-
-def one_by_one(rows: Iterable[Judgment]) -> Iterable[Judgment]:
-    """Makes every document a group of its own, as judgments without groups are read."""
-    numbers: dict[str, int] = {}
-    for qid, _, document, grade in rows:
-        numbers[qid] = numbers.get(qid, 0) + 1
-        yield qid, str(numbers[qid]), document, grade
 
 
 def number_text(value: float) -> str:
@@ -148,10 +142,21 @@ def misnamed_grade(names: Collection[str], wanted: str = "grade") -> str:
 BLOCK = 1 << 14
 
 
+def run_in(source: Source, contents: Lists | Columns | Lines | Remote) -> Run:
+    """The run in a file, named after it.
+
+    >>> from pathlib import Path
+    >>> run_in(Source(Path("runs/bm25.v2.trec.gz")), Lists({})).name
+    'bm25.v2'
+    """
+    return Run(contents, name=without_endings(source.path.name), source=str(source.path))
+
+
 class Gathered:
-    """The results of one file, gathered by query as rows are read; scores determine their order."""
+    """Results by query as rows are read, and the errors in them; scores determine their order."""
 
     def __init__(self) -> None:
+        self.faults = Faults()
         self.ids: dict[str, list[str]] = {}
         self.scores: dict[str, list[float]] = {}
         self.lengths: dict[str, dict[str, list[int | None]]] = {}
@@ -178,22 +183,30 @@ class Gathered:
     def add_ranking(
         self,
         qid: str,
-        ids: list[str],
-        lengths: Mapping[str, list[int | None]],
-        fields: Mapping[str, list[Any]],
+        ids: Iterable[str],
+        scores: Iterable[float] | None = None,
+        lengths: Mapping[str, Iterable[int | None]] | None = None,
+        fields: Mapping[str, Iterable[Any]] | None = None,
     ) -> None:
-        """Adds all results of a query in their given order."""
-        self.ids[qid] = ids
-        for unit, column in lengths.items():
-            self.lengths.setdefault(unit, {})[qid] = column
-        for name, cells in fields.items():
-            self.fields.setdefault(name, {})[qid] = cells
+        """Adds results of a query in their given order."""
+        self.ids.setdefault(qid, []).extend(ids)
+        if scores is not None:
+            self.scores.setdefault(qid, []).extend(scores)
+        for unit, column in (lengths or {}).items():
+            self.lengths.setdefault(unit, {}).setdefault(qid, []).extend(column)
+        for name, cells in (fields or {}).items():
+            self.fields.setdefault(name, {}).setdefault(qid, []).extend(cells)
+
+    @property
+    def lists(self) -> Lists:
+        """All results; raises `DataError` with every error."""
+        self.faults.stop()
+        fields = {name: lambda cells=cells: cells for name, cells in self.fields.items()}  # bound now
+        return Lists(self.ids, self.scores or None, self.lengths, fields)
 
     def run(self, source: Source) -> Run:
-        """All results as a run, named after its file."""
-        fields = {name: lambda cells=cells: cells for name, cells in self.fields.items()}  # bound now
-        lists = Lists(self.ids, self.scores or None, self.lengths, fields)
-        return Run(lists, name=run_name(source), source=str(source.path))
+        """All results as the run in a file; raises `DataError` with every error."""
+        return run_in(source, self.lists)
 
 
 def checked_columns(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,10 +12,9 @@ from groupgt import native
 from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats.checks import Judgments, ids_fault, score_fault
 from groupgt.formats.layout import layout_of
-from groupgt.formats.names import run_name
-from groupgt.formats.rows import Judgment, checked_columns, gather, number_text, one_by_one, order_fault
+from groupgt.formats.rows import Judgment, checked_columns, gather, number_text, order_fault, run_in
 from groupgt.formats.source import Source
-from groupgt.formats.validity import explained, is_number, number_of
+from groupgt.formats.validity import is_number, number_of, rechecked
 from groupgt.model import validity
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -36,8 +34,7 @@ def read_qrels(source: Source, policy: Policy) -> GroundTruth:
     """`qid iter doc rel`, or `qid doc rel` if it cannot mean anything else: each document is a group of its own."""
     if _is_without_iter(source):
         return read_without_iter(source, policy)
-    judged = judgments(source, QRELS)
-    return gather(one_by_one(judged), policy, shape="flat")
+    return gather(judgments(source, QRELS), policy, shape="flat")
 
 
 def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
@@ -52,7 +49,7 @@ def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
 
 def read_without_iter(source: Source, policy: Policy) -> GroundTruth:
     """`qid doc rel`, as in MS MARCO and Cranfield: each document is a group of its own, with its grade."""
-    return gather(one_by_one(judgments(source, WITHOUT_ITER)), policy, shape="flat")
+    return gather(judgments(source, WITHOUT_ITER), policy, shape="flat")
 
 
 def _is_without_iter(source: Source) -> bool:
@@ -136,7 +133,7 @@ def read_run(source: Source) -> Run:
     if native.built is None or source.streamed or not source.has_parts:
         return _streamed(source)
     lines = Lines(source.part, *source.extent, read=partial(_streamed, source), recheck=partial(_with_care, source))
-    return Run(lines, name=run_name(source), source=str(source.path))
+    return run_in(source, lines)
 
 
 def _read_lines(source: Source) -> Run:
@@ -154,7 +151,7 @@ def _read_lines(source: Source) -> Run:
     lists = Lists(
         {qid.decode(): ranking for qid, ranking in ids.items()}, {qid.decode(): row for qid, row in scores.items()}
     )
-    return Run(lists, name=run_name(source), source=str(source.path))
+    return run_in(source, lists)
 
 
 def _holds_odd_bytes(data: bytes) -> bool:
@@ -255,25 +252,19 @@ def _streamed(source: Source) -> Run:
     if width > LEAST:
         whole &= ~is_number(pl.col("tag"))
     frame = rows.select("qid", "doc", pl.when(whole).then(pl.col("score")).alias("score"))
-    recheck = partial(_with_care, source)
-    return Run(
-        Columns(frame, recheck, explained(recheck), ids_checked=layout.plain_ids),
-        name=run_name(source),
-        source=str(source.path),
-    )
+    return run_in(source, rechecked(frame, partial(_with_care, source), ids_checked=layout.plain_ids))
 
 
 def _with_care(source: Source) -> Run:
     """The same for a file that looks irregular or has an error: line by line, and as columns if it is huge."""
     if not source.is_huge:
         return _read_lines(source)
-    return replace(_checked(str(source.path), source.lines), name=run_name(source))
+    return run_in(source, _checked(str(source.path), source.lines).contents)
 
 
-def run_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Run:
-    """A run at a URL; its `lines` are used to report errors."""
-    recheck = partial(_checked, url, lines)
-    return Run(Columns(_columns_of_lines(url), recheck, explained(recheck)), source=url)
+def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
+    """Results at a URL; its `lines` are used to report errors."""
+    return rechecked(_columns_of_lines(url), partial(_checked, url, lines))
 
 
 def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:

@@ -26,7 +26,8 @@ def look(source: Source) -> str | None:
 
 def read_run(source: Source) -> Run:
     """Reads the cited documents of each answer; raises `DataError` with all errors."""
-    faults, gathered = Faults(), Gathered()
+    gathered = Gathered()
+    faults = gathered.faults
     seen: set[str] = set()
     for where, record in objects(source, faults):
         qid = next((id_text(record[key]) for key in QUERIES if key in record), None)
@@ -37,8 +38,7 @@ def read_run(source: Source) -> Run:
             faults.add(where, f"query {display(qid)}: duplicate query")
         else:
             seen.add(qid)
-            gathered.add_ranking(qid, _cited(references, answer, f"{where}: query {display(qid)}", faults), {}, {})
-    faults.stop()
+            gathered.add_ranking(qid, _cited(references, answer, f"{where}: query {display(qid)}", faults))
     return gathered.run(source)
 
 

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import result_fault
+from groupgt.model.run import Columns, Run
 from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, RANK, finite_number
 from groupgt.model.values import CALLS, LONGEST
 from groupgt.runtime import pl
@@ -69,8 +70,8 @@ def guarded(title: object, what: str, read: Callable[[], Any]) -> Any:
         raise DataError(f"{title}: {what}: {first}") from None
 
 
-def explained(recheck: Callable[[], Any]) -> Guard:
-    """A guard that reads a source again with the slow reader if polars fails, to report what is wrong and where."""
+def rechecked(frame: pl.LazyFrame, recheck: Callable[[], Run], *, ids_checked: bool = False) -> Columns:
+    """Results that the slow reader reads again if polars fails, to report what is wrong and where."""
 
     def guard(step: Callable[[], Any]) -> Any:
         try:
@@ -79,24 +80,18 @@ def explained(recheck: Callable[[], Any]) -> Guard:
             recheck()
             raise
 
-    return guard
+    return Columns(frame, recheck, guard, ids_checked=ids_checked)
 
 
-def refuse_rows(
-    rows: pl.LazyFrame, title: str, order: str, guard: Guard = lambda read: read(), *, place: str = "row "
-) -> NoReturn:
-    """Raises `DataError` with the rows whose `qid`, `doc` or `score` is invalid; `order` is the name of the score.
-
-    The number of a row, from 0, is in its column `row`, if there is one.
-    """
-    numbered = rows if "row" in guard(rows.collect_schema) else rows.with_row_index("row")
+def refuse_rows(rows: pl.LazyFrame, title: str, order: str, guard: Guard = lambda read: read()) -> NoReturn:
+    """Raises `DataError` with the rows whose `qid`, `doc` or `score` is invalid; `order` is the name of the score."""
     call = pl.col(CALLS) if CALLS in guard(rows.collect_schema) else pl.lit(1)
-    numbered = numbered.select("row", "qid", "doc", "score", call.alias(CALLS))
+    numbered = rows.with_row_index("row", 1).select("row", "qid", "doc", "score", call.alias(CALLS))
     wrong = ~(is_id(pl.col("qid")) & is_id(pl.col("doc")) & is_score(pl.col("score")) & is_call(pl.col(CALLS)))
-    found = guard(lambda: numbered.filter(wrong).head(LOOKED_AT).collect())
+    invalid = guard(lambda: numbered.filter(wrong).head(LOOKED_AT).collect())
     faults = Faults()
-    for row, qid, document, score, made in found.iter_rows():
-        where = f"{title}: {place}{row + 1}: query {display(qid)}"
+    for row, qid, document, score, made in invalid.iter_rows():
+        where = f"{title}: row {row}: query {display(qid)}"
         if qid is None or document is None:
             faults.add(where, "expected a qid and a doc_id, found null")
         else:
