@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_names
+from groupgt.errors import DataError, Faults, display, near_names, warn
 from groupgt.formats import csv, parquet
 from groupgt.formats.beir import QUERIES, table_in
 from groupgt.formats.checks import Firsts
@@ -163,7 +162,7 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
         raise DataError(f"{source.path}: the table contains no chunks")
     if lost:
         what = f"{source.path}: {len(lost):,} chunks have no place (AutoRAG did not find them in their document)"
-        warnings.warn(f"{what}: {', '.join(lost[:3])}{' …' if len(lost) > 3 else ''}", GroupgtWarning, stacklevel=2)
+        warn(f"{what}: {', '.join(lost[:3])}{' …' if len(lost) > 3 else ''}")
     start, end = (np.array([span[at] for span in spans], dtype=np.int64) for at in (1, 2))
     return Chunks(ids, [span.doc for span in spans], start, end)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from groupgt.errors import DataError, Faults, GroupgtWarning, display
+from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats.checks import NO_CALL, Judgments, result_fault
 from groupgt.formats.fields import CALL_COLUMN, carried, fields_of, units_of
 from groupgt.formats.layout import Layout, layout_of
@@ -108,7 +107,7 @@ def _rows(text: _Text, needed: Iterable[str], faults: Faults) -> Iterator[tuple[
             names = ", ".join(header[:NAMED]) + ", …" * (width > NAMED)
             faults.add(f"{text.title}:{number}", f"expected {width} columns ({names}), found {len(cells)}")
     if not found and not faults:
-        warnings.warn(f"{text.title}: the file is empty: 0 rows", GroupgtWarning, stacklevel=4)
+        warn(f"{text.title}: the file is empty: 0 rows")
 
 
 def _check_header(header: list[str], needed: Iterable[str], where: str, faults: Faults) -> None:

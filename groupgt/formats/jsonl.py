@@ -53,13 +53,6 @@ def is_array(source: Source) -> bool:
     return _ARRAY.match(source.head()) is not None
 
 
-def first_object(source: Source) -> dict[str, Any]:
-    """The first element of a JSON array; raises `ValueError` if it is not an object."""
-    text = source.head().decode("utf-8", "replace")
-    value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
-    return dict(value)
-
-
 def _lines(source: Source) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(source.lines(held=True), 1):
         if line.strip():

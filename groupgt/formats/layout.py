@@ -7,7 +7,7 @@ go to the readers in Python, which report errors with line numbers.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import chain, repeat
@@ -63,23 +63,18 @@ def layout_of(source: Source, separator: str, *, words: bool = False) -> Layout:
 
     look = partial(_look_at, separator=ord(separator), words=words)
     content = _mapped(source)
+    layout, within = Layout(), [0]
     if content is None:
-        return _layout_in_turn(look, _streamed(source), words=words)
-    with ThreadPoolExecutor(os.cpu_count()) as workers:
-        quotes = [0] if words else [0, *workers.map(_count_quotes, _cut(content))]
-        # Whether a chunk begins within quotes.
-        within = (np.cumsum(quotes) & 1).tolist()
-        layout = reduce(Layout.then, workers.map(look, _cut(content), chain(within, repeat(0))), Layout())
+        for chunk in _streamed(source):
+            layout = layout.then(look(chunk, within[-1]))
+            within = [0 if words else within[-1] ^ _count_quotes(chunk) & 1]
+    else:
+        with ThreadPoolExecutor(os.cpu_count()) as workers:
+            # Whether a chunk begins within quotes.
+            quotes = [0] if words else [0, *workers.map(_count_quotes, _cut(content))]
+            within = (np.cumsum(quotes) & 1).tolist()
+            layout = reduce(Layout.then, workers.map(look, _cut(content), chain(within, repeat(0))), layout)
     return replace(layout, regular=False) if within[-1] else layout
-
-
-def _layout_in_turn(look: Callable[[Bytes, int], Layout], chunks: Iterator[Bytes], *, words: bool) -> Layout:
-    """The same chunk by chunk."""
-    layout, within = Layout(), 0
-    for chunk in chunks:
-        layout = layout.then(look(chunk, within))
-        within ^= 0 if words else _count_quotes(chunk) & 1
-    return replace(layout, regular=False) if within else layout
 
 
 def _look_at(chunk: Bytes, within: int, *, separator: int, words: bool) -> Layout:

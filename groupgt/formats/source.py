@@ -9,14 +9,13 @@ from __future__ import annotations
 import io
 import os
 import stat
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from groupgt.errors import DataError, GroupgtWarning, display, near_names
+from groupgt.errors import DataError, display, near_names, warn
 from groupgt.runtime import resident
 
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
@@ -63,7 +62,7 @@ class Source:
         except (FileNotFoundError, NotADirectoryError):
             raise DataError(f"{place}: file not found{neighbors(place)}") from None
         except (OSError, ValueError) as error:
-            raise DataError(f"{display(text)}: cannot be read: {_reason(error)}") from None
+            raise _unreadable(display(text), error) from None
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISFIFO(mode)):
             raise DataError(f"{place}: expected a file, a folder or a pipe, found a device")
         return cls(place)
@@ -123,7 +122,10 @@ class Source:
         size = self.path.stat().st_size
         if not self.is_compressed:
             return size > most
-        return size > most // PACKED or not self._hold(most)
+        if size > most // PACKED or (content := self._content(most)) is None:
+            return True
+        vars(self)["data"] = content
+        return False
 
     @cached_property
     def data(self) -> bytes:
@@ -131,23 +133,18 @@ class Source:
 
         Raises `DataError` for UTF-16, for damaged files, and for more bytes than the ceiling.
         """
+        return self._content() or b""
+
+    def _content(self, limit: int | None = None) -> bytes | None:
+        """The whole content; None if it has more bytes than the limit."""
         pieces, size = [], 0
         for piece in self.pieces():
             size += len(piece)
+            if limit is not None and size > limit:
+                return None
             self._check_room(size)
             pieces.append(piece)
         return b"".join(pieces)
-
-    def _hold(self, most: int) -> bool:
-        """Caches the content as `data` if it has at most `most` bytes."""
-        pieces, size = [], 0
-        for piece in self.pieces():
-            size += len(piece)
-            if size > most:
-                return False
-            pieces.append(piece)
-        self.__dict__["data"] = b"".join(pieces)
-        return True
 
     def _check_room(self, size: int) -> None:
         if 0 < self.ceiling < size:
@@ -189,18 +186,11 @@ class Source:
         if self.is_held:
             yield from (self.data[start : start + size] for start in range(0, len(self.data), size))
             return
-        begin = b""
-        begun = False
-        for piece in self._decompressed(size):
-            if begun:
-                yield piece
-                continue
+        content, begin = self._decompressed(size), b""
+        while len(begin) < len(BYTE_ORDER_MARK) and (piece := next(content, b"")):
             begin += piece
-            begun = len(begin) >= len(BYTE_ORDER_MARK)
-            if begun:
-                yield self._without_mark(begin)
-        if not begun:
-            yield self._without_mark(begin)
+        yield self._without_mark(begin)
+        yield from content
 
     @property
     def has_parts(self) -> bool:
@@ -225,7 +215,7 @@ class Source:
                 file.seek(low)
                 part = file.read(high - low)
             except OSError as error:
-                raise DataError(f"{self.path}: cannot be read: {_reason(error)}") from None
+                raise _unreadable(self.path, error) from None
         if len(part) < high - low:
             raise DataError(f"{self.path}: the file was truncated while being read")
         return part
@@ -242,7 +232,7 @@ class Source:
                 try:
                     yield from iter(lambda: file.read(size), b"")
                 except OSError as error:
-                    raise DataError(f"{self.path}: cannot be read: {_reason(error)}") from None
+                    raise _unreadable(self.path, error) from None
                 return
             import zlib
 
@@ -259,7 +249,7 @@ class Source:
         try:
             return io.BytesIO(self._piped) if self.is_pipe else self.path.open("rb")
         except OSError as error:
-            raise DataError(f"{self.path}: cannot be read: {_reason(error)}") from None
+            raise _unreadable(self.path, error) from None
 
     @cached_property
     def _piped(self) -> bytes:
@@ -326,7 +316,7 @@ class Source:
     def warn_if_empty(self, what: str) -> None:
         """Warns if every line is blank."""
         if not any(piece.strip() for piece in self.pieces()):
-            warnings.warn(f"{self.path}: the file is empty: 0 {what}", GroupgtWarning, stacklevel=3)
+            warn(f"{self.path}: the file is empty: 0 {what}")
 
 
 def _without_return(line: bytes) -> bytes:
@@ -379,8 +369,8 @@ def bytes_text(size: int) -> str:
     return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
+def _unreadable(path: object, error: Exception) -> DataError:
+    return DataError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def neighbors(path: Path) -> str:

@@ -57,29 +57,22 @@ def _is_without_iter(source: Source) -> bool:
 
     The last column has grades, not documents, if a value repeats within a query, or if it has only one value.
     """
-    if len(_cells_of_first(source)) != 3:
+    rows: list[list[bytes]] = []
+    for cells in map(bytes.split, source.lines(held=True)):
+        if cells and not cells[0].startswith(b"#"):
+            if len(cells) != 3:
+                return False
+            rows.append(cells)
+    grades = {grade for _, _, grade in rows}
+    numbers = [validity.number_of(grade.decode()) for grade in grades]
+    if not rows or not all(number is not None and number.is_integer() for number in numbers):
         return False
-    rows = [cells for line in source.lines(held=True) if (cells := line.split()) and not cells[0].startswith(b"#")]
-    grades = {cells[-1] for cells in rows}
-    if any(len(cells) != 3 for cells in rows) or not all(_is_whole(grade.decode()) for grade in grades):
+    if len({(qid, document) for qid, document, _ in rows}) < len(rows):
         return False
-    if len({(cells[0], cells[1]) for cells in rows}) < len(rows):
-        return False
-    if len({(cells[0], cells[2]) for cells in rows}) < len(rows) or len(grades) < 2 <= len(rows):
+    if len({(qid, grade) for qid, _, grade in rows}) < len(rows) or len(grades) < 2 <= len(rows):
         return True
     what = f"expected 4 columns ({QRELS}), found 3, which may be {WITHOUT_ITER} or qid iter doc"
     raise DataError(f"{source.path}: {what}; if they are {WITHOUT_ITER}, say so: --truth-format trec-no-iter")
-
-
-def _is_whole(text: str) -> bool:
-    number = validity.number_of(text)
-    return number is not None and number.is_integer()
-
-
-def _cells_of_first(source: Source) -> list[bytes]:
-    """The columns of the first line that is not a comment."""
-    lines = (line.split() for line in source.lines(held=True))
-    return next((cells for cells in lines if cells and not cells[0].startswith(b"#")), [])
 
 
 def read_subtopics(source: Source, policy: Policy) -> GroundTruth:
@@ -91,25 +84,20 @@ def judgments(source: Source, expected: str) -> list[Judgment]:
     """Every line of qrels with the `expected` columns; raises `DataError` with every error."""
     source.warn_if_empty("judgments")
     width = len(expected.split())
-    judged = Judgments(
-        lambda number: f"{source.path}:{number}",
-        called="relevance",
-        grouped="subtopic" in expected,
-        hint=ITER_HINT if expected == QRELS else "",
-    )
+    grouped, hint = "subtopic" in expected, ITER_HINT if expected == QRELS else ""
+    judged = Judgments(lambda number: f"{source.path}:{number}", called="relevance", grouped=grouped, hint=hint)
     for number, line in enumerate(source.lines(held=True), 1):
         cells = line.split()
         if b"\r" in line:
-            judged.faults.add(f"{source.path}:{number}", BARE_RETURN)
+            judged.faults.add(judged.where(number), BARE_RETURN)
+        elif not cells or cells[0].startswith(b"#"):
             continue
-        if not cells or cells[0].startswith(b"#"):
-            continue
-        if len(cells) != width:
+        elif len(cells) != width:
             what = f"expected {width} columns ({expected}), found {len(cells)}{_surplus(cells)}"
-            judged.faults.add(f"{source.path}:{number}", what)
-            continue
-        qid, group, document, grade_text = (cells[at].decode() for at in (0, 1, -2, -1))
-        judged.add(number, qid, group, document, validity.number_of(grade_text), grade_text)
+            judged.faults.add(judged.where(number), what)
+        else:
+            qid, group, document, grade_text = (cells[at].decode() for at in (0, 1, -2, -1))
+            judged.add(number, qid, group, document, validity.number_of(grade_text), grade_text)
     return judged.rows()
 
 
@@ -168,19 +156,18 @@ def _results(
     """The query, document and score of each line; invalid lines are collected as errors."""
     for number, line in enumerate(lines, 1):
         cells = line.split()
-        doubtful = odd or len(cells) != LEAST or not cells[3].isdigit() or len(line) > validity.LONGEST_ID
-        if doubtful:
+        fault = None
+        if odd or len(cells) != LEAST or not cells[3].isdigit() or len(line) > validity.LONGEST_ID:
             if not cells:
                 continue
-            if fault := _line_fault(line, cells):
-                faults.add(f"{title}:{number}", fault)
+            fault = _line_fault(line, cells)
+        if not fault:
+            score = validity.number_of_bytes(cells[4])
+            if score is not None:
+                yield cells[0], cells[2], score
                 continue
-        score = validity.number_of_bytes(cells[4])
-        if score is None:
-            what = score_fault(cells[4].decode())
-            faults.add(f"{title}:{number}", f"query {display(cells[0].decode())}: {what}")
-            continue
-        yield cells[0], cells[2], score
+            fault = f"query {display(cells[0].decode())}: {score_fault(cells[4].decode())}"
+        faults.add(f"{title}:{number}", fault)
 
 
 def tag_of(source: Source) -> str:
@@ -204,30 +191,25 @@ def tag_of(source: Source) -> str:
 def is_result(line: bytes) -> bool:
     """Whether a line is certainly a result, judging by its rank and score."""
     cells = line.split()
-    return (
-        len(cells) >= LEAST
-        and validity.is_rank(cells[3].decode("utf-8", "replace"))
-        and validity.number_of_bytes(cells[4]) is not None
-    )
+    is_ranked = len(cells) >= LEAST and validity.is_rank(cells[3].decode("utf-8", "replace"))
+    return is_ranked and validity.number_of_bytes(cells[4]) is not None
 
 
 def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
     """The errors in a line of results, except for its score."""
     if b"\r" in line:
         return BARE_RETURN
-    if len(cells) < LEAST:
-        return f"expected {LEAST} columns ({RUN_COLUMNS}), found {len(cells)}"
-    if len(cells) > MOST:
-        return f"expected {LEAST} columns ({RUN_COLUMNS}), found {len(cells)}: are two lines joined?"
-    query = f"query {display(cells[0].decode())}"
-    sixth = cells[5].decode()
+    what = f"expected {LEAST} columns ({RUN_COLUMNS}), found {len(cells)}"
+    if not LEAST <= len(cells) <= MOST:
+        return what if len(cells) < LEAST else f"{what}: are two lines joined?"
+    qid, _, document, rank, _, sixth = (cell.decode() for cell in cells[:LEAST])
     if len(cells) > LEAST and validity.is_number(sixth):
-        what = f"expected {LEAST} columns ({RUN_COLUMNS}), found {len(cells)}, the sixth being the number {sixth}"
-        return f"{query}: {what}: does an id contain a blank?"
-    if not validity.is_rank(cells[3].decode()):
-        return f"{query}: expected a whole number as the rank, found {display(cells[3].decode())}"
-    fault = ids_fault(cells[0].decode(), cells[2].decode())
-    return None if fault is None else f"{query}: {fault}"
+        fault: str | None = f"{what}, the sixth being the number {sixth}: does an id contain a blank?"
+    elif not validity.is_rank(rank):
+        fault = f"expected a whole number as the rank, found {display(rank)}"
+    else:
+        fault = ids_fault(qid, document)
+    return None if fault is None else f"query {display(qid)}: {fault}"
 
 
 def _streamed(source: Source) -> Run:
