@@ -25,6 +25,7 @@ from typing import Any
 from groupgt.errors import DataError, display, listed, warn
 from groupgt.formats import trec
 from groupgt.formats.checks import ids_at
+from groupgt.formats.fields import first_in
 from groupgt.formats.records import Queries, folder_of, graded, has_keys, keys_of, look_for, parts_of, records, singles
 from groupgt.formats.rows import Gathered
 from groupgt.formats.source import Source
@@ -158,7 +159,7 @@ EVIDENCE = ("evidence_list", "gold_list")
 
 def _evidence(queries: Queries, record: Record, key: str) -> list[str]:
     """The value of a key for each piece of evidence."""
-    name = next((name for name in EVIDENCE if name in record), EVIDENCE[0])
+    name = first_in(EVIDENCE, record) or EVIDENCE[0]
     texts = [queries.text_at(evidence, key) for evidence in queries.list_at(record, name)]
     return list(dict.fromkeys(text for text in texts if text is not None))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from groupgt.errors import DataError, Faults, display, near_names, warn
 from groupgt.formats import csv, parquet
 from groupgt.formats.beir import QUERIES, table_in
 from groupgt.formats.checks import Firsts
-from groupgt.formats.fields import length_of
+from groupgt.formats.fields import first_in, length_of
 from groupgt.formats.jsonl import is_array, objects
 from groupgt.formats.source import Source
 from groupgt.formats.tokenizers import tokenizer_named
@@ -140,7 +140,7 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
     firsts = Firsts()
     lost: list[str] = []
     for where, row in table_rows(source, faults):
-        key = next((name for name in IDS if name in row), "chunk_id")
+        key = first_in(IDS, row) or "chunk_id"
         if optional and not firsts and not _has_places(row):
             return None
         name = id_text(row.get(key))
@@ -170,17 +170,17 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
 def _has_places(row: dict[str, Any]) -> bool:
     if AUTORAG in row:
         return "path" in row
-    return {"start", "end"} <= set(row) and ("chunk_id" in row or any(name in row for name in DOCUMENTS))
+    return {"start", "end"} <= set(row) and first_in(("chunk_id", *DOCUMENTS), row) is not None
 
 
-def _document(names: Sequence[str], key: str) -> str | None:
+def _document(names: Iterable[str], key: str | None) -> str | None:
     """The column of the document id; `key` is the column of the chunk id."""
-    return next((name for name in (*DOCUMENTS, "doc_id") if name in names and name != key), None)
+    return first_in((*DOCUMENTS, "doc_id"), set(names) - {key})
 
 
 def _span(row: dict[str, Any], key: str) -> Span | str | None:
     """The span of a chunk, or an error message; None if AutoRAG did not find it."""
-    document = _document(list(row), key)
+    document = _document(row, key)
     if AUTORAG in row and "start" not in row:
         bounds = row[AUTORAG]
         if not isinstance(bounds, (list, tuple)) or len(bounds) != 2:
@@ -205,20 +205,20 @@ def _number(cell: Any) -> Any:
 def _columns(source: Source) -> Chunks | None:
     """A parquet file as columns if every row is valid; otherwise None, and reading row by row reports why."""
     frame = parquet.read_table(source)
-    key = next((name for name in IDS if name in frame.columns), "")
+    key = first_in(IDS, frame.columns)
     document = _document(frame.columns, key)
-    if not key or document is None or not {"start", "end"} <= set(frame.columns):
-        return None
-    schema = frame.schema
-    plain = all(schema[name] == pl.String for name in (key, document))
-    if not plain or not all(schema[name].is_integer() for name in ("start", "end")):
+    if key is None or document is None or not {"start", "end"} <= set(frame.columns):
         return None
     frame = frame.select(pl.col(key).alias("id"), pl.col(document).alias("doc"), "start", "end")
+    kinds = frame.dtypes
+    if kinds[:2] != [pl.String, pl.String] or not all(kind.is_integer() for kind in kinds[2:]):
+        return None
     start, end = (frame[name].cast(pl.Int64, strict=False) for name in ("start", "end"))
-    within = (start >= 0) & (end >= start) & (end <= FARTHEST) & (frame["doc"].str.strip_chars() != "")
-    sound = not frame.null_count().sum_horizontal().item() and bool(within.fill_null(False).all())
+    valid = (start >= 0) & (end >= start) & (end <= FARTHEST) & (frame["doc"].str.strip_chars() != "")
     ids = frame["id"]
-    if not len(frame) or not sound or ids.n_unique() < len(ids) or any(map(id_fault, ids)):
+    if not len(frame) or frame.null_count().sum_horizontal().item() or not valid.fill_null(False).all():
+        return None
+    if ids.n_unique() < len(ids) or any(map(id_fault, ids)):
         return None
     return Chunks(ids.to_list(), frame["doc"].to_list(), start.to_numpy(), end.to_numpy())
 
@@ -229,7 +229,7 @@ def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
     faults = Faults()
     found: dict[str, str] = {}
     for where, row in table_rows(source, faults):
-        key = next((name for name in IDS if name in row), "doc_id")
+        key = first_in(IDS, row) or "doc_id"
         name, parent = id_text(row.get(key)), id_text(row.get(column))
         if column not in row:
             near = near_names(column, row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -65,6 +65,11 @@ COLUMNS = frozenset(column for field in FIELDS for column in field.columns)
 LISTS = frozenset(field.nested for field in FIELDS if field.nested)
 
 
+def first_in(names: Iterable[str], row: Container[str]) -> str | None:
+    """The first of some names that a row has."""
+    return next((name for name in names if name in row), None)
+
+
 @lru_cache(maxsize=64)
 def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
     """The fields of columns of results, each with its column; cached, as the rows of a file share few key sequences.
@@ -72,7 +77,7 @@ def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
     >>> [(field.name, column) for field, column in carried(("qid", "doc_id", "score", "text", "call"))]
     [('calls', 'call'), ('text', 'text')]
     """
-    firsts = ((field, next((name for name in field.columns if name in names), None)) for field in FIELDS)
+    firsts = ((field, first_in(field.columns, names)) for field in FIELDS)
     return [(field, column) for field, column in firsts if column is not None]
 
 

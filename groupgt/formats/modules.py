@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module, invalidate_caches
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -27,14 +27,12 @@ def imported(target: str, folder: Path) -> Any:
             found: Any = import_module(module_name)
         READ[module_name] = _source(module_name)
     except ModuleNotFoundError as error:
-        missing = error.name or module_name
-        raise ConfigError(f"target: there is no module {missing!r}, next to the file or installed") from None
+        raise _no_module(error.name or module_name) from None
     except (Exception, SystemExit) as error:
         raise ConfigError(f"target: {module_name} cannot be imported: {one_line(error)}") from None
     for part in name.split("."):
         if not hasattr(found, part):
-            near = near_names(part, [each for each in dir(found) if not each.startswith("_")])
-            raise ConfigError(f"target: {module_name} has no {part!r}{near}")
+            raise _no_name(module_name, part, dir(found))
         found = getattr(found, part)
     return found
 
@@ -47,7 +45,7 @@ def check_target(target: str, folder: Path) -> None:
     for depth in range(1, len(parts) + 1):
         found = spec_of(".".join(parts[:depth]), path)
         if found is None:
-            raise ConfigError(f"target: there is no module {module_name!r}, next to the file or installed")
+            raise _no_module(module_name)
         path, origin = list(found.submodule_search_locations or []), found.origin
     if origin is None or not origin.endswith(".py"):
         return
@@ -59,8 +57,16 @@ def check_target(target: str, folder: Path) -> None:
     names = set(_bound(tree.body))
     wanted = name.partition(".")[0]
     if wanted not in names and not names & {"*", "__getattr__"} and b"globals" not in source:
-        near = near_names(wanted, [each for each in sorted(names) if not each.startswith("_")])
-        raise ConfigError(f"target: {module_name} has no {wanted!r}{near}")
+        raise _no_name(module_name, wanted, sorted(names))
+
+
+def _no_module(name: str) -> ConfigError:
+    return ConfigError(f"target: there is no module {name!r}, next to the file or installed")
+
+
+def _no_name(module_name: str, name: str, names: Iterable[str]) -> ConfigError:
+    near = near_names(name, [public for public in names if not public.startswith("_")])
+    return ConfigError(f"target: {module_name} has no {name!r}{near}")
 
 
 def spec_of(name: str, path: list[str] | None) -> ModuleSpec | None:

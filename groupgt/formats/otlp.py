@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display, first_of, listed
-from groupgt.formats.fields import length_of
+from groupgt.formats.fields import first_in, length_of
 from groupgt.formats.records import records
 from groupgt.formats.rows import Gathered
 from groupgt.formats.source import Source
@@ -40,7 +41,7 @@ DOCUMENT = re.compile(r"retrieval\.documents\.(\d{1,9})\.document\.(\w+)")
 
 def look(source: Source) -> str | None:
     """`run` for a file of spans."""
-    head = b"" if source.is_folder or source.is_parquet else source.head().lstrip()
+    head = source.head().lstrip()
     names = (b'"resourceSpans"', b'"resource_spans"', b'"trace_id"', b'"traceId"')
     return "run" if head[:1] in (b"{", b"[") and any(name in head for name in names) else None
 
@@ -87,10 +88,10 @@ class Span:
         if not isinstance(listed, list):
             faults.add(self.where, f"expected a list as gen_ai.retrieval.documents, found {display(listed)}")
             listed = []
-        for document in [flat[place] for place in sorted(flat)] or map(_decoded, listed):
-            known = document if isinstance(document, Mapping) else {}
-            if id_text(known.get("id")) or isinstance(known.get("content"), str):
-                yield dict(known)
+        for document in [flat[rank] for rank in sorted(flat)] or map(_decoded, listed):
+            is_valid = isinstance(document, Mapping)
+            if is_valid and (id_text(document.get("id")) or isinstance(document.get("content"), str)):
+                yield dict(document)
             else:
                 faults.add(self.where, f"expected a document with an id or a content, found {display(document)}")
 
@@ -232,7 +233,7 @@ def _decoded(cell: Any) -> Any:
 
 
 def _first(row: Any, names: Iterable[str]) -> Any:
-    return next((row[name] for name in names if name in row), None) if isinstance(row, Mapping) else None
+    return row.get(first_in(names, row)) if isinstance(row, Mapping) else None
 
 
 def _is_within(span: Span, spans: Mapping[tuple[str, str], Span]) -> bool:
@@ -278,18 +279,18 @@ def matched(run: Run, truth: GroundTruth) -> Run:
         what = f"no trace of {len(names):,} belongs to a query of the ground truth"
         way = f"identify queries by an attribute ({', '.join(QUERY_IDS)}), or by the text that the ground truth has"
         raise DataError(f"{run.title}: {what}; {way}")
+
+    def renamed(read: Callable[[], Mapping[str, Sequence[Any]]]) -> Mapping[str, Sequence[Any]]:
+        return {names[key]: cells for key, cells in read().items()}
+
     lists = run.lists
-    renamed = replace(
+    contents = replace(
         lists,
         rankings={names[key]: ids for key, ids in lists.rankings.items()},
         lengths={unit: {names[key]: cells for key, cells in rows.items()} for unit, rows in lists.lengths.items()},
-        fields={name: _renamed(read, names) for name, read in lists.fields.items()},
+        fields={name: partial(renamed, read) for name, read in lists.fields.items()},
     )
     ms = {names[key]: each for key, each in traces.ms.items() if names[key] in truth.index}
     return replace(
-        run, contents=renamed, traces=replace(traces, texts={}, ms=ms, by_id=by_id, by_text=by_text, count=len(names))
+        run, contents=contents, traces=replace(traces, texts={}, ms=ms, by_id=by_id, by_text=by_text, count=len(names))
     )
-
-
-def _renamed(read: Any, names: Mapping[str, str]) -> Any:
-    return lambda: {names[key]: cells for key, cells in read().items()}

@@ -66,8 +66,12 @@ def guarded(title: object, what: str, read: Callable[[], Any]) -> Any:
     try:
         return read()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{title}: {what}: {first}") from None
+        raise DataError(f"{title}: {what}: {first_line(error)}") from None
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of the message of an exception, or its class if it has none."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def rechecked(frame: pl.LazyFrame, recheck: Callable[[], Run], *, ids_checked: bool = False) -> Columns:

@@ -122,7 +122,9 @@ TRUTH_WRITERS: dict[str, _Writer] = {
 }
 # Written only for other tools: the losses are intended.
 FLAT = "qrels-flat"
-RUN_WRITERS = ("trec", "jsonl", "csv", "parquet")
+RUN_WRITERS: dict[str, Callable[..., None]] = {
+    **{"trec": trec.write_run, "jsonl": jsonl.write_run, "csv": csv.write_run, "parquet": parquet.write_run}
+}
 
 
 def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]:
@@ -149,8 +151,7 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
 
 def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
     """The losses in this format that would change scores; None if there are none."""
-    sizes = truth.judgments.group_sizes
-    if not writer.groups and (bool((sizes > 1).any()) or not truth.judgments.one_to_one):
+    if not writer.groups and (bool((truth.judgments.group_sizes > 1).any()) or not truth.judgments.one_to_one):
         return (
             "has no groups, but this ground truth has alternatives; write jsonl or trec-subtopics, "
             "or qrels-flat, which flattens them"
@@ -230,11 +231,7 @@ def write_run(
         raise DataError(fault)
     if format == "trec":
         # A tag is one word, so that every line has six columns.
-        trec.write_run(path, iter(rankings), "_".join(tag.split()) or "groupgt")
-    elif format == "jsonl":
-        jsonl.write_run(path, iter(rankings), scored=scored, calls=calls)
-    elif format == "csv":
-        csv.write_run(path, iter(rankings), scored=scored, calls=calls)
+        trec.write_run(path, rankings, "_".join(tag.split()) or "groupgt")
     else:
-        parquet.write_run(path, rankings, scored=scored, calls=calls)
+        RUN_WRITERS[format](path, rankings, scored=scored, calls=calls)
     return ["the calls that found results"] if calls and format == "trec" else []
