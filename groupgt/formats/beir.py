@@ -6,7 +6,6 @@ Qrels have a header line (`query-id corpus-id score`) or these three columns wit
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,9 @@ from groupgt.errors import DataError, Faults
 from groupgt.formats import trec
 from groupgt.formats.checks import Judgments, ids_at
 from groupgt.formats.csv import header_of, table
+from groupgt.formats.jsonl import write_objects
 from groupgt.formats.records import has_keys, records
-from groupgt.formats.rows import Judgment, gather, misnamed_grade, number_text
+from groupgt.formats.rows import Judgment, gather, misnamed_grade, number_text, write_lines
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -121,13 +121,14 @@ def _texts(path: Path) -> dict[str, str]:
 def write_ground_truth(path: Path, rows: Iterator[Judgment], texts: dict[str, str]) -> None:
     """Writes `queries.jsonl` and `qrels/test.tsv` into a folder."""
     (path / "qrels").mkdir(parents=True, exist_ok=True)
-    with (path / "queries.jsonl").open("w", encoding="utf-8", newline="\n") as file:
-        for qid, text in texts.items():
-            file.write(json.dumps({"_id": qid, "text": text}, ensure_ascii=False) + "\n")
-    with (path / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="\n") as file:
-        file.write("\t".join(HEADER) + "\n")
-        for qid, _, document, grade in rows:
-            for name in (qid, document):
-                if any(letter in name for letter in '\t\n\r"'):
-                    raise DataError(f"the id {name!r} contains a tab, line break or quote; write jsonl or parquet")
-            file.write(f"{qid}\t{document}\t{number_text(grade)}\n")
+    write_objects(path / "queries.jsonl", ({"_id": qid, "text": text} for qid, text in texts.items()))
+    write_lines(path / "qrels" / "test.tsv", _qrels_lines(rows))
+
+
+def _qrels_lines(rows: Iterator[Judgment]) -> Iterator[str]:
+    yield "\t".join(HEADER) + "\n"
+    for qid, _, document, grade in rows:
+        for name in (qid, document):
+            if any(letter in name for letter in '\t\n\r"'):
+                raise DataError(f"the id {name!r} contains a tab, line break or quote; write jsonl or parquet")
+        yield f"{qid}\t{document}\t{number_text(grade)}\n"

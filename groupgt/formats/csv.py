@@ -125,10 +125,9 @@ def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
     """Each row with the number of the line in which it begins; reading stops at a row that is not valid CSV."""
     doubled: set[int] = set()
     reader = csv.reader(_noted(text.lines(), doubled), delimiter=text.delimiter, strict=True)
-    whole = True
-    while whole:
+    while True:
         block: list[tuple[int, list[str]]] = []
-        number = reader.line_num + 1
+        number, fault = reader.line_num + 1, ""
         try:
             with _WideCells():
                 for cells in islice(reader, BLOCK):
@@ -137,12 +136,12 @@ def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
                     block.append((number, cells))
                     number = reader.line_num + 1
         except csv.Error as error:
-            whole = False
-            what = BARE_RETURN if "new-line" in str(error) else f"expected a row of CSV, which begins here: {error}"
+            fault = BARE_RETURN if "new-line" in str(error) else f"expected a row of CSV, which begins here: {error}"
         yield from block
-        if not whole:
-            faults.add(f"{text.title}:{number}", what)
-        whole = whole and len(block) == BLOCK
+        if fault:
+            faults.add(f"{text.title}:{number}", fault)
+        if fault or len(block) < BLOCK:
+            return
 
 
 def _noted(lines: Iterable[str], doubled: set[int]) -> Iterator[str]:
@@ -301,11 +300,7 @@ def _checked(text: _Text, header: Sequence[str]) -> Run:
 def _whole(cells: pl.Expr) -> pl.Expr:
     """Lengths, with the rules of `length_of`; null for anything else."""
     plain = cells.str.strip_chars()
-    return (
-        pl.when(plain.str.contains(r"^[0-9]{1,16}$"))
-        .then(plain.cast(pl.Int64, strict=False))
-        .alias(cells.meta.output_name())
-    )
+    return pl.when(plain.str.contains(r"^[0-9]{1,16}$")).then(plain.cast(pl.Int64, strict=False))
 
 
 def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delimiter: str = ",") -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import Judgments
-from groupgt.formats.fields import CALL_COLUMN, COLUMNS, FIELDS, LISTS, NESTED, SCORES, carried, lists_of
+from groupgt.formats.fields import CALL_COLUMN, COLUMNS, FIELDS, LISTS, NESTED, SCORES, carried, first_in, lists_of
 from groupgt.formats.rows import (
     SHAPE,
     Judgment,
@@ -153,8 +153,7 @@ def _in_our_words(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
     renamed = {
         other: name
         for name in aliases
-        for other in [next((other for other in ALIASES[name] if other in names), None)]
-        if other is not None and name not in names and names.count(other) == 1
+        if name not in names and (other := first_in(ALIASES[name], names)) is not None and names.count(other) == 1
     }
     if not renamed:
         return value

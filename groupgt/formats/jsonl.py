@@ -13,7 +13,7 @@ from typing import Any
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import NO_CALL, ranking, result_fault
 from groupgt.formats.fields import CALL_LIST, NESTED, SCORES, calls_fault, fields_of, lists_of, score_of, units_of
-from groupgt.formats.rows import SHAPE, Gathered, rename_hint, shape_of
+from groupgt.formats.rows import SHAPE, Gathered, rename_hint, shape_of, write_lines
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -278,25 +278,31 @@ def _ids_of(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[s
     return ids
 
 
+def write_objects(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """One object per line."""
+    write_lines(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     """One query per line, with everything that was read."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for position, (qid, groups) in enumerate(truth.items()):
-            row: dict[str, Any] = {"qid": qid}
-            if truth.texts:
-                row["query"] = truth.texts[position]
-            if NONRELEVANT in truth.keys:
-                row["retrieval_gt"] = [group for group in groups if not _only_nonrelevant(group)]
-                row[NONRELEVANT] = [each["id"] for group in groups if _only_nonrelevant(group) for each in group]
-            else:
-                row["retrieval_gt"] = groups
-            if truth.excluded:
-                row["excluded_ids"] = sorted(truth.excluded[position])
-            if truth.shape != "groups":
-                row[SHAPE] = truth.shape
-            row |= {name: values[position] for name, values in truth.columns.items()}
-            row = {**{key: row[key] for key in truth.keys if key in row}, **row}
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    write_objects(path, _truth_rows(truth))
+
+
+def _truth_rows(truth: GroundTruth) -> Iterator[dict[str, Any]]:
+    for position, (qid, groups) in enumerate(truth.items()):
+        row: dict[str, Any] = {"qid": qid}
+        if truth.texts:
+            row["query"] = truth.texts[position]
+        row["retrieval_gt"] = groups
+        if NONRELEVANT in truth.keys:
+            row["retrieval_gt"] = [group for group in groups if not _only_nonrelevant(group)]
+            row[NONRELEVANT] = [each["id"] for group in groups if _only_nonrelevant(group) for each in group]
+        if truth.excluded:
+            row["excluded_ids"] = sorted(truth.excluded[position])
+        if truth.shape != "groups":
+            row[SHAPE] = truth.shape
+        row |= {name: values[position] for name, values in truth.columns.items()}
+        yield {**{key: row[key] for key in truth.keys if key in row}, **row}
 
 
 def _only_nonrelevant(group: Any) -> bool:
@@ -314,11 +320,10 @@ def write_run(
     calls: Mapping[str, Sequence[int]] | None = None,
 ) -> None:
     """One query per line; scores and calls only if present."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for qid, ids, scores in rankings:
-            row: dict[str, Any] = {"qid": qid, "retrieved_ids": ids}
-            if scored:
-                row[SCORES] = scores
-            if calls:
-                row[CALL_LIST] = list(calls[qid])
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    rows = (
+        {"qid": qid, "retrieved_ids": ids}
+        | ({SCORES: scores} if scored else {})
+        | ({CALL_LIST: list(calls[qid])} if calls else {})
+        for qid, ids, scores in rankings
+    )
+    write_objects(path, rows)

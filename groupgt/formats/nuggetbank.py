@@ -17,11 +17,12 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, display, listed
+from groupgt.formats.jsonl import write_objects
 from groupgt.formats.records import OUR_KEYS, Queries, folder_of, keys_of, parts_of
 from groupgt.formats.rows import rename_hint
 from groupgt.formats.source import Source
@@ -116,9 +117,10 @@ class _Banks(Queries):
             return [_group(text, support, importance)]
         if aggregator in ALL:
             # Support for the whole nugget supports each of its parts.
-            for group in (group for part in parts for group in part):
+            groups = list(chain.from_iterable(parts))
+            for group in groups:
                 group["alternatives"] = _distinct(group["alternatives"] + support)
-            return [group for part in parts for group in part]
+            return groups
         sets = [math.prod(len(group["alternatives"]) for group in part) for part in parts if len(part) > 1]
         if aggregator in ANY and max(sets, default=0) <= MOST_SETS:
             any_of = [place for part in parts for place in _alternatives(part)]
@@ -159,19 +161,13 @@ class _Banks(Queries):
 def _alternatives(part: list[dict[str, Any]]) -> list[Any]:
     """The alternatives of a part: those of its group, or for several groups, sets with one alternative of each."""
     if len(part) == 1:
-        alternatives: list[Any] = part[0]["alternatives"]
-        return alternatives
-    chosen = product(*(group["alternatives"] for group in part))
-    return [_together(_distinct([member for place in places for member in _members(place)])) for places in chosen]
-
-
-def _members(place: Any) -> list[Any]:
-    members: list[Any] = place["all"] if isinstance(place, Mapping) and "all" in place else [place]
-    return members
-
-
-def _together(members: list[Any]) -> Any:
-    return members[0] if len(members) == 1 else {"all": members}
+        return list(part[0]["alternatives"])
+    sets: list[Any] = []
+    for places in product(*(group["alternatives"] for group in part)):
+        parts = (place["all"] if isinstance(place, Mapping) and "all" in place else [place] for place in places)
+        members = _distinct(list(chain.from_iterable(parts)))
+        sets.append(members[0] if len(members) == 1 else {"all": members})
+    return sets
 
 
 def _group(name: str, places: list[Any], importance: Any) -> dict[str, Any]:
@@ -185,12 +181,14 @@ def _distinct(places: list[Any]) -> list[Any]:
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     """Writes one bank per line: each group is a question with references, named by its name or number."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for position, (qid, groups) in enumerate(truth.items()):
-            title = truth.texts[position] if truth.texts else None
-            bank = {"query_id": qid, **({"title_query": title} if title else {}), "format_version": "v3"}
-            nuggets = {nugget["question"]: nugget for nugget in _nuggets(qid, groups)}
-            file.write(json.dumps({**bank, "nugget_bank": nuggets}, ensure_ascii=False) + "\n")
+    write_objects(path, _bank_rows(truth))
+
+
+def _bank_rows(truth: GroundTruth) -> Iterator[dict[str, Any]]:
+    for position, (qid, groups) in enumerate(truth.items()):
+        title = truth.texts[position] if truth.texts else None
+        bank = {"query_id": qid, **({"title_query": title} if title else {}), "format_version": "v3"}
+        yield {**bank, "nugget_bank": {nugget["question"]: nugget for nugget in _nuggets(qid, groups)}}
 
 
 def _nuggets(qid: str, groups: list[Any]) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,8 @@ def _by_query(value: Any, field: str, title: str) -> Pairs | None:
     """Groups rows with `query_id`, `doc_id` and a field by query; None for anything else. Raises `DataError`."""
     if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
         return None
-    rows: list[Any] = list(value) if _is_iterator(value) or _has(next(iter(value), None), field) else []
+    is_iterator = iter(value) is value
+    rows: list[Any] = list(value) if is_iterator or _has(next(iter(value), None), field) else []
     if not rows or not _has(rows[0], field):
         return None
     faults = Faults()
@@ -28,10 +29,6 @@ def _by_query(value: Any, field: str, title: str) -> Pairs | None:
             faults.add(f"{title}: row {number}", f"expected query_id, doc_id and {field}, found {display(row)}")
     faults.stop()
     return pairs
-
-
-def _is_iterator(value: Any) -> bool:
-    return iter(value) is value
 
 
 def _has(row: Any, field: str) -> bool:

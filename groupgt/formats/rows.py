@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, listed, near_names
@@ -137,6 +138,12 @@ def misnamed_grade(names: Collection[str], wanted: str = "grade") -> str:
     if wanted in names or other is None:
         return ""
     return f"expected the grades as {wanted!r}, found {other!r}; rename {other} to {wanted}"
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Writes lines, which end with line feeds."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)
 
 
 BLOCK = 1 << 14

@@ -12,7 +12,7 @@ from groupgt import native
 from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats.checks import Judgments, ids_fault, score_fault
 from groupgt.formats.layout import layout_of
-from groupgt.formats.rows import Judgment, checked_columns, gather, number_text, order_fault, run_in
+from groupgt.formats.rows import Judgment, checked_columns, gather, number_text, order_fault, run_in, write_lines
 from groupgt.formats.source import Source
 from groupgt.formats.validity import is_number, number_of, rechecked
 from groupgt.model import validity
@@ -309,21 +309,19 @@ def _blank_fault(*names: str) -> str | None:
 
 def write_run(path: Path, rankings: Iterable[tuple[str, list[str], list[float]]], tag: str) -> None:
     """Writes a TREC run, after a check by `run_fault`."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for qid, ids, scores in rankings:
-            file.writelines(
-                f"{qid} Q0 {document} {rank} {score!r} {tag}\n"
-                for rank, (document, score) in enumerate(zip(ids, scores), 1)
-            )
+    lines = (
+        f"{qid} Q0 {document} {rank} {score!r} {tag}\n"
+        for qid, ids, scores in rankings
+        for rank, (document, score) in enumerate(zip(ids, scores), 1)
+    )
+    write_lines(path, lines)
 
 
 def write_qrels(path: Path, rows: Iterable[Judgment]) -> None:
     """Writes qrels without groups, after a check by `judgments_fault`."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{qid} 0 {document} {number_text(grade)}\n" for qid, _, document, grade in rows)
+    write_lines(path, (f"{qid} 0 {document} {number_text(grade)}\n" for qid, _, document, grade in rows))
 
 
 def write_subtopics(path: Path, rows: Iterable[Judgment]) -> None:
     """Writes subtopic qrels; the subtopic is the group's name or number, without blanks."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{qid} {group} {document} {number_text(grade)}\n" for qid, group, document, grade in rows)
+    write_lines(path, (f"{qid} {group} {document} {number_text(grade)}\n" for qid, group, document, grade in rows))
