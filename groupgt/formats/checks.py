@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from groupgt.errors import Faults, display
+from groupgt.errors import DataError, Faults, display
 from groupgt.formats.fields import call_of
 from groupgt.formats.rows import Judgment, number_text
 from groupgt.model.validity import id_fault, id_text, is_grade
@@ -14,6 +14,8 @@ from groupgt.model.validity import id_fault, id_text, is_grade
 LONGEST_CELL = 200
 # For results without search calls.
 NO_CALL = object()
+T = TypeVar("T")
+Result = TypeVar("Result")
 
 
 def ids_fault(qid: str, document: str) -> str | None:
@@ -68,6 +70,17 @@ def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
         else:
             ids.append(name)
     return ids
+
+
+def collect(read: Callable[[T], Result], items: Iterable[T], faults: Faults) -> list[Result]:
+    """The results of a function for each item; its data errors are collected."""
+    results = []
+    for item in items:
+        try:
+            results.append(read(item))
+        except DataError as error:
+            faults.merge(error)
+    return results
 
 
 class Firsts:

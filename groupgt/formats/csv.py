@@ -219,7 +219,6 @@ def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dic
 
 
 def _order(header: Sequence[str]) -> str:
-    """The column that orders results."""
     return "score" if "score" in header else "rank"
 
 

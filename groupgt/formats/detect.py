@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from groupgt.formats import (
     trec_rag,
 )
 from groupgt.formats import parts as run_parts
+from groupgt.formats.checks import collect
 from groupgt.formats.fields import NESTED
 from groupgt.formats.names import KNOWN, ending_of, kind_by_ending
 from groupgt.formats.records import keys_of
@@ -232,7 +234,6 @@ def located(path: Path_ | Sequence[Path_], format: str | None = None) -> tuple[l
 
 
 def _truth_at(url: str, format: str | None, policy: Policy) -> GroundTruth:
-    """Ground truth at a URL."""
     if format in ("autorag", "parquet") or (format is None and url.endswith((".parquet", ".pq"))):
         frame = guarded(url, "cannot be read", pl.scan_parquet(url).collect)
         return frames.truth_of(frame, policy, url)
@@ -302,19 +303,10 @@ def all_there(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) ->
         return [path]
 
     faults = Faults()
-    paths: list[Path_] = []
-    try:
-        if not run_parts.is_url(truth):
-            Source.at(truth)
-    except DataError as error:
-        faults.merge(error)
-    for run in runs:
-        try:
-            paths += existing(run)
-        except DataError as error:
-            faults.merge(error)
+    collect(Source.at, [] if run_parts.is_url(truth) else [truth], faults)
+    paths = collect(existing, runs, faults)
     faults.stop()
-    return paths
+    return list(chain.from_iterable(paths))
 
 
 def kind_of(path: Path_) -> str:

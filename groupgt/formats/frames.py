@@ -53,7 +53,6 @@ def to_polars(value: Any, wanted: Collection[str], ids: Collection[str], title: 
 
 
 def _series(column: Any, name: str, holds_ids: bool, title: str, faults: Faults) -> pl.Series:
-    """A column as a polars series."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
         return pl.Series(name, column.to_numpy())
     cells = cells_of(column)

@@ -81,49 +81,38 @@ def _look_at(chunk: Bytes, within: int, *, separator: int, words: bool) -> Layou
     """The layout of a chunk that begins with the last byte of the previous one; `within`: a quote is open after it."""
     lines, cells = chunk == LINE_END, chunk == separator
     quotes = chunk[1:] == QUOTE
-    whole = not bool((chunk == 0).any())
-    if words or not (within or bool(quotes.any())):
-        regular = whole and not _has_bare_return(chunk, lines)
-        borders = lines | cells
+    borders = lines | cells
+    whole = not (chunk == 0).any()
+    if words or not (within or quotes.any()):
+        # A carriage return must be followed by a line end.
+        regular = whole and bool(lines[np.flatnonzero(chunk[:-1] == RETURN) + 1].all())
         known = borders | (chunk == RETURN)
         controls = (chunk < BLANK) & ~known
         # Cells that are empty or begin with a blank.
         blank = borders[:-1] & (known[1:] | (chunk[1:] == BLANK))
-        plain = not bool(controls.any()) and not bool(blank.any()) and _has_no_long_line(lines)
+        blocks = lines[: len(lines) // LINE * LINE].reshape(-1, LINE)
+        plain = not controls.any() and not blank.any() and bool(blocks.any(axis=1).all())
         if words:
-            regular = regular and plain and (separator == BLANK or not bool((chunk == BLANK).any()))
+            regular = regular and plain and (separator == BLANK or not (chunk == BLANK).any())
         return Layout(regular, plain and not holds_odd_letters(chunk), *_counts(lines, cells))
     # Whether quotes are open after each byte, and before it.
     after = np.bitwise_xor.accumulate(np.concatenate(([within], quotes)).astype(np.uint8)).view(np.bool_)
     after, before = after[1:], after[:-1]
-    left, quoted = chunk[:-1], chunk[:-1] == QUOTE
-    borders = lines | cells
+    quoted = chunk[:-1] == QUOTE
     # An opening quote starts a cell or is the second of two; a closing quote ends a cell or is the first of two.
     regular = (
         whole
-        and not bool((quotes & ~before & ~(borders[:-1] | quoted)).any())
-        and not bool((quoted & ~before & ~(borders[1:] | quotes | (chunk[1:] == RETURN))).any())
-        and not bool(((left == RETURN) & ~lines[1:] & ~before).any())
+        and not (quotes & ~before & ~(borders[:-1] | quoted)).any()
+        and not (quoted & ~before & ~(borders[1:] | quotes | (chunk[1:] == RETURN))).any()
+        and not ((chunk[:-1] == RETURN) & ~lines[1:] & ~before).any()
     )
     outside = np.concatenate(([False], ~before))
-    return Layout(regular, False, *_counts(lines & outside, cells & outside, open_line=not (lines[-1] and outside[-1])))
+    return Layout(regular, False, *_counts(lines & outside, cells & outside))
 
 
-def _counts(lines: Bools, cells: Bools, *, open_line: bool | None = None) -> tuple[int, int, bool]:
+def _counts(lines: Bools, cells: Bools) -> tuple[int, int, bool]:
     """The numbers of line ends and of separators, and whether the last line has no end yet."""
-    last = not lines[-1] if open_line is None else open_line
-    return int(np.count_nonzero(lines[1:])), int(np.count_nonzero(cells[1:])), bool(last)
-
-
-def _has_bare_return(chunk: Bytes, lines: Bools) -> bool:
-    """Whether a carriage return is followed by anything but a line end."""
-    returns = np.flatnonzero(chunk[:-1] == RETURN)
-    return bool(len(returns)) and not bool(lines[returns + 1].all())
-
-
-def _has_no_long_line(lines: Bools) -> bool:
-    whole = len(lines) // LINE * LINE
-    return bool(lines[:whole].reshape(-1, LINE).any(axis=1).all())
+    return int(np.count_nonzero(lines[1:])), int(np.count_nonzero(cells[1:])), not lines[-1]
 
 
 def _count_quotes(chunk: Bytes) -> int:

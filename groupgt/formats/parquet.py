@@ -224,8 +224,10 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     columns: dict[str, pl.Series] = {"qid": pl.Series(truth.qids, dtype=pl.String)}
     if truth.texts:
         columns["query"] = pl.Series(truth.texts, dtype=pl.String)
-    groups = [[_alternatives(group) for group in groups] for _, groups in truth.items()]
-    columns["retrieval_gt"] = pl.Series(groups, dtype=pl.List(pl.List(pl.String)))
+    lists = [
+        [group["alternatives"] if isinstance(group, dict) else group for group in groups] for _, groups in truth.items()
+    ]
+    columns["retrieval_gt"] = pl.Series(lists, dtype=pl.List(pl.List(pl.String)))
     if truth.excluded:
         columns["excluded_ids"] = pl.Series([sorted(ids) for ids in truth.excluded], dtype=pl.List(pl.String))
     if truth.shape != "groups":
@@ -233,10 +235,6 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     for name, values in truth.columns.items():
         columns[name] = pl.Series(values, strict=False)
     pl.DataFrame(columns).write_parquet(path)
-
-
-def _alternatives(group: Any) -> list[str]:
-    return list(group["alternatives"] if isinstance(group, dict) else group)
 
 
 def write_run(

@@ -14,6 +14,7 @@ from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed
 from groupgt.formats import csv, frames, parquet, trec
+from groupgt.formats.checks import collect
 from groupgt.formats.names import kind_by_ending, name_of
 from groupgt.formats.rows import Gathered
 from groupgt.formats.source import Source
@@ -80,28 +81,12 @@ def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> 
 def _read_each(sources: Sequence[Source], read: Callable[[Source], Run]) -> list[Run]:
     """The run of each file; raises `DataError` with the errors of all files."""
     faults = Faults()
-    parts: list[Run] = []
-    for source in sources:
-        try:
-            parts.append(read(replace(source, streamed=True)))
-        except DataError as error:
-            faults.merge(error)
+    parts = collect(lambda source: read(replace(source, streamed=True)), sources, faults)
     if faults and not any(source.is_huge for source in sources):
         # Parts that are not read yet may have errors as well.
-        _recheck([part.as_columns for part in parts], faults)
+        collect(lambda part: part.as_columns.checked, parts, faults)
     faults.stop()
     return parts
-
-
-def _recheck(parts: Sequence[Columns], faults: Faults) -> list[Run]:
-    """Each run, read again by the slow reader, and their errors."""
-    runs = []
-    for columns in parts:
-        try:
-            runs.append(columns.checked)
-        except DataError as error:
-            faults.merge(error)
-    return runs
 
 
 def _in_one(parts: Sequence[Run], title: str) -> Run:
@@ -148,7 +133,7 @@ def _of_columns(parts: Sequence[Run], title: str) -> Run:
 
     def recheck() -> Run:
         faults = Faults()
-        runs = _recheck(held, faults)
+        runs = collect(lambda columns: columns.checked, held, faults)
         faults.stop()
         return _in_one(runs, title)
 

@@ -12,6 +12,8 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -274,7 +276,7 @@ class Source:
         """The same as a stream, including carriage returns."""
         number, size = 1, 0
         begin: list[bytes] = []
-        for piece in self.pieces():
+        for piece in chain(self.pieces(), (b"\n",)):
             if held and self.ceiling:
                 size += len(piece)
                 # The Python objects of a line may take ten times its bytes.
@@ -290,9 +292,6 @@ class Source:
             number += len(lines)
             yield from lines
             begin = [piece[end + 1 :]]
-        block = b"".join(begin)
-        self._check_text(block, number)
-        yield block
 
     def check_text(self) -> None:
         """Raises `DataError` with the line of the first byte that is not UTF-8, or NUL."""
@@ -319,9 +318,8 @@ class Source:
             warn(f"{self.path}: the file is empty: 0 {what}")
 
 
-def _without_return(line: bytes) -> bytes:
-    """A line without the carriage return that ends lines in some files."""
-    return line.removesuffix(b"\r")
+# Removes the carriage return that ends lines in some files.
+_without_return = methodcaller("removesuffix", b"\r")
 
 
 def _gunzipped(file: BinaryIO, size: int) -> Iterator[bytes]:
