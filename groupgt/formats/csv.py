@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -18,8 +18,10 @@ from groupgt.formats.layout import Layout, layout_of
 from groupgt.formats.rows import (
     NAMED,
     SHAPE,
+    Calls,
     Gathered,
     Judgment,
+    Ranking,
     checked_columns,
     gather,
     misnamed_grade,
@@ -313,13 +315,7 @@ def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delim
             writer.writerow([qid, *labels, document, number_text(grade), *([shape] if more else [])])
 
 
-def write_run(
-    path: Path,
-    rankings: Iterable[tuple[str, list[str], list[float]]],
-    *,
-    scored: bool,
-    calls: Mapping[str, Sequence[int]] | None = None,
-) -> None:
+def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:
     """`qid, doc_id, rank, score, call` per row; scores and calls only if present."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -39,24 +39,24 @@ def is_pandas(value: Any) -> bool:
     return type(value).__module__.split(".")[0] == "pandas" and hasattr(value, "columns")
 
 
-def to_polars(value: Any, wanted: Collection[str], ids: Collection[str], title: str) -> pl.DataFrame:
-    """The wanted columns of a frame, with ids as text; raises `DataError` for invalid ids."""
+def _to_polars(value: Any, names: Collection[str], title: str) -> pl.DataFrame:
+    """The columns of a frame with some names, with ids as text; raises `DataError` for invalid ids."""
     faults = Faults()
     columns: dict[str, pl.Series] = {}
     for at, name in enumerate(map(str, value.columns)):
         if name in columns:
             faults.add(title, f"duplicate column {name!r}; rename or drop one")
-        elif name in wanted:
-            columns[name] = _series(value.iloc[:, at], name, name in ids, title, faults)
+        elif name in names:
+            columns[name] = _series(value.iloc[:, at], name, title, faults)
     faults.stop()
     return pl.DataFrame(columns)
 
 
-def _series(column: Any, name: str, holds_ids: bool, title: str, faults: Faults) -> pl.Series:
+def _series(column: Any, name: str, title: str, faults: Faults) -> pl.Series:
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
         return pl.Series(name, column.to_numpy())
     cells = cells_of(column)
-    if holds_ids:
+    if name in ID_COLUMNS:
         nested = any(isinstance(cell, list) for cell in cells)
         texts = [_ids(cell, f"{title}: row {row}", name, faults) for row, cell in enumerate(cells, 1)]
         return pl.Series(name, texts, dtype=pl.List(pl.String) if nested else pl.String, strict=False)
@@ -175,7 +175,7 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
     if held:
         names = list(map(str, value.columns))
         _refuse_twins(names, title)
-        frame = to_polars(value, TRUTH_COLUMNS, ID_COLUMNS, title)
+        frame = _to_polars(value, TRUTH_COLUMNS, title)
     else:
         frame = _lazy(value, title).collect()
         names = frame.columns
@@ -186,14 +186,14 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
     if missing := fewest_missing(names, TRUTH_SHAPES):
         expected = "qid and retrieval_gt (a row per query), or qid, group and doc_id (a row per judgment)"
         raise DataError(f"{title}: {missing_columns(names, missing, expected)}")
+    shapes = cells(SHAPE) if SHAPE in names else ()
     if "retrieval_gt" not in names:
         if misnamed := misnamed_grade(names):
             raise DataError(f"{title}: {misnamed}")
         rows = _judgments(frame, title)
         if "group" not in names:
             return gather(rows, policy, shape="flat")
-        shape = shape_of(cells(SHAPE) if SHAPE in names else (), "subtopics", title)
-        return gather(rows, policy, shape=shape)
+        return gather(rows, policy, shape=shape_of(shapes, "subtopics", title))
     others = [name for name in names if name not in ("qid", "query", "retrieval_gt", "excluded_ids", SHAPE)]
     truth = GroundTruth.from_rows(
         _texts(frame, "qid", title).to_list(),
@@ -204,7 +204,7 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
         columns={name: cells(name) for name in others},
         excluded=cells("excluded_ids") if "excluded_ids" in names else None,
     )
-    return replace(truth, shape=shape_of(cells(SHAPE) if SHAPE in names else (), "groups", title))
+    return replace(truth, shape=shape_of(shapes, "groups", title))
 
 
 def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
@@ -254,7 +254,7 @@ def run_of(
         return Run(Remote(value), source=title)
     value = guard(lambda: _in_our_words(value, ("qid", "doc_id")))
     held = is_pandas(value)
-    frame = to_polars(value, RUN_COLUMNS, ID_COLUMNS, title).lazy() if held else _lazy(value, title)
+    frame = _to_polars(value, RUN_COLUMNS, title).lazy() if held else _lazy(value, title)
     names = guard(frame.collect_schema).names()
     keys = [name for name in NESTED if name in names]
     if len(keys) > 1:

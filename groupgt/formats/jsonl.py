@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import NO_CALL, ranking, result_fault
 from groupgt.formats.fields import CALL_LIST, NESTED, SCORES, calls_fault, fields_of, lists_of, score_of, units_of
-from groupgt.formats.rows import SHAPE, Gathered, rename_hint, shape_of, write_lines
+from groupgt.formats.rows import SHAPE, Calls, Gathered, Ranking, rename_hint, shape_of, write_lines
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -312,13 +312,7 @@ def _only_nonrelevant(group: Any) -> bool:
     return all(isinstance(each, dict) and each.get("grade") == 0 and "id" in each for each in group)
 
 
-def write_run(
-    path: Path,
-    rankings: Iterable[tuple[str, list[str], list[float]]],
-    *,
-    scored: bool,
-    calls: Mapping[str, Sequence[int]] | None = None,
-) -> None:
+def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:
     """One query per line; scores and calls only if present."""
     rows = (
         {"qid": qid, "retrieved_ids": ids}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.formats.fields import CALL_LIST, SCORES
-from groupgt.formats.rows import SHAPE, run_in
+from groupgt.formats.rows import SHAPE, Calls, Ranking, run_in
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, guarded
 from groupgt.model.ground_truth import GroundTruth
@@ -237,13 +237,7 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     pl.DataFrame(columns).write_parquet(path)
 
 
-def write_run(
-    path: Path,
-    rankings: Iterable[tuple[str, list[str], list[float]]],
-    *,
-    scored: bool,
-    calls: Mapping[str, Sequence[int]] | None = None,
-) -> None:
+def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:
     """Writes `qid, retrieved_ids[, retrieve_scores][, retrieved_calls]`."""
     rows = list(rankings)
     columns = {

@@ -23,6 +23,10 @@ from groupgt.runtime import pl
 
 # Query, group, document, grade.
 Judgment = tuple[str, str, str, float]
+# Query, ids, scores.
+Ranking = tuple[str, list[str], list[float]]
+# The call of each result, by query.
+Calls = Mapping[str, Sequence[int]]
 
 
 def gather(

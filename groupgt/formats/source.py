@@ -29,9 +29,9 @@ HUGE = 512 << 20
 # How many times larger the content of a compressed file is, at least: an assumption.
 PACKED = 8
 PIECE = 1 << 20
-# The most blank lines that are skipped, and the longest line.
+# The most blank lines that are skipped, and the bytes of the beginning of a file, with a first line of any length.
 BLANK_LINES = 100
-LONGEST_HEAD = 1 << 26
+HEAD, LONGEST_HEAD = 1 << 16, 1 << 26
 # The bytes of zstd that are decompressed at a time: few, so that the output is some tens of megabytes at most.
 ZSTD_PIECE = 1 << 11
 T = TypeVar("T")
@@ -165,15 +165,15 @@ class Source:
         """Whether the whole content is in memory."""
         return "data" in self.__dict__
 
-    def head(self, size: int = 1 << 16) -> bytes:
-        """The first bytes of the content: at least `size`, and the whole first line if it has an end."""
+    def head(self) -> bytes:
+        """The first bytes of the content: at least `HEAD`, and the whole first line if it has an end."""
         if self.is_held or self.is_pipe or (self.is_compressed and not self.is_huge):
-            end = self.data.find(b"\n", size, LONGEST_HEAD)
-            return self.data[: size if b"\n" in self.data[:size] else end if end >= 0 else LONGEST_HEAD]
+            end = self.data.find(b"\n", HEAD, LONGEST_HEAD)
+            return self.data[: HEAD if b"\n" in self.data[:HEAD] else end if end >= 0 else LONGEST_HEAD]
         found = b""
-        for piece in self.pieces(min(size, PIECE)):
+        for piece in self.pieces(HEAD):
             found += piece
-            if len(found) >= size and (b"\n" in found or len(found) >= LONGEST_HEAD):
+            if len(found) >= HEAD and (b"\n" in found or len(found) >= LONGEST_HEAD):
                 break
         return found
 

@@ -12,7 +12,16 @@ from groupgt import native
 from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats.checks import Judgments, ids_fault, score_fault
 from groupgt.formats.layout import layout_of
-from groupgt.formats.rows import Judgment, checked_columns, gather, number_text, order_fault, run_in, write_lines
+from groupgt.formats.rows import (
+    Judgment,
+    Ranking,
+    checked_columns,
+    gather,
+    number_text,
+    order_fault,
+    run_in,
+    write_lines,
+)
 from groupgt.formats.source import Source
 from groupgt.formats.validity import is_number, number_of, rechecked
 from groupgt.model import validity
@@ -307,7 +316,7 @@ def _blank_fault(*names: str) -> str | None:
     return None
 
 
-def write_run(path: Path, rankings: Iterable[tuple[str, list[str], list[float]]], tag: str) -> None:
+def write_run(path: Path, rankings: Iterable[Ranking], tag: str) -> None:
     """Writes a TREC run, after a check by `run_fault`."""
     lines = (
         f"{qid} Q0 {document} {rank} {score!r} {tag}\n"
@@ -317,11 +326,12 @@ def write_run(path: Path, rankings: Iterable[tuple[str, list[str], list[float]]]
     write_lines(path, lines)
 
 
-def write_qrels(path: Path, rows: Iterable[Judgment]) -> None:
-    """Writes qrels without groups, after a check by `judgments_fault`."""
-    write_lines(path, (f"{qid} 0 {document} {number_text(grade)}\n" for qid, _, document, grade in rows))
+def write_qrels(path: Path, rows: Iterable[Judgment], *, grouped: bool = False) -> None:
+    """Writes qrels, after a check by `judgments_fault`.
 
-
-def write_subtopics(path: Path, rows: Iterable[Judgment]) -> None:
-    """Writes subtopic qrels; the subtopic is the group's name or number, without blanks."""
-    write_lines(path, (f"{qid} {group} {document} {number_text(grade)}\n" for qid, group, document, grade in rows))
+    If they are `grouped`, the subtopic is the group's name or number, without blanks.
+    """
+    lines = (
+        f"{qid} {group if grouped else 0} {document} {number_text(grade)}\n" for qid, group, document, grade in rows
+    )
+    write_lines(path, lines)

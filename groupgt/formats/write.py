@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,11 +11,9 @@ import numpy as np
 
 from groupgt.errors import ConfigError, DataError, listed, near_names
 from groupgt.formats import beir, csv, jsonl, nuggetbank, parquet, trec
-from groupgt.formats.rows import Judgment, order_fault
+from groupgt.formats.rows import Calls, Judgment, Ranking, order_fault
 from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.validity import are_ids
-
-Ranking = tuple[str, list[str], list[float]]
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,7 @@ TRUTH_WRITERS: dict[str, _Writer] = {
         fault=trec.judgments_fault,
     ),
     "trec-subtopics": _Writer(
-        lambda path, truth: trec.write_subtopics(path, _judgments(truth, blanks=False)),
+        lambda path, truth: trec.write_qrels(path, _judgments(truth, blanks=False), grouped=True),
         names="distinct words",
         shape="subtopics",
         fault=trec.judgments_fault,
@@ -201,20 +199,6 @@ def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
     return "blanks in the names of groups, which are written as _" if only_blanks else "the names of groups"
 
 
-# The call of each result, by query.
-Calls = Mapping[str, Sequence[int]]
-
-
-def run_fault(rankings: Sequence[Ranking], format: str, *, scored: bool, calls: Calls | None = None) -> str | None:
-    """Why these results, best first, cannot be written so that they are read back unchanged; None if they can."""
-    if format == "trec":
-        return trec.run_fault(rankings)
-    if format == "csv" and scored:
-        made = calls or {}
-        return next((fault for ranking in rankings if (fault := order_fault(*ranking, made.get(ranking[0])))), None)
-    return None
-
-
 def write_run(
     path: Path, rankings: list[Ranking], format: str, *, scored: bool, tag: str, calls: Calls | None = None
 ) -> list[str]:
@@ -227,11 +211,17 @@ def write_run(
         raise ConfigError(f"format: expected {listed(RUN_WRITERS)} for results, found {format!r}{near}")
     if format == "trec" and calls:
         rankings = [(qid, ids, [1 / rank for rank in range(1, len(ids) + 1)]) for qid, ids, _ in rankings]
-    if fault := run_fault(rankings, format, scored=scored, calls=calls):
-        raise DataError(fault)
+    fault = None
     if format == "trec":
-        # A tag is one word, so that every line has six columns.
-        trec.write_run(path, rankings, "_".join(tag.split()) or "groupgt")
-    else:
+        fault = trec.run_fault(rankings)
+    elif format == "csv" and scored:
+        made = calls or {}
+        fault = next((fault for ranking in rankings if (fault := order_fault(*ranking, made.get(ranking[0])))), None)
+    if fault:
+        raise DataError(fault)
+    if format != "trec":
         RUN_WRITERS[format](path, rankings, scored=scored, calls=calls)
-    return ["the calls that found results"] if calls and format == "trec" else []
+        return []
+    # A tag is one word, so that every line has six columns.
+    trec.write_run(path, rankings, "_".join(tag.split()) or "groupgt")
+    return ["the calls that found results"] if calls else []
