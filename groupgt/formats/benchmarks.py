@@ -27,7 +27,7 @@ from groupgt.formats import trec
 from groupgt.formats.checks import ids_at
 from groupgt.formats.fields import first_in
 from groupgt.formats.records import Queries, folder_of, graded, has_keys, keys_of, look_for, parts_of, records, singles
-from groupgt.formats.rows import Gathered
+from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -186,13 +186,13 @@ def look_multihop(source: Source) -> str | None:
 def read_multihop_run(source: Source) -> Run:
     """The texts of `retrieval_list`, best first, with their ranks as ids."""
     queries = Queries()
-    gathered = Gathered()
+    builder = RunBuilder()
     for number, record in enumerate(queries.records(source), 1):
         results = queries.list_at(record, "retrieval_list")
         texts = [text for result in results if (text := queries.text_at(result, "text")) is not None]
-        gathered.add_ranking(str(number), [str(rank) for rank in range(1, len(texts) + 1)], fields={"text": texts})
+        builder.add_ranking(str(number), [str(rank) for rank in range(1, len(texts) + 1)], fields={"text": texts})
     queries.faults.stop()
-    return gathered.run(source)
+    return builder.run(source)
 
 
 def _answers(queries: Queries, record: Record) -> list[Any]:

@@ -53,8 +53,8 @@ def ids_at(record: Mapping[str, Any], keys: Sequence[str], where: str, faults: F
     """The ids of a query and a document in a record; reports an error if one is neither text nor an integer."""
     qid, document = (id_text(record.get(key)) for key in keys)
     if qid is None or document is None:
-        shown = " and ".join(display(record.get(key)) for key in keys)
-        faults.add(where, f"expected ids (strings or integers) as {' and '.join(keys)}, found {shown}")
+        cells = " and ".join(display(record.get(key)) for key in keys)
+        faults.add(where, f"expected ids (strings or integers) as {' and '.join(keys)}, found {cells}")
         return None
     return qid, document
 

@@ -62,17 +62,17 @@ def read_lengths(
         allow_code: Whether a custom tokenizer may run.
     """
     count = tokenizer_named(tokenizer, allow_code=allow_code) if isinstance(tokenizer, str) else tokenizer
-    known: dict[str, dict[str, Any]] = {}
-    texts = _read(path, known)
+    columns: dict[str, dict[str, Any]] = {}
+    texts = _read(path, columns)
     if count is not None:
-        known.pop("tokens", None)
+        columns.pop("tokens", None)
     faults: dict[str, tuple[str, ...]] = {}
-    for unit, cells in known.items():
+    for unit, cells in columns.items():
         wrong = [(name, cell) for name, cell in cells.items() if length_of(cell) is None]
         expected = f"expected a whole number from 0 in the column {unit}"
         faults[unit] = tuple(f"{path}: document {name!r}: {expected}, found {display(cell)}" for name, cell in wrong)
-    whole = {unit: {name: length_of(cell) or 0 for name, cell in cells.items()} for unit, cells in known.items()}
-    return Lengths(whole, texts, count, str(path), {unit: own for unit, own in faults.items() if own})
+    lengths = {unit: {name: length_of(cell) or 0 for name, cell in cells.items()} for unit, cells in columns.items()}
+    return Lengths(lengths, texts, count, str(path), {unit: messages for unit, messages in faults.items() if messages})
 
 
 def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | None = None) -> dict[str, str]:
@@ -132,8 +132,8 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
     may that of AutoRAG (`path`, `start_end_idx`). Raises `DataError`; None if `optional` and no such columns exist.
     """
     source = _source_of(path)
-    if source.is_parquet and (found := _columns(source)) is not None:
-        return found
+    if source.is_parquet and (chunks := _columns(source)) is not None:
+        return chunks
     faults = Faults()
     ids: list[str] = []
     spans: list[Span] = []
@@ -227,20 +227,20 @@ def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
     """{id: its value in `column`} from a JSONL, parquet or CSV file; raises `DataError`."""
     source = _source_of(path)
     faults = Faults()
-    found: dict[str, str] = {}
+    parents: dict[str, str] = {}
     for where, row in table_rows(source, faults):
         key = first_in(IDS, row) or "doc_id"
         name, parent = id_text(row.get(key)), id_text(row.get(column))
         if column not in row:
-            near = near_names(column, row)
-            faults.add(str(source.path), f"expected the column {column!r}, found {', '.join(row)}{near}")
+            hint = near_names(column, row)
+            faults.add(str(source.path), f"expected the column {column!r}, found {', '.join(row)}{hint}")
             break
         if name is None or id_fault(name) or parent is None or id_fault(parent):
             what = f"expected an id and its parent (strings or integers) in {key} and {column}"
             faults.add(where, f"{what}, found {display(row.get(key))} and {display(row.get(column))}")
-        elif found.setdefault(name, parent) != parent:
-            faults.add(where, f"{name!r} has two parents, {found[name]!r} and {parent!r}; remove one")
+        elif parents.setdefault(name, parent) != parent:
+            faults.add(where, f"{name!r} has two parents, {parents[name]!r} and {parent!r}; remove one")
     faults.stop()
-    if not found:
+    if not parents:
         raise DataError(f"{source.path}: the table contains no rows")
-    return found
+    return parents

@@ -16,12 +16,12 @@ from groupgt.formats.checks import NO_CALL, Judgments, result_fault
 from groupgt.formats.fields import CALL_COLUMN, carried, fields_of, units_of
 from groupgt.formats.layout import Layout, layout_of
 from groupgt.formats.rows import (
-    NAMED,
     SHAPE,
+    SHOWN_NAMES,
     Calls,
-    Gathered,
     Judgment,
     Ranking,
+    RunBuilder,
     checked_columns,
     gather,
     misnamed_grade,
@@ -72,10 +72,10 @@ class _Text:
     lines: Callable[[], Iterable[str]]
 
     @classmethod
-    def of(cls, source: Source, *, held: bool = False) -> _Text:
+    def of(cls, source: Source, *, keep: bool = False) -> _Text:
         def lines() -> Iterable[str]:
-            if source.is_huge or (held and source.ceiling):
-                return (f"{line.decode()}\n" for line in source.raw_lines(held=held))
+            if source.is_huge or (keep and source.ceiling):
+                return (f"{line.decode()}\n" for line in source.raw_lines(keep=keep))
             source.check_text()
             return io.StringIO(source.data.decode(), newline="\n")
 
@@ -84,7 +84,7 @@ class _Text:
 
 def table(source: Source, needed: Iterable[str], faults: Faults) -> Iterator[tuple[str, dict[str, str]]]:
     """Each row as `file:line` and its cells by column; short and long rows are collected as errors."""
-    rows = _rows(_Text.of(source, held=True), needed, faults)
+    rows = _rows(_Text.of(source, keep=True), needed, faults)
     _, header = next(rows)
     for number, cells in rows:
         yield f"{source.path}:{number}", dict(zip(header, cells))
@@ -100,15 +100,15 @@ def _rows(text: _Text, needed: Iterable[str], faults: Faults) -> Iterator[tuple[
     yield number, header
     if faults:
         return
-    found, width = False, len(header)
+    has_rows, width = False, len(header)
     for number, cells in rows:
         if len(cells) == width:
-            found = True
+            has_rows = True
             yield number, cells
         else:
-            names = ", ".join(header[:NAMED]) + ", …" * (width > NAMED)
+            names = ", ".join(header[:SHOWN_NAMES]) + ", …" * (width > SHOWN_NAMES)
             faults.add(f"{text.title}:{number}", f"expected {width} columns ({names}), found {len(cells)}")
-    if not found and not faults:
+    if not has_rows and not faults:
         warn(f"{text.title}: the file is empty: 0 rows")
 
 
@@ -188,12 +188,12 @@ def read_run(source: Source) -> Run:
 
 def _read_rows(source: Source) -> Run:
     """A run of lists, read row by row; raises `DataError` that lists every invalid row."""
-    gathered = Gathered()
-    for qid, document, score, cells in _results(_Text.of(source), gathered.faults):
+    builder = RunBuilder()
+    for qid, document, score, cells in _results(_Text.of(source), builder.faults):
         # An empty cell counts as missing, as in columns.
         fields = fields_of({"doc_id": document, **{name: cell or None for name, cell in cells.items()}})
-        gathered.add(qid, document, score, units_of(cells, str.strip), fields)
-    return gathered.run(source)
+        builder.add(qid, document, score, units_of(cells, str.strip), fields)
+    return builder.run(source)
 
 
 def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dict[str, str]]]:
@@ -228,10 +228,10 @@ def _streamed(source: Source) -> Run:
     """The same as lazy columns if the layout of the bytes is regular; otherwise a slower, careful reader."""
     header = header_of(source)
     order = _order(header)
-    known = {"qid", "doc_id", order} <= set(header) and len(set(header)) == len(header) <= WIDEST_TABLE
-    layout = layout_of(source, delimiter_of(source.first_line)) if known else Layout(regular=False)
+    has_columns = {"qid", "doc_id", order} <= set(header) and len(set(header)) == len(header) <= WIDEST_TABLE
+    layout = layout_of(source, delimiter_of(source.first_line)) if has_columns else Layout(regular=False)
     if not layout.has_columns(len(header)):
-        return _with_care(source)
+        return _read_strictly(source)
     scanned = pl.scan_csv(
         source.for_polars,
         separator=delimiter_of(source.first_line),
@@ -239,11 +239,11 @@ def _streamed(source: Source) -> Run:
         ignore_errors=True,
         glob=False,
     )
-    frame, recheck = _columns(scanned, header), partial(_with_care, source)
+    frame, recheck = _columns(scanned, header), partial(_read_strictly, source)
     return run_in(source, rechecked(frame, recheck, ids_checked=layout.plain_ids))
 
 
-def _with_care(source: Source) -> Run:
+def _read_strictly(source: Source) -> Run:
     """The same for a file that looks irregular or contains an error: row by row, as columns if it is huge."""
     if not source.is_huge:
         return _read_rows(source)
@@ -276,7 +276,7 @@ def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
         pl.col("doc_id").alias("doc"),
         pl.when(complete).then(number if order == "score" else -number).alias("score"),
         *(
-            (_whole(pl.col(name)) if field.is_whole else pl.col(name)).alias(field.name)
+            (_lengths(pl.col(name)) if field.is_integer else pl.col(name)).alias(field.name)
             for field, name in carried(tuple(header))
         ),
     )
@@ -286,19 +286,19 @@ def _checked(text: _Text, header: Sequence[str]) -> Run:
     """The same from rows that are read one by one; raises `DataError` that lists every invalid row."""
     fields = carried(tuple(header))
     schema: dict[str, type[pl.DataType]] = {"qid": pl.String, "doc": pl.String, "score": pl.Float64}
-    schema |= {field.name: pl.Int64 if field.is_whole else pl.String for field, _ in fields}
+    schema |= {field.name: pl.Int64 if field.is_integer else pl.String for field, _ in fields}
 
     def rows(faults: Faults) -> Iterator[tuple[str | float | None, ...]]:
         for qid, document, score, cells in _results(text, faults):
             others = (
-                field.number(cells[name].strip()) if field.is_whole else cells[name] or None for field, name in fields
+                field.number(cells[name].strip()) if field.is_integer else cells[name] or None for field, name in fields
             )
             yield qid, document, score, *others
 
     return checked_columns(rows, schema, text.title)
 
 
-def _whole(cells: pl.Expr) -> pl.Expr:
+def _lengths(cells: pl.Expr) -> pl.Expr:
     """Lengths, with the rules of `length_of`; null for anything else."""
     plain = cells.str.strip_chars()
     return pl.when(plain.str.contains(r"^[0-9]{1,16}$")).then(plain.cast(pl.Int64, strict=False))
@@ -323,5 +323,5 @@ def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: C
         writer.writerow(["qid", "doc_id", "rank", *(["score"] if scored else []), *call])
         for qid, ids, scores in rankings:
             for rank, (document, score) in enumerate(zip(ids, scores), 1):
-                own = [calls[qid][rank - 1]] if calls else []
-                writer.writerow([qid, document, rank, *([repr(score)] if scored else []), *own])
+                calls_cell = [calls[qid][rank - 1]] if calls else []
+                writer.writerow([qid, document, rank, *([repr(score)] if scored else []), *calls_cell])

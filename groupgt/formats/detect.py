@@ -30,7 +30,7 @@ from groupgt.formats import (
 from groupgt.formats import parts as run_parts
 from groupgt.formats.checks import collect
 from groupgt.formats.fields import NESTED
-from groupgt.formats.names import KNOWN, ending_of, kind_by_ending
+from groupgt.formats.names import REMOVED_ENDINGS, ending_of, kind_by_ending
 from groupgt.formats.records import keys_of
 from groupgt.formats.rows import OTHER_NAMES
 from groupgt.formats.source import Source
@@ -84,9 +84,9 @@ def _in_json_lines(source: Source) -> str | None:
 
 def _in_csv(source: Source) -> str | None:
     names = csv.header_of(source)
-    known = {"qid", "doc_id"}.union(*(OTHER_NAMES[name] for name in ("qid", "doc_id")))
+    id_names = {"qid", "doc_id"}.union(*(OTHER_NAMES[name] for name in ("qid", "doc_id")))
     # A header lists the required columns, or their names in other tools.
-    if not {"qid", "doc_id"} & set(names) and len(known & {name.lower() for name in names}) < 2:
+    if not {"qid", "doc_id"} & set(names) and len(id_names & {name.lower() for name in names}) < 2:
         return None
     return "truth" if "group" in names else "run" if {"score", "rank"} & set(names) else "either"
 
@@ -139,9 +139,9 @@ FORMATS = (
     Format("trec-subtopics", None, trec.read_subtopics),
     Format("trec-no-iter", None, trec.read_without_iter),
 )
-_BY_NAME = {known.name: known for known in FORMATS}
-TRUTHS = {known.name: known.truth for known in FORMATS if known.truth is not None}
-RUNS = {known.name: known.run for known in FORMATS if known.run is not None}
+_BY_NAME = {entry.name: entry for entry in FORMATS}
+TRUTHS = {entry.name: entry.truth for entry in FORMATS if entry.truth is not None}
+RUNS = {entry.name: entry.run for entry in FORMATS if entry.run is not None}
 
 
 def read_ground_truth(
@@ -204,7 +204,7 @@ def read_run(
     if not parts:
         run_parts.refuse_many(path)
     if not isinstance(path, (str, os.PathLike)):
-        files = [Path(each) for each in path]
+        files = [Path(file) for file in path]
         title = os.path.commonpath([str(file.absolute().parent) for file in files] or ["results"])
         return run_parts.joined(files, read, title)
     if isinstance(path, str) and run_parts.is_url(path):
@@ -277,16 +277,16 @@ def _is_run(path: Path) -> bool:
         return True
     source = Source.at(path)
     try:
-        known, kind = _recognized(source)
+        detected, kind = _recognized(source)
     except DataError:
-        return ending_of(path.name) in KNOWN
-    if known is None:
-        return kind == EMPTY and ending_of(path.name) in KNOWN
+        return ending_of(path.name) in REMOVED_ENDINGS
+    if detected is None:
+        return kind == EMPTY and ending_of(path.name) in REMOVED_ENDINGS
     # A line of prose can have as many words as results have columns.
-    return kind != "truth" and (known.name != "trec" or any(map(trec.is_result, _first_lines(source))))
+    return kind != "truth" and (detected.name != "trec" or any(map(trec.is_result, _first_lines(source))))
 
 
-def all_there(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) -> list[Path_]:
+def require_paths(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) -> list[Path_]:
     """The files and URLs of all runs; raises `DataError` with every path that does not exist.
 
     Each file and each URL is a run; with `in_parts`, each path is one run, whatever it names.
@@ -311,10 +311,10 @@ def all_there(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) ->
 
 def kind_of(path: Path_) -> str:
     """`truth` or `run`: what a file contains."""
-    known, kind = _recognized(Source.at(path))
-    if known is None:
+    detected, kind = _recognized(Source.at(path))
+    if detected is None:
         return "run"
-    return known.usually if kind == "either" else kind
+    return detected.usually if kind == "either" else kind
 
 
 def _check_name(format: str | None, readers: dict[str, Any]) -> None:
@@ -335,18 +335,18 @@ def _format_of(source: Source, name: str | None, readers: dict[str, Any]) -> For
 
 def _detect(source: Source, *, is_truth: bool) -> Format:
     """The format that a file has; raises `DataError` if its content is of the wrong kind."""
-    known, kind = _recognized(source)
-    if (known is None or known.name == "trec") and _is_table(source):
+    recognized, kind = _recognized(source)
+    if (recognized is None or recognized.name == "trec") and _is_table(source):
         return _BY_NAME["csv"]
-    if known is None and (not is_truth or kind == EMPTY):
+    if recognized is None and (not is_truth or kind == EMPTY):
         # Text of unknown shape: the reader of TREC files reports the errors of each line.
         return _BY_NAME["trec"]
-    if known is not None and kind in ("either", "truth" if is_truth else "run"):
-        return _BY_NAME["autorag"] if is_truth and known.name == "parquet" else known
+    if recognized is not None and kind in ("either", "truth" if is_truth else "run"):
+        return _BY_NAME["autorag"] if is_truth and recognized.name == "parquet" else recognized
     if not (source.is_folder or source.is_parquet) and b"\r" in source.first_line:
         raise DataError(f"{source.path}:1: {trec.BARE_RETURN}")
-    looks = f"its first line is {kind}" if known is None else f"this looks like {_title(known, kind)}"
-    if known is not None and known.name == "json" and (text := mappings.first_text(source)):
+    looks = f"its first line is {kind}" if recognized is None else f"this looks like {_title(recognized, kind)}"
+    if recognized is not None and recognized.name == "json" and (text := mappings.first_text(source)):
         looks = f"its lists hold texts, such as {display(text)}, and no ids of documents"
     raise DataError(
         f"{source.path}: expected {'ground truth' if is_truth else 'a run'}, but {looks}; if it was not recognized, "
@@ -367,10 +367,10 @@ def _is_table(source: Source) -> bool:
     return not any(map(is_number, (*names, *words))) or (delimiter != b"\t" and is_one_word)
 
 
-def _title(known: Format, kind: str) -> str:
+def _title(format: Format, kind: str) -> str:
     """A description of a file that has the wrong kind of content."""
     special = {("trec", "truth"): "qrels", ("beir", "truth"): "beir"}
-    name = special.get((known.name, kind), f"{known.name} {kind}")
+    name = special.get((format.name, kind), f"{format.name} {kind}")
     return f"{'ground truth' if kind == 'truth' else 'a run'} ({name})"
 
 
@@ -382,14 +382,14 @@ EMPTY, COMMENTS = "empty", "only comments"
 def _recognized(source: Source) -> tuple[Format | None, str]:
     """The format of a file and what it contains; None and its first line if no format matches."""
     if source.is_folder:
-        matches = (known for known in FORMATS if known.folder is not None and known.folder(source.path))
+        matches = (candidate for candidate in FORMATS if candidate.folder is not None and candidate.folder(source.path))
         return next(matches, _BY_NAME["beir"]), "truth"
     if not source.is_parquet and not _first_lines(source):
         return None, EMPTY if not source.head().strip() or not source.data.strip() else COMMENTS
-    for known in FORMATS:
-        kind = None if known.look is None else known.look(source)
+    for candidate in FORMATS:
+        kind = None if candidate.look is None else candidate.look(source)
         if kind is not None:
-            return known, kind
+            return candidate, kind
     return None, repr(_first_lines(source)[0][:60].decode("utf-8", "replace"))
 
 

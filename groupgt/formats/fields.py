@@ -35,14 +35,14 @@ class Field:
     nested: str = ""
 
     @property
-    def is_whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Whether it is a whole number."""
         return self.kind in ("length", "call")
 
     @property
     def is_unit(self) -> bool:
         """Whether budgets can be spent in it."""
-        return self.is_whole and bool(self.nested)
+        return self.is_integer and bool(self.nested)
 
     def number(self, cell: Any) -> int | None:
         """The whole number in a cell; None for anything else."""
@@ -125,9 +125,9 @@ def call_of(cell: Any) -> int | None:
 
 def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> str | None:
     """The error in the calls of `size` results; None if valid. Calls of results `in_order` never decrease."""
-    known = len(calls) - list(calls).count(None)
-    if not known == len(calls) == size:
-        return f"expected a call (a whole number from 1) for each of {size:,} results, found {known:,}"
+    count = len(calls) - list(calls).count(None)
+    if not count == len(calls) == size:
+        return f"expected a call (a whole number from 1) for each of {size:,} results, found {count:,}"
     for rank, (before, after) in enumerate(pairwise(calls), 2):
         if in_order and before is not None and after is not None and after < before:
             return (
@@ -148,12 +148,12 @@ def fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
         if field.nested and not field.is_unit:
             fields[field.name] = row[column]
     if "start" in row and "end" in row:
-        bounds = {key: _whole(row[key]) for key in ("start", "end")}
+        bounds = {key: _number_in(row[key]) for key in ("start", "end")}
         fields["span"] = {"doc": row.get("doc", row.get("doc_id")), **bounds}
     return fields
 
 
-def _whole(cell: Any) -> Any:
+def _number_in(cell: Any) -> Any:
     """A whole number if the cell of a CSV file contains one."""
     length = length_of(cell.strip()) if isinstance(cell, str) else None
     return cell if length is None else length

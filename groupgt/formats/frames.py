@@ -43,11 +43,11 @@ def _to_polars(value: Any, names: Collection[str], title: str) -> pl.DataFrame:
     """The columns of a frame with some names, with ids as text; raises `DataError` for invalid ids."""
     faults = Faults()
     columns: dict[str, pl.Series] = {}
-    for at, name in enumerate(map(str, value.columns)):
+    for position, name in enumerate(map(str, value.columns)):
         if name in columns:
             faults.add(title, f"duplicate column {name!r}; rename or drop one")
         elif name in names:
-            columns[name] = _series(value.iloc[:, at], name, title, faults)
+            columns[name] = _series(value.iloc[:, position], name, title, faults)
     faults.stop()
     return pl.DataFrame(columns)
 
@@ -124,11 +124,11 @@ def _lazy(value: Any, title: str) -> pl.LazyFrame:
     table = value.toArrow() if is_remote(value) else value
     if not hasattr(table, "__arrow_c_stream__"):
         raise DataError(f"expected a frame of polars, pandas, Arrow or Spark, found {type(value).__name__}")
-    _refuse_twins(getattr(table, "column_names", []), title)
+    _reject_duplicates(getattr(table, "column_names", []), title)
     return pl.DataFrame(table).lazy()
 
 
-def _refuse_twins(names: list[str], title: str) -> None:
+def _reject_duplicates(names: list[str], title: str) -> None:
     """Raises `DataError` if two columns have the same name."""
     faults = Faults()
     for name, count in Counter(names).items():
@@ -141,7 +141,7 @@ def _refuse_twins(names: list[str], title: str) -> None:
 ALIASES = {"qid": ("query_id", "q_id"), "doc_id": ("docno", "docid"), "grade": ("relevance", "label", "rel")}
 
 
-def _in_our_words(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
+def _with_our_names(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
     """The same frame with other names of the columns `qid`, `doc_id` and `grade` renamed to these."""
     if is_pandas(value):
         names = list(map(str, value.columns))
@@ -170,18 +170,18 @@ def fewest_missing(names: Collection[str], shapes: Iterable[Sequence[str]]) -> l
 
 def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundTruth:
     """Ground truth from a frame: `qid, retrieval_gt[, query]` or `qid, group, doc_id[, grade]`."""
-    value = value if is_remote(value) else _in_our_words(value)
-    held = is_pandas(value)
-    if held:
+    value = value if is_remote(value) else _with_our_names(value)
+    in_pandas = is_pandas(value)
+    if in_pandas:
         names = list(map(str, value.columns))
-        _refuse_twins(names, title)
+        _reject_duplicates(names, title)
         frame = _to_polars(value, TRUTH_COLUMNS, title)
     else:
         frame = _lazy(value, title).collect()
         names = frame.columns
 
     def cells(name: str) -> list[Any]:
-        return cells_of(value.iloc[:, names.index(name)]) if held else frame[name].to_list()
+        return cells_of(value.iloc[:, names.index(name)]) if in_pandas else frame[name].to_list()
 
     if missing := fewest_missing(names, TRUTH_SHAPES):
         expected = "qid and retrieval_gt (a row per query), or qid, group and doc_id (a row per judgment)"
@@ -252,9 +252,9 @@ def run_of(
     """
     if is_remote(value):
         return Run(Remote(value), source=title)
-    value = guard(lambda: _in_our_words(value, ("qid", "doc_id")))
-    held = is_pandas(value)
-    frame = _to_polars(value, RUN_COLUMNS, title).lazy() if held else _lazy(value, title)
+    value = guard(lambda: _with_our_names(value, ("qid", "doc_id")))
+    in_pandas = is_pandas(value)
+    frame = _to_polars(value, RUN_COLUMNS, title).lazy() if in_pandas else _lazy(value, title)
     names = guard(frame.collect_schema).names()
     keys = [name for name in NESTED if name in names]
     if len(keys) > 1:
@@ -271,7 +271,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
             rows = rows.with_columns(pl.col(name).arr.to_list())
     for name in (key, "qid"):
         if name in names:
-            _refuse_what_is_no_id(rows, name, title)
+            _reject_invalid_ids(rows, name, title)
     _check_scores(rows, key, title)
     row_qids = _texts(rows, "qid", title).to_list() if "qid" in names else qids
     if row_qids is None:
@@ -304,7 +304,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
     return Run(Lists(dict(zip(row_qids, rows[key].to_list())), lengths=lengths, fields=fields), source=title)
 
 
-def _refuse_what_is_no_id(rows: pl.DataFrame, column: str, title: str) -> None:
+def _reject_invalid_ids(rows: pl.DataFrame, column: str, title: str) -> None:
     """Raises `DataError` for invalid ids and nulls in a column, also within nested lists."""
     cells = rows.select(column).with_row_index("row")
     nested = isinstance(cells.schema[column], pl.List)
@@ -318,8 +318,10 @@ def _refuse_what_is_no_id(rows: pl.DataFrame, column: str, title: str) -> None:
     faults = Faults()
     for row, name, rank in numbered.filter(~is_id(pl.col(column).cast(pl.String))).head(100).iter_rows():
         where = f"{title}: row {row + 1}" + (f": query {display(qids[row])}" if qids else "")
-        place = f" at rank {rank}" if nested else ""
-        faults.add(where, f"the id {display(name)}{place} in {column} {'is null' if name is None else id_fault(name)}")
+        at_rank = f" at rank {rank}" if nested else ""
+        faults.add(
+            where, f"the id {display(name)}{at_rank} in {column} {'is null' if name is None else id_fault(name)}"
+        )
     faults.stop()
 
 

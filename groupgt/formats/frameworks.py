@@ -16,7 +16,7 @@ from typing import Any
 from groupgt.errors import display
 from groupgt.formats.jsonl import object_of
 from groupgt.formats.records import Queries, keys_of, singles
-from groupgt.formats.rows import Gathered
+from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -66,7 +66,7 @@ def _ground_truth(source: Source, policy: Policy, names: tuple[str, ...]) -> Gro
 
 def read_run(source: Source) -> Run:
     """The retrieved contexts of each sample, best first."""
-    queries, gathered = Queries(), Gathered()
+    queries, builder = Queries(), RunBuilder()
     rows = [(queries.where, record) for record in queries.records(source)]
     by_id = _first_filled(rows, RESULTS) == RESULTS[0]
     for number, (queries.where, record) in enumerate(rows, 1):
@@ -74,9 +74,9 @@ def read_run(source: Source) -> Run:
         ids = queries.ids_at(record, RESULTS[0]) if by_id else list(map(str, range(1, len(texts or ()) + 1)))
         if texts is not None and len(texts) != len(ids):
             queries.fault(f"expected as many {RESULTS[1]} as {RESULTS[0]} ({len(ids)}), found {len(texts)}")
-        gathered.add_ranking(str(number), ids, fields={} if texts is None else {"text": texts})
+        builder.add_ranking(str(number), ids, fields={} if texts is None else {"text": texts})
     queries.faults.stop()
-    return gathered.run(source)
+    return builder.run(source)
 
 
 def _first_filled(rows: list[tuple[str, dict[str, Any]]], names: tuple[str, ...]) -> str:

@@ -225,8 +225,8 @@ def act_fault(value: Any) -> str | None:
     fields |= {"qid": (str,)} if kind != "begin" else {}
     for name, types in (fields | FIELDS[kind]).items():
         if name not in value or not isinstance(value[name], types) or isinstance(value[name], bool):
-            shown = display(value[name]) if name in value else "nothing"
-            return f"act {kind}: expected {listed(map(TYPES.__getitem__, types))} as {name}, found {shown}"
+            cell = display(value[name]) if name in value else "nothing"
+            return f"act {kind}: expected {listed(map(TYPES.__getitem__, types))} as {name}, found {cell}"
     return _content_fault(value)
 
 
@@ -274,7 +274,7 @@ def read_acts(source: Source) -> dict[str, list[Act]]:
     """
     faults = Faults()
     acts: dict[str, dict[int, Act]] = {}
-    lines = [(number, line) for number, line in enumerate(source.lines(held=True), 1) if line.strip()]
+    lines = [(number, line) for number, line in enumerate(source.lines(keep=True), 1) if line.strip()]
     for number, line in lines:
         where = f"{source.path}:{number}"
         try:
@@ -327,10 +327,10 @@ def truth_of(
     faults = Faults()
     chosen: dict[str, tuple[str, QueryState]] = {}
     all_settings = {by: settings_of(mine) for by, mine in acts.items()}
-    is_sample = any(each.get(SAMPLE) for each in all_settings.values())
-    keep_all = not is_sample and any(each.get("kind") == "audit" for each in all_settings.values())
+    is_sample = any(settings.get(SAMPLE) for settings in all_settings.values())
+    keep_all = not is_sample and any(settings.get("kind") == "audit" for settings in all_settings.values())
     # An adjudicator decides.
-    for by in sorted(acts, key=lambda each: not all_settings[each].get(ADJUDICATES)):
+    for by in sorted(acts, key=lambda annotator: not all_settings[annotator].get(ADJUDICATES)):
         for qid, state in replayed(acts[by]).items():
             if state.status == OPEN and not (unfinished or keep_all):
                 continue
@@ -339,8 +339,8 @@ def truth_of(
                 if unsettled is not None:
                     unsettled.append(qid)
                     continue
-                way_out = "adjudicate with groupgt judge --adjudicate, or use one journal"
-                faults.add(f"query {qid!r}", f"{first} and {by} differ; {way_out}")
+                hint = "adjudicate with groupgt judge --adjudicate, or use one journal"
+                faults.add(f"query {qid!r}", f"{first} and {by} differ; {hint}")
     faults.stop(DataError)
     for qid in unsettled or ():
         chosen.pop(qid, None)

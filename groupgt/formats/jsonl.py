@@ -13,7 +13,7 @@ from typing import Any
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import NO_CALL, ranking, result_fault
 from groupgt.formats.fields import CALL_LIST, NESTED, SCORES, calls_fault, fields_of, lists_of, score_of, units_of
-from groupgt.formats.rows import SHAPE, Calls, Gathered, Ranking, rename_hint, shape_of, write_lines
+from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, rename_hint, shape_of, write_lines
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -54,7 +54,7 @@ def is_array(source: Source) -> bool:
 
 
 def _lines(source: Source) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(source.lines(held=True), 1):
+    for number, line in enumerate(source.lines(keep=True), 1):
         if line.strip():
             yield number, line.decode()
 
@@ -64,10 +64,10 @@ def _elements(source: Source, faults: Faults) -> Iterator[tuple[int, str]]:
     source.check_text()
     text = source.data.decode()
     scan = json.JSONDecoder().raw_decode
-    place, line = text.index("[") + 1, 1
+    position, line = text.index("[") + 1, 1
     counted = 0
     while True:
-        begin = _BLANKS.match(text, place).end()  # type: ignore[union-attr]  # it matches nothing at least
+        begin = _BLANKS.match(text, position).end()  # type: ignore[union-attr]  # it matches nothing at least
         if text.startswith("]", begin):
             rest = text[begin + 1 :].strip()
             if rest:
@@ -75,16 +75,16 @@ def _elements(source: Source, faults: Faults) -> Iterator[tuple[int, str]]:
             return
         line, counted = line + text.count("\n", counted, begin), begin
         try:
-            _, place = scan(text, begin)
+            _, position = scan(text, begin)
         except (ValueError, RecursionError) as error:
             faults.add(f"{source.path}:{line}", f"expected an element of the JSON array: {json_fault(error)}")
             return
-        yield line, text[begin:place]
-        begin = _BLANKS.match(text, place).end()  # type: ignore[union-attr]
+        yield line, text[begin:position]
+        begin = _BLANKS.match(text, position).end()  # type: ignore[union-attr]
         if text.startswith(",", begin):
-            place = begin + 1
+            position = begin + 1
         elif text.startswith("]", begin):
-            place = begin
+            position = begin
         else:
             faults.add(f"{source.path}:{line}", "expected a comma or the end of the JSON array")
             return
@@ -94,9 +94,9 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 _ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
 
 
-def _keys_of(row: dict[str, Any], known: Sequence[str]) -> str:
+def _keys_of(row: dict[str, Any], expected: Sequence[str]) -> str:
     """The keys of a line, with a hint at keys that may be misnamed."""
-    return (", ".join(row) or "no keys") + rename_hint(row, known)
+    return (", ".join(row) or "no keys") + rename_hint(row, expected)
 
 
 def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -183,7 +183,10 @@ def _with_nonrelevant(columns: dict[str, list[Any]], places: list[str], faults: 
     for position, ids in enumerate(columns.get(NONRELEVANT, ())):
         if isinstance(ids, list):
             is_nested = isinstance(groups[position], list)
-            groups[position] = [*(groups[position] if is_nested else []), *([{"id": each, "grade": 0}] for each in ids)]
+            groups[position] = [
+                *(groups[position] if is_nested else []),
+                *([{"id": name, "grade": 0}] for name in ids),
+            ]
         elif ids is not None:
             faults.add(places[position], f"expected {NONRELEVANT} to be a list, found {display(ids)}")
     return groups
@@ -191,14 +194,14 @@ def _with_nonrelevant(columns: dict[str, list[Any]], places: list[str], faults: 
 
 def read_run(source: Source) -> Run:
     """`{"qid", "retrieved_ids"[, "retrieve_scores"]}` per query or `{"qid", "doc_id", "score" | "rank"}` per result."""
-    gathered = Gathered()
-    faults = gathered.faults
+    builder = RunBuilder()
+    faults = builder.faults
     nested = False
     orders: set[str] = set()
     for where, row in objects(source, faults):
         if "qid" not in row or not (set(row) & {"doc_id", *NESTED}):
-            known = ("qid", "retrieved_ids", "doc_id", "score")
-            faults.add(where, f"expected the keys {RUN_KEYS}, found {_keys_of(row, known)}")
+            expected = ("qid", "retrieved_ids", "doc_id", "score")
+            faults.add(where, f"expected the keys {RUN_KEYS}, found {_keys_of(row, expected)}")
             continue
         qid = id_text(row["qid"])
         if qid is None or id_fault(qid):
@@ -210,7 +213,7 @@ def read_run(source: Source) -> Run:
         if len(keys) > 1:
             faults.add(where, f"expected one list of results, found {' and '.join(keys)}; keep only one")
         elif keys:
-            if nested and qid in gathered.ids:
+            if nested and qid in builder.ids:
                 faults.add(where, "duplicate query")
             nested = True
             units, others = lists_of(row)
@@ -221,19 +224,19 @@ def read_run(source: Source) -> Run:
             ids = _ids_of(row, keys[0], where, faults)
             if CALLS in lengths and (wrong := calls_fault(lengths[CALLS], len(_listed(row[keys[0]])), in_order=True)):
                 faults.add(where, wrong)
-            gathered.add_ranking(qid, ids, None, lengths, fields)
+            builder.add_ranking(qid, ids, None, lengths, fields)
         else:
             order = "score" if row.get("score") is not None else "rank"
             orders.add(order)
             result = _result(qid, row, order, where, faults)
             if result is not None and not nested:
-                gathered.add(qid, *result)
+                builder.add(qid, *result)
     faults.stop()
     if nested and orders:
         raise DataError(f"{source.path}: some lines have retrieved_ids and some doc_id; use one of the two throughout")
     if len(orders) > 1:
         raise DataError(f"{source.path}: some lines have a score and some only a rank; use one of the two throughout")
-    return gathered.run(source)
+    return builder.run(source)
 
 
 def _result(
@@ -296,7 +299,7 @@ def _truth_rows(truth: GroundTruth) -> Iterator[dict[str, Any]]:
         row["retrieval_gt"] = groups
         if NONRELEVANT in truth.keys:
             row["retrieval_gt"] = [group for group in groups if not _only_nonrelevant(group)]
-            row[NONRELEVANT] = [each["id"] for group in groups if _only_nonrelevant(group) for each in group]
+            row[NONRELEVANT] = [document["id"] for group in groups if _only_nonrelevant(group) for document in group]
         if truth.excluded:
             row["excluded_ids"] = sorted(truth.excluded[position])
         if truth.shape != "groups":
@@ -309,7 +312,7 @@ def _only_nonrelevant(group: Any) -> bool:
     """Whether a group has only documents that were judged non-relevant."""
     if not isinstance(group, list):
         return False
-    return all(isinstance(each, dict) and each.get("grade") == 0 and "id" in each for each in group)
+    return all(isinstance(cell, dict) and cell.get("grade") == 0 and "id" in cell for cell in group)
 
 
 def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:

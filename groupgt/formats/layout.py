@@ -82,14 +82,14 @@ def _look_at(chunk: Bytes, within: int, *, separator: int, words: bool) -> Layou
     lines, cells = chunk == LINE_END, chunk == separator
     quotes = chunk[1:] == QUOTE
     borders = lines | cells
-    whole = not (chunk == 0).any()
+    has_no_nul = not (chunk == 0).any()
     if words or not (within or quotes.any()):
         # A carriage return must be followed by a line end.
-        regular = whole and bool(lines[np.flatnonzero(chunk[:-1] == RETURN) + 1].all())
-        known = borders | (chunk == RETURN)
-        controls = (chunk < BLANK) & ~known
+        regular = has_no_nul and bool(lines[np.flatnonzero(chunk[:-1] == RETURN) + 1].all())
+        marks = borders | (chunk == RETURN)
+        controls = (chunk < BLANK) & ~marks
         # Cells that are empty or begin with a blank.
-        blank = borders[:-1] & (known[1:] | (chunk[1:] == BLANK))
+        blank = borders[:-1] & (marks[1:] | (chunk[1:] == BLANK))
         blocks = lines[: len(lines) // LINE * LINE].reshape(-1, LINE)
         plain = not controls.any() and not blank.any() and bool(blocks.any(axis=1).all())
         if words:
@@ -101,7 +101,7 @@ def _look_at(chunk: Bytes, within: int, *, separator: int, words: bool) -> Layou
     quoted = chunk[:-1] == QUOTE
     # An opening quote starts a cell or is the second of two; a closing quote ends a cell or is the first of two.
     regular = (
-        whole
+        has_no_nul
         and not (quotes & ~before & ~(borders[:-1] | quoted)).any()
         and not (quoted & ~before & ~(borders[1:] | quotes | (chunk[1:] == RETURN))).any()
         and not ((chunk[:-1] == RETURN) & ~lines[1:] & ~before).any()

@@ -35,7 +35,7 @@ VERSIONS = (None, "v3", "RAGTIME26")
 ENDINGS = (".json", ".json.gz", ".jsonl", ".jsonl.gz")
 ALL, ANY = ("AND", "SUM"), (None, "OR", "Default")
 # The most sets that a part of an OR may become.
-MOST_SETS = 100
+MAX_SETS = 100
 
 
 def look(source: Source) -> str | None:
@@ -122,11 +122,11 @@ class _Banks(Queries):
                 group["alternatives"] = _distinct(group["alternatives"] + support)
             return groups
         sets = [math.prod(len(group["alternatives"]) for group in part) for part in parts if len(part) > 1]
-        if aggregator in ANY and max(sets, default=0) <= MOST_SETS:
+        if aggregator in ANY and max(sets, default=0) <= MAX_SETS:
             any_of = [place for part in parts for place in _alternatives(part)]
             return [_group(text, _distinct(any_of + support), importance)]
         if aggregator in ANY:
-            what = f"any of its parts is enough, but one of them is covered in {max(sets):,} ways (at most {MOST_SETS})"
+            what = f"any of its parts is enough, but one of them is covered in {max(sets):,} ways (at most {MAX_SETS})"
         elif aggregator == "NOT":
             what = "it requires something not to be retrieved, which groups cannot express"
         else:

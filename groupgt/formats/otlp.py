@@ -21,7 +21,7 @@ from typing import Any
 from groupgt.errors import DataError, Faults, display, first_of, listed
 from groupgt.formats.fields import first_in, length_of
 from groupgt.formats.records import records
-from groupgt.formats.rows import Gathered
+from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run, Traces
@@ -67,7 +67,7 @@ class Span:
     @property
     def qid(self) -> str | None:
         """The id of the query; None if the span has none."""
-        ids = [_first(place, QUERY_IDS) for place in (self.attributes, _decoded(self.attributes.get("metadata")))]
+        ids = [_first(row, QUERY_IDS) for row in (self.attributes, _decoded(self.attributes.get("metadata")))]
         return next(map(id_text, filter(None, ids)), None)
 
     @property
@@ -82,8 +82,8 @@ class Span:
         """The documents that a search returned, best first, as `id`, `content`, `score` and `metadata`."""
         flat: dict[int, dict[str, Any]] = {}
         for name, value in self.attributes.items():
-            if found := DOCUMENT.fullmatch(name):
-                flat.setdefault(int(found[1]), {})[found[2]] = value
+            if match := DOCUMENT.fullmatch(name):
+                flat.setdefault(int(match[1]), {})[match[2]] = value
         listed = _decoded(self.attributes.get("gen_ai.retrieval.documents", []))
         if not isinstance(listed, list):
             faults.add(self.where, f"expected a list as gen_ai.retrieval.documents, found {display(listed)}")
@@ -106,52 +106,54 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
         if by_session and span.trace not in sessions:
             faults.add(span.where, f"expected the id of its session as {listed(SESSIONS)}, found none")
         queries.setdefault(str(sessions.get(span.trace)) if by_session else span.trace, []).append(span)
-    found: dict[str, list[tuple[int, dict[str, Any]]]] = {}
+    results: dict[str, list[tuple[int, dict[str, Any]]]] = {}
     texts: dict[str, list[str]] = {}
     ms: dict[str, float] = {}
-    for key, each in queries.items():
-        searches = [span for span in each if span.is_search and not _is_within(span, spans)]
+    for key, query_spans in queries.items():
+        searches = [span for span in query_spans if span.is_search and not _is_within(span, spans)]
         if not searches:
             continue
-        qids = list(dict.fromkeys(qid for span in each if (qid := span.qid) is not None))
+        qids = list(dict.fromkeys(qid for span in query_spans if (qid := span.qid) is not None))
         if len(qids) > 1:
-            faults.add(each[0].where, f"{key}: expected one query, found the ids {first_of(qids, 3)}")
+            faults.add(query_spans[0].where, f"{key}: expected one query, found the ids {first_of(qids, 3)}")
         if qids and (wrong := id_fault(qids[0])):
-            faults.add(each[0].where, f"{key}: the query id {wrong}")
+            faults.add(query_spans[0].where, f"{key}: the query id {wrong}")
         name = qids[0] if qids else key
-        if name in found:
+        if name in results:
             what = "a second trace of the same query; keep one, or read otlp-sessions"
-            faults.add(each[0].where, f"query {name!r}: {what}")
-        inputs = (span.text for span in (each[0], searches[0]))
+            faults.add(query_spans[0].where, f"query {name!r}: {what}")
+        inputs = (span.text for span in (query_spans[0], searches[0]))
         texts[name] = [] if qids else list(dict.fromkeys(text for text in inputs if text is not None))
         ms[name] = sum(span.end - span.begin for span in searches)
-        found[name] = [(call, each) for call, span in enumerate(searches, 1) for each in span.documents(faults)]
+        results[name] = [
+            (call, document) for call, span in enumerate(searches, 1) for document in span.documents(faults)
+        ]
     faults.stop()
-    if not found:
+    if not results:
         what = "expected a span whose openinference.span.kind is RETRIEVER or gen_ai.operation.name is retrieval"
         raise DataError(f"{source.path}: {what}, found none in {len(spans):,} spans")
-    return replace(_gathered(found).run(source), traces=Traces(texts, ms, left_out=len(queries) - len(found)))
+    return replace(_builder_of(results).run(source), traces=Traces(texts, ms, left_out=len(queries) - len(results)))
 
 
-def _gathered(found: Mapping[str, list[tuple[int, dict[str, Any]]]]) -> Gathered:
+def _builder_of(results_of: Mapping[str, list[tuple[int, dict[str, Any]]]]) -> RunBuilder:
     """The results of each query, with those fields that all documents have."""
-    documents = [document for results in found.values() for _, document in results]
+    documents = [document for results in results_of.values() for _, document in results]
     fields: dict[str, list[Any]] = {
         "text": [document.get("content") for document in documents],
         SCORE: [finite_number(document.get("score")) for document in documents],
         "tokens": [length_of(_first(_decoded(document.get("metadata")) or {}, TOKENS)) for document in documents],
     }
     columns = {name: iter(cells) for name, cells in fields.items() if cells and None not in cells}
-    gathered = Gathered()
-    for qid, results in found.items():
+    builder = RunBuilder()
+    for qid, results in results_of.items():
         names: dict[str, str] = {}
         ids = [_id_of(document, names) for _, document in results]
         cells = {name: [next(column) for _ in results] for name, column in columns.items()}
         lengths: dict[str, list[Any]] = {CALLS: [call for call, _ in results]}
         if "tokens" in cells:
             lengths["tokens"] = cells.pop("tokens")
-        gathered.add_ranking(qid, ids, None, lengths, cells)
-    return gathered
+        builder.add_ranking(qid, ids, None, lengths, cells)
+    return builder
 
 
 def _id_of(document: Mapping[str, Any], names: dict[str, str]) -> str:
@@ -262,13 +264,13 @@ def matched(run: Run, truth: GroundTruth) -> Run:
     names: dict[str, str] = {}
     taken: dict[str, str] = {}
     for key, texts in traces.texts.items():
-        known = next((qids[plain] for text in texts if (plain := " ".join(text.split())) in qids), [])
-        if len(known) > 1:
+        matches = next((qids[plain] for text in texts if (plain := " ".join(text.split())) in qids), [])
+        if len(matches) > 1:
             faults.add(
                 run.title,
-                f"trace {key}: its text is that of the queries {first_of(known, 3)}; add an id: {QUERY_IDS[0]}",
+                f"trace {key}: its text is that of the queries {first_of(matches, 3)}; add an id: {QUERY_IDS[0]}",
             )
-        name = known[0] if known else key
+        name = matches[0] if matches else key
         if name in taken:
             faults.add(run.title, f"query {name!r}: the traces {taken[name]} and {key} are both of it; keep one")
         names[key], taken[name] = name, key
@@ -277,8 +279,8 @@ def matched(run: Run, truth: GroundTruth) -> Run:
     by_id = sum(key in truth.index and not traces.texts[key] for key in names)
     if not by_text + by_id:
         what = f"no trace of {len(names):,} belongs to a query of the ground truth"
-        way = f"identify queries by an attribute ({', '.join(QUERY_IDS)}), or by the text that the ground truth has"
-        raise DataError(f"{run.title}: {what}; {way}")
+        hint = f"identify queries by an attribute ({', '.join(QUERY_IDS)}), or by the text that the ground truth has"
+        raise DataError(f"{run.title}: {what}; {hint}")
 
     def renamed(read: Callable[[], Mapping[str, Sequence[Any]]]) -> Mapping[str, Sequence[Any]]:
         return {names[key]: cells for key, cells in read().items()}
@@ -290,7 +292,7 @@ def matched(run: Run, truth: GroundTruth) -> Run:
         lengths={unit: {names[key]: cells for key, cells in rows.items()} for unit, rows in lists.lengths.items()},
         fields={name: partial(renamed, read) for name, read in lists.fields.items()},
     )
-    ms = {names[key]: each for key, each in traces.ms.items() if names[key] in truth.index}
+    ms = {names[key]: duration for key, duration in traces.ms.items() if names[key] in truth.index}
     return replace(
         run, contents=contents, traces=replace(traces, texts={}, ms=ms, by_id=by_id, by_text=by_text, count=len(names))
     )

@@ -75,8 +75,8 @@ def _check_chunk(chunk: memoryview, meta: dict[int, Any], path: Path, start: int
             raise ValueError
         if kind in (DATA, DATA_2):
             values += inner[PAGE_VALUES]
-        most = unpacked if kind == DICTIONARY else meta[VALUES]
-        if kind != INDEX and not 0 <= inner[PAGE_VALUES] <= most:
+        limit = unpacked if kind == DICTIONARY else meta[VALUES]
+        if kind != INDEX and not 0 <= inner[PAGE_VALUES] <= limit:
             raise ValueError
         if kind == DATA_2 and not _levels_fit(inner, packed):
             raise ValueError

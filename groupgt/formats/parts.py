@@ -16,7 +16,7 @@ from groupgt.errors import ConfigError, DataError, Faults, first_of, listed
 from groupgt.formats import csv, frames, parquet, trec
 from groupgt.formats.checks import collect
 from groupgt.formats.names import kind_by_ending, name_of
-from groupgt.formats.rows import Gathered
+from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
 from groupgt.model.run import Columns, Run
@@ -42,16 +42,16 @@ def files_of(path: str | os.PathLike[str]) -> list[Path] | None:
     Files whose names begin with a dot or an underscore are ignored: the writers of the others use them for notes.
     """
     text = os.fspath(path)
-    found = Path(text)
-    if found.is_dir():
-        files = [each for each in found.rglob("*") if each.is_file()]
-    elif glob.has_magic(text) and not found.exists():
-        files = [Path(each) for each in glob.glob(text, recursive=True) if Path(each).is_file()]
+    folder = Path(text)
+    if folder.is_dir():
+        files = [file for file in folder.rglob("*") if file.is_file()]
+    elif glob.has_magic(text) and not folder.exists():
+        files = [Path(file) for file in glob.glob(text, recursive=True) if Path(file).is_file()]
     else:
         return None
-    files = sorted(each for each in files if each.name[0] not in "._")
+    files = sorted(file for file in files if file.name[0] not in "._")
     if not files:
-        raise DataError(f"{text}: {'the folder contains no files' if found.is_dir() else 'no file matches'}")
+        raise DataError(f"{text}: {'the folder contains no files' if folder.is_dir() else 'no file matches'}")
     return files
 
 
@@ -61,16 +61,16 @@ def refuse_many(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
         title, runs = os.fspath(path), repr(os.fspath(path))
         files: Sequence[Any] | None = None if is_url(path) else files_of(path)
     else:
-        title, runs, files = first_of([os.fspath(each) for each in path], 2), "[…]", path if len(path) > 1 else None
+        title, runs, files = first_of([os.fspath(file) for file in path], 2), "[…]", path if len(path) > 1 else None
     if files is not None:
         what = f"expected one run, found {len(files):,} file{'' if len(files) == 1 else 's'}"
-        way = f"measure each with groupgt.evaluate_runs(truth, {runs}, …), or read the parts of one with parts=True"
-        raise ConfigError(f"{title}: {what}; {way}")
+        hint = f"measure each with groupgt.evaluate_runs(truth, {runs}, …), or read the parts of one with parts=True"
+        raise ConfigError(f"{title}: {what}; {hint}")
 
 
 def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> Run:
     """One run from many files; `read` reads each of them."""
-    sources = [Source.at(each) for each in files]
+    sources = [Source.at(file) for file in files]
     if all(source.is_parquet for source in sources):
         run = parquet.read_parts(sources, title)
     else:
@@ -96,23 +96,23 @@ def _in_one(parts: Sequence[Run], title: str) -> Run:
 
 def _of_lists(parts: Sequence[Run], title: str) -> Run:
     """Joins lists; if a query spans files, scores determine its order."""
-    gathered = Gathered()
+    builder = RunBuilder()
     for part in parts:
         lists = part.lists
         fields = {name: read() for name, read in lists.fields.items()}
         for qid, ids in lists.rankings.items():
-            if qid in gathered.ids and (lists.scores is None or qid not in gathered.scores):
+            if qid in builder.ids and (lists.scores is None or qid not in builder.scores):
                 what = f"is also in another file of {title}, without scores"
-                gathered.faults.add(f"{part.source}: query {qid!r}", what)
+                builder.faults.add(f"{part.source}: query {qid!r}", what)
                 continue
-            gathered.add_ranking(
+            builder.add_ranking(
                 qid,
                 ids,
                 None if lists.scores is None else lists.scores[qid],
                 {unit: column.get(qid, ()) for unit, column in lists.lengths.items()},
                 {name: cells[qid] for name, cells in fields.items()},
             )
-    lists = gathered.lists
+    lists = builder.lists
     if lists.scores and len(lists.scores) < len(lists.rankings):
         raise DataError(f"{title}: some files have scores and some do not; use one of the two throughout")
     return Run(lists)
@@ -120,25 +120,25 @@ def _of_lists(parts: Sequence[Run], title: str) -> Run:
 
 def _of_columns(parts: Sequence[Run], title: str) -> Run:
     """Concatenates columns; parts that were read as lists become columns too."""
-    held = [part.as_columns for part in parts]
-    schemas = [each.frame.collect_schema() for each in held]
+    columns_of_parts = [part.as_columns for part in parts]
+    schemas = [columns.frame.collect_schema() for columns in columns_of_parts]
     names = [name for name in schemas[0].names() if all(name in schema for schema in schemas)]
     if CALLS not in names and any(CALLS in schema for schema in schemas):
         raise DataError(f"{title}: some files have calls and some do not; use one of the two throughout")
 
     def guard(step: Callable[[], Any]) -> Any:
-        for each in reversed(held):
-            step = partial(each.guard, step)
+        for columns in reversed(columns_of_parts):
+            step = partial(columns.guard, step)
         return step()
 
     def recheck() -> Run:
         faults = Faults()
-        runs = collect(lambda columns: columns.checked, held, faults)
+        runs = collect(lambda columns: columns.checked, columns_of_parts, faults)
         faults.stop()
         return _in_one(runs, title)
 
-    frame = pl.concat([each.frame.select(names) for each in held])
-    return Run(Columns(frame, recheck, guard, ids_checked=all(each.ids_checked for each in held)))
+    frame = pl.concat([columns.frame.select(names) for columns in columns_of_parts])
+    return Run(Columns(frame, recheck, guard, ids_checked=all(columns.ids_checked for columns in columns_of_parts)))
 
 
 def at_url(url: str, format: str | None = None) -> Run:
@@ -149,8 +149,8 @@ def at_url(url: str, format: str | None = None) -> Run:
     """
     chosen = format or kind_by_ending(url)
     if chosen not in ("parquet", "csv", "trec"):
-        known = listed(["parquet", "csv", "trec"])
-        raise ConfigError(f"{url}: expected results as {known}, by the ending or by name (--run-format; run_format=)")
+        names = listed(["parquet", "csv", "trec"])
+        raise ConfigError(f"{url}: expected results as {names}, by the ending or by name (--run-format; run_format=)")
     guard, lines = partial(guarded, url, "cannot be read"), partial(_lines_at, url)
     contents: Any
     if chosen == "parquet":

@@ -74,7 +74,7 @@ def _rows(source: Source, faults: Faults) -> Iterator[tuple[str, Any, Any]]:
             else:
                 yield where, row[key], row[column] if column else None
     else:
-        for number, line in enumerate(source.lines(held=True), 1):
+        for number, line in enumerate(source.lines(keep=True), 1):
             if line.strip():
                 qid, tab, text = line.decode().partition("\t")
                 where = f"{source.path}:{number}"
@@ -102,6 +102,6 @@ def _topics(source: Source) -> Iterator[tuple[str, str, str]]:
 
 def _field(topic: str, name: str) -> str:
     """The content of a field of a topic, without its label (`Number:`), on one line."""
-    found = re.search(rf"<{name}(?:\s[^>]*)?>(.*?)(?=<|\Z)", topic, re.IGNORECASE | re.DOTALL)
-    text = html.unescape(found[1]).strip() if found else ""
+    match = re.search(rf"<{name}(?:\s[^>]*)?>(.*?)(?=<|\Z)", topic, re.IGNORECASE | re.DOTALL)
+    text = html.unescape(match[1]).strip() if match else ""
     return " ".join(_LABEL.sub("", text).split())

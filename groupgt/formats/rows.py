@@ -82,7 +82,7 @@ def number_text(value: float) -> str:
 
 
 # How many names are compared with a missing one, and how many are shown.
-MOST_NAMES, NAMED = 1000, 100
+COMPARED_NAMES, SHOWN_NAMES = 1000, 100
 # The names of columns in other tools.
 OTHER_NAMES = {
     "qid": ("query_id", "queryid", "question_id", "q_id", "query-id", "topic", "topic_id", "question"),
@@ -98,22 +98,22 @@ OTHER_NAMES = {
 }
 
 
-def rename_hint(names: Collection[str], wanted: Iterable[str]) -> str:
+def rename_hint(names: Collection[str], expected: Iterable[str]) -> str:
     """`; rename query_id to qid`: the names that other tools use for a missing one, or that look like it.
 
     >>> rename_hint(["query_id", "score"], ["qid", "score"]), rename_hint(["qid", "grps"], ["qid", "groups"])
     ('; rename query_id to qid', " (is groups called 'grps'?)")
     """
     pairs: list[str] = []
-    missing = [name for name in wanted if name not in names]
+    missing = [name for name in expected if name not in names]
     for name in missing:
-        alike = [*OTHER_NAMES.get(name, ()), name.replace("_", "")]
-        meant = next((each for each in names if each.lower() in alike or each.strip().lower() == name), None)
+        other_names = [*OTHER_NAMES.get(name, ()), name.replace("_", "")]
+        meant = next((key for key in names if key.lower() in other_names or key.strip().lower() == name), None)
         pairs += [f"{meant} to {name}"] if meant is not None and f"{meant} to" not in " ".join(pairs) else []
     if pairs:
         return f"; rename {', '.join(pairs)}"
-    near = ((name, near_names(name, islice(names, MOST_NAMES))) for name in missing)
-    return next((words.replace("did you mean", f"is {name} called") for name, words in near if words), "")
+    hints = ((name, near_names(name, islice(names, COMPARED_NAMES))) for name in missing)
+    return next((words.replace("did you mean", f"is {name} called") for name, words in hints if words), "")
 
 
 def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str) -> str:
@@ -128,20 +128,20 @@ def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str)
         hint = "; rows of a query with the same group are alternatives"
     if not hint and any(map(is_number, names)):
         hint = "; is the header line missing?"
-    found = ", ".join(names[:NAMED]) + ", …" * (len(names) > NAMED)
-    return f"{what} missing: expected {expected}, found {found}{hint}"
+    columns = ", ".join(names[:SHOWN_NAMES]) + ", …" * (len(names) > SHOWN_NAMES)
+    return f"{what} missing: expected {expected}, found {columns}{hint}"
 
 
-def misnamed_grade(names: Collection[str], wanted: str = "grade") -> str:
+def misnamed_grade(names: Collection[str], expected: str = "grade") -> str:
     """The error if a column has grades under another name; empty if none does.
 
     >>> misnamed_grade(["qid", "group", "doc_id", "relevance"])
     "expected the grades as 'grade', found 'relevance'; rename relevance to grade"
     """
     other = next((name for name in names if name.lower() in OTHER_NAMES["grade"]), None)
-    if wanted in names or other is None:
+    if expected in names or other is None:
         return ""
-    return f"expected the grades as {wanted!r}, found {other!r}; rename {other} to {wanted}"
+    return f"expected the grades as {expected!r}, found {other!r}; rename {other} to {expected}"
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
@@ -163,7 +163,7 @@ def run_in(source: Source, contents: Lists | Columns | Lines | Remote) -> Run:
     return Run(contents, name=without_endings(source.path.name), source=str(source.path))
 
 
-class Gathered:
+class RunBuilder:
     """Results by query as rows are read, and the errors in them; scores determine their order."""
 
     def __init__(self) -> None:
@@ -234,9 +234,9 @@ def checked_columns(
     faults.stop()
 
     def batches(
-        names: list[str] | None, condition: pl.Expr | None, most: int | None, size: int | None
+        names: list[str] | None, condition: pl.Expr | None, limit: int | None, size: int | None
     ) -> Iterator[pl.DataFrame]:
-        left = islice(rows(Faults()), most)
+        left = islice(rows(Faults()), limit)
         while block := list(islice(left, BLOCK)):
             frame = pl.DataFrame(block, schema=dict(schema), orient="row")
             frame = frame if names is None else frame.select(names)

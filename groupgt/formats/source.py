@@ -58,16 +58,16 @@ class Source:
         text = os.fspath(path)
         if not text.strip():
             raise DataError(f"expected the path of a file, found the empty string {text!r}")
-        place = Path(text)
+        location = Path(text)
         try:
-            mode = place.stat().st_mode
+            mode = location.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
-            raise DataError(f"{place}: file not found{neighbors(place)}") from None
+            raise DataError(f"{location}: file not found{neighbors(location)}") from None
         except (OSError, ValueError) as error:
             raise _unreadable(display(text), error) from None
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISFIFO(mode)):
-            raise DataError(f"{place}: expected a file, a folder or a pipe, found a device")
-        return cls(place)
+            raise DataError(f"{location}: expected a file, a folder or a pipe, found a device")
+        return cls(location)
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -112,19 +112,19 @@ class Source:
         """Whether it is read as columns."""
         if self.streamed or self.is_huge:
             return True
-        held = self.is_pipe or self.is_compressed
-        return (len(self.data) if held else self.path.stat().st_size) > SMALL
+        is_read = self.is_pipe or self.is_compressed
+        return (len(self.data) if is_read else self.path.stat().st_size) > SMALL
 
     @cached_property
     def is_huge(self) -> bool:
         """Whether its content should not be kept in memory as a whole."""
         if self.is_pipe:
             return False
-        most = min(HUGE, self.ceiling // 2) if self.ceiling else HUGE
+        limit = min(HUGE, self.ceiling // 2) if self.ceiling else HUGE
         size = self.path.stat().st_size
         if not self.is_compressed:
-            return size > most
-        if size > most // PACKED or (content := self._content(most)) is None:
+            return size > limit
+        if size > limit // PACKED or (content := self._content(limit)) is None:
             return True
         vars(self)["data"] = content
         return False
@@ -161,21 +161,21 @@ class Source:
         return self.path if self.is_huge or not (self.is_compressed or self.is_pipe) else self.data
 
     @property
-    def is_held(self) -> bool:
+    def in_memory(self) -> bool:
         """Whether the whole content is in memory."""
         return "data" in self.__dict__
 
     def head(self) -> bytes:
         """The first bytes of the content: at least `HEAD`, and the whole first line if it has an end."""
-        if self.is_held or self.is_pipe or (self.is_compressed and not self.is_huge):
+        if self.in_memory or self.is_pipe or (self.is_compressed and not self.is_huge):
             end = self.data.find(b"\n", HEAD, LONGEST_HEAD)
             return self.data[: HEAD if b"\n" in self.data[:HEAD] else end if end >= 0 else LONGEST_HEAD]
-        found = b""
+        content = b""
         for piece in self.pieces(HEAD):
-            found += piece
-            if len(found) >= HEAD and (b"\n" in found or len(found) >= LONGEST_HEAD):
+            content += piece
+            if len(content) >= HEAD and (b"\n" in content or len(content) >= LONGEST_HEAD):
                 break
-        return found
+        return content
 
     @cached_property
     def first_line(self) -> bytes:
@@ -185,7 +185,7 @@ class Source:
 
     def pieces(self, size: int = PIECE) -> Iterator[bytes]:
         """The content piece by piece, decompressed, without a byte order mark; raises `DataError`."""
-        if self.is_held:
+        if self.in_memory:
             yield from (self.data[start : start + size] for start in range(0, len(self.data), size))
             return
         content, begin = self._decompressed(size), b""
@@ -202,7 +202,7 @@ class Source:
     @cached_property
     def extent(self) -> tuple[int, int]:
         """The offsets of the content that is read in parts; raises `DataError` for UTF-16."""
-        if self.is_held or self.is_compressed or self.is_pipe:
+        if self.in_memory or self.is_compressed or self.is_pipe:
             return 0, len(self.data)
         with self._opened() as file:
             begin = file.read(len(BYTE_ORDER_MARK))
@@ -210,7 +210,7 @@ class Source:
 
     def part(self, low: int, high: int) -> bytes | memoryview:
         """The content between two offsets; raises `DataError` if it is no longer there."""
-        if self.is_held:
+        if self.in_memory:
             return memoryview(self.data)[low:high]
         with self._opened() as file:
             try:
@@ -257,13 +257,13 @@ class Source:
     def _piped(self) -> bytes:
         return self.path.read_bytes()
 
-    def lines(self, *, held: bool = False) -> Iterable[bytes]:
+    def lines(self, *, keep: bool = False) -> Iterable[bytes]:
         """The lines without their line endings; raises `DataError` with the line of the first byte that is not text.
 
-        If the caller keeps them in memory (`held`), the ceiling applies.
+        If the caller keeps them in memory (`keep`), the ceiling applies.
         """
-        if self.is_huge or (held and self.ceiling):
-            return map(_without_return, self.raw_lines(held=held))
+        if self.is_huge or (keep and self.ceiling):
+            return map(_without_return, self.raw_lines(keep=keep))
         return self._lines
 
     @cached_property
@@ -272,12 +272,12 @@ class Source:
         lines = self.data.split(b"\n")
         return list(map(_without_return, lines)) if b"\r" in self.data else lines
 
-    def raw_lines(self, *, held: bool = False) -> Iterator[bytes]:
+    def raw_lines(self, *, keep: bool = False) -> Iterator[bytes]:
         """The same as a stream, including carriage returns."""
         number, size = 1, 0
         begin: list[bytes] = []
         for piece in chain(self.pieces(), (b"\n",)):
-            if held and self.ceiling:
+            if keep and self.ceiling:
                 size += len(piece)
                 # The Python objects of a line may take ten times its bytes.
                 self._check_room(max(size, resident()))

@@ -31,7 +31,7 @@ from groupgt.model.run import Columns, Lines, Lists, Run
 from groupgt.runtime import pl
 
 RUN_COLUMNS = "qid Q0 doc rank score tag"
-LEAST, MOST = 6, 10
+MIN_COLUMNS, MAX_COLUMNS = 6, 10
 BARE_RETURN = "found a carriage return (U+000D) that ends no line; end lines with line feeds"
 ITER_HINT = ", or read the second column as the group: --truth-format trec-subtopics"
 
@@ -67,7 +67,7 @@ def _is_without_iter(source: Source) -> bool:
     The last column has grades, not documents, if a value repeats within a query, or if it has only one value.
     """
     rows: list[list[bytes]] = []
-    for cells in map(bytes.split, source.lines(held=True)):
+    for cells in map(bytes.split, source.lines(keep=True)):
         if cells and not cells[0].startswith(b"#"):
             if len(cells) != 3:
                 return False
@@ -95,7 +95,7 @@ def judgments(source: Source, expected: str) -> list[Judgment]:
     width = len(expected.split())
     grouped, hint = "subtopic" in expected, ITER_HINT if expected == QRELS else ""
     judged = Judgments(lambda number: f"{source.path}:{number}", called="relevance", grouped=grouped, hint=hint)
-    for number, line in enumerate(source.lines(held=True), 1):
+    for number, line in enumerate(source.lines(keep=True), 1):
         cells = line.split()
         if b"\r" in line:
             judged.faults.add(judged.where(number), BARE_RETURN)
@@ -129,7 +129,7 @@ def read_run(source: Source) -> Run:
         return _read_lines(source)
     if native.built is None or source.streamed or not source.has_parts:
         return _streamed(source)
-    lines = Lines(source.part, *source.extent, read=partial(_streamed, source), recheck=partial(_with_care, source))
+    lines = Lines(source.part, *source.extent, read=partial(_streamed, source), recheck=partial(_read_strictly, source))
     return run_in(source, lines)
 
 
@@ -139,7 +139,7 @@ def _read_lines(source: Source) -> Run:
     source.warn_if_empty("results")
     ids: dict[bytes, list[str]] = {}
     scores: dict[bytes, list[float]] = {}
-    for qid, document, score in _results(source.lines(), str(source.path), faults, odd=_holds_odd_bytes(source.data)):
+    for qid, document, score in _results(source.lines(), str(source.path), faults, odd=_has_odd_bytes(source.data)):
         if qid not in ids:
             ids[qid], scores[qid] = [], []
         ids[qid].append(document.decode())
@@ -151,12 +151,12 @@ def _read_lines(source: Source) -> Run:
     return run_in(source, lists)
 
 
-def _holds_odd_bytes(data: bytes) -> bool:
+def _has_odd_bytes(data: bytes) -> bool:
     """Whether the bytes may contain what ids cannot have, or a carriage return within a line; False is certain."""
     content = np.frombuffer(data, dtype=np.uint8)
     returns = data.count(b"\r\n") + data.endswith(b"\r")
-    known = data.count(b"\n") + data.count(b"\t") + returns
-    return int(np.count_nonzero(content < ord(" "))) != known or validity.holds_odd_letters(content)
+    expected = data.count(b"\n") + data.count(b"\t") + returns
+    return int(np.count_nonzero(content < ord(" "))) != expected or validity.holds_odd_letters(content)
 
 
 def _results(
@@ -166,7 +166,7 @@ def _results(
     for number, line in enumerate(lines, 1):
         cells = line.split()
         fault = None
-        if odd or len(cells) != LEAST or not cells[3].isdigit() or len(line) > validity.LONGEST_ID:
+        if odd or len(cells) != MIN_COLUMNS or not cells[3].isdigit() or len(line) > validity.LONGEST_ID:
             if not cells:
                 continue
             fault = _line_fault(line, cells)
@@ -186,9 +186,9 @@ def tag_of(source: Source) -> str:
     """
     tags: dict[bytes, int] = {}
     for line in source.lines():
-        cells = line.split(None, LEAST)
-        if len(cells) >= LEAST:
-            tags[cells[LEAST - 1]] = tags.get(cells[LEAST - 1], 0) + 1
+        cells = line.split(None, MIN_COLUMNS)
+        if len(cells) >= MIN_COLUMNS:
+            tags[cells[MIN_COLUMNS - 1]] = tags.get(cells[MIN_COLUMNS - 1], 0) + 1
     if not tags:
         raise DataError(f"{source.path}: expected a TREC run, whose sixth column is its tag; name it by NAME=PATH")
     first, *others = (tag.decode("utf-8", "replace") for tag in tags)
@@ -200,7 +200,7 @@ def tag_of(source: Source) -> str:
 def is_result(line: bytes) -> bool:
     """Whether a line is certainly a result, judging by its rank and score."""
     cells = line.split()
-    is_ranked = len(cells) >= LEAST and validity.is_rank(cells[3].decode("utf-8", "replace"))
+    is_ranked = len(cells) >= MIN_COLUMNS and validity.is_rank(cells[3].decode("utf-8", "replace"))
     return is_ranked and validity.number_of_bytes(cells[4]) is not None
 
 
@@ -208,11 +208,11 @@ def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
     """The errors in a line of results, except for its score."""
     if b"\r" in line:
         return BARE_RETURN
-    what = f"expected {LEAST} columns ({RUN_COLUMNS}), found {len(cells)}"
-    if not LEAST <= len(cells) <= MOST:
-        return what if len(cells) < LEAST else f"{what}: are two lines joined?"
-    qid, _, document, rank, _, sixth = (cell.decode() for cell in cells[:LEAST])
-    if len(cells) > LEAST and validity.is_number(sixth):
+    what = f"expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found {len(cells)}"
+    if not MIN_COLUMNS <= len(cells) <= MAX_COLUMNS:
+        return what if len(cells) < MIN_COLUMNS else f"{what}: are two lines joined?"
+    qid, _, document, rank, _, sixth = (cell.decode() for cell in cells[:MIN_COLUMNS])
+    if len(cells) > MIN_COLUMNS and validity.is_number(sixth):
         fault: str | None = f"{what}, the sixth being the number {sixth}: does an id contain a blank?"
     elif not validity.is_rank(rank):
         fault = f"expected a whole number as the rank, found {display(rank)}"
@@ -226,9 +226,9 @@ def _streamed(source: Source) -> Run:
     separator = "\t" if b"\t" in source.first_line else " "
     width = len(source.first_line.split())
     layout = layout_of(source, separator, words=True)
-    if not LEAST <= width <= MOST or not layout.has_columns(width):
-        return _with_care(source)
-    names = [*("qid", "q0", "doc", "rank", "score", "tag"), *map(str, range(LEAST, width))]
+    if not MIN_COLUMNS <= width <= MAX_COLUMNS or not layout.has_columns(width):
+        return _read_strictly(source)
+    names = [*("qid", "q0", "doc", "rank", "score", "tag"), *map(str, range(MIN_COLUMNS, width))]
     rows = pl.scan_csv(
         source.for_polars,
         has_header=False,
@@ -239,14 +239,14 @@ def _streamed(source: Source) -> Run:
         glob=False,
     )
     # The last column of a short line is null; ranks beyond 64 bits, or with a point, are left to the slow reader.
-    whole = pl.col(names[-1]).is_not_null() & pl.col("rank").is_not_null()
-    if width > LEAST:
-        whole &= ~is_number(pl.col("tag"))
-    frame = rows.select("qid", "doc", pl.when(whole).then(pl.col("score")).alias("score"))
-    return run_in(source, rechecked(frame, partial(_with_care, source), ids_checked=layout.plain_ids))
+    is_complete = pl.col(names[-1]).is_not_null() & pl.col("rank").is_not_null()
+    if width > MIN_COLUMNS:
+        is_complete &= ~is_number(pl.col("tag"))
+    frame = rows.select("qid", "doc", pl.when(is_complete).then(pl.col("score")).alias("score"))
+    return run_in(source, rechecked(frame, partial(_read_strictly, source), ids_checked=layout.plain_ids))
 
 
-def _with_care(source: Source) -> Run:
+def _read_strictly(source: Source) -> Run:
     """The same for a file that looks irregular or has an error: line by line, and as columns if it is huge."""
     if not source.is_huge:
         return _read_lines(source)
@@ -273,7 +273,7 @@ def _columns_of_lines(url: str) -> pl.LazyFrame:
     blank, cell = r"[ \t\x0b\x0c]", r"[^ \t\r\x0b\x0c\x00]+"
     columns = (f"({cell})", cell, f"({cell})", validity.RANK, f"({cell})", f"({cell})")
     pattern = f"^{blank}*" + f"{blank}+".join(columns)
-    pattern += f"((?:{blank}+{cell}){{0,{MOST - LEAST}}}){blank}*$"
+    pattern += f"((?:{blank}+{cell}){{0,{MAX_COLUMNS - MIN_COLUMNS}}}){blank}*$"
     lines = pl.scan_lines(url, row_index_name="row").filter(~pl.col("line").str.contains(f"^{blank}*$"))
     line = pl.when(pl.col("row") == 0).then(pl.col("line").str.strip_prefix("\ufeff")).otherwise(pl.col("line"))
     cells = lines.select(line.str.extract_groups(pattern).struct.rename_fields(_GROUPS).alias("cells")).unnest("cells")

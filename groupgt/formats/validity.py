@@ -19,7 +19,7 @@ from groupgt.runtime import pl
 # Runs a polars step and reports what is wrong with its source.
 Guard = Callable[[Callable[[], Any]], Any]
 # The most invalid rows that are reported.
-LOOKED_AT = 1000
+MAX_INVALID_ROWS = 1000
 
 
 def is_id(text: pl.Expr) -> pl.Expr:
@@ -92,15 +92,15 @@ def refuse_rows(rows: pl.LazyFrame, title: str, order: str, guard: Guard = lambd
     call = pl.col(CALLS) if CALLS in guard(rows.collect_schema) else pl.lit(1)
     numbered = rows.with_row_index("row", 1).select("row", "qid", "doc", "score", call.alias(CALLS))
     wrong = ~(is_id(pl.col("qid")) & is_id(pl.col("doc")) & is_score(pl.col("score")) & is_call(pl.col(CALLS)))
-    invalid = guard(lambda: numbered.filter(wrong).head(LOOKED_AT).collect())
+    invalid = guard(lambda: numbered.filter(wrong).head(MAX_INVALID_ROWS).collect())
     faults = Faults()
     for row, qid, document, score, made in invalid.iter_rows():
         where = f"{title}: row {row}: query {display(qid)}"
         if qid is None or document is None:
             faults.add(where, "expected a qid and a doc_id, found null")
         else:
-            given = score if score is None or order == "score" else -score
-            fault = result_fault(qid, document, finite_number(score), given, order, made)
+            cell = score if score is None or order == "score" else -score
+            fault = result_fault(qid, document, finite_number(score), cell, order, made)
             faults.add(where, fault or "expected a result")
     faults.stop()
     raise DataError(f"{title}: the results changed while they were being read")

@@ -19,7 +19,7 @@ from groupgt.runtime import pl
 
 COLUMNS = ("vector", "embedding", "embeddings")
 # The first version of sentence-transformers that takes only weights from the folder of a model.
-LEAST_MAJOR = 6
+MIN_MAJOR = 6
 Vectors = NDArray[np.float64]
 
 
@@ -31,9 +31,9 @@ def encoder_of(model: str) -> Callable[[list[str]], Vectors]:
     import sentence_transformers
 
     installed = str(getattr(sentence_transformers, "__version__", "of an unknown version"))
-    if not installed.partition(".")[0].isdecimal() or int(installed.partition(".")[0]) < LEAST_MAJOR:
-        way = f"{LEAST_MAJOR} or later is needed: pip install -U 'groupgt[dense]'"
-        raise DataError(f"the model {model!r}: sentence-transformers {installed} runs code of a model's folder; {way}")
+    if not installed.partition(".")[0].isdecimal() or int(installed.partition(".")[0]) < MIN_MAJOR:
+        hint = f"{MIN_MAJOR} or later is needed: pip install -U 'groupgt[dense]'"
+        raise DataError(f"the model {model!r}: sentence-transformers {installed} runs code of a model's folder; {hint}")
     try:
         loaded = sentence_transformers.SentenceTransformer(model, trust_remote_code=False)
     except (OSError, ValueError, RuntimeError) as error:
@@ -41,7 +41,7 @@ def encoder_of(model: str) -> Callable[[list[str]], Vectors]:
 
     def encode(texts: list[str]) -> Vectors:
         vectors = loaded.encode(texts, show_progress_bar=False, convert_to_numpy=True)
-        return _sound(np.asarray(vectors, dtype=np.float64).reshape(len(texts), -1), f"the model {model!r}", [])
+        return _check_finite(np.asarray(vectors, dtype=np.float64).reshape(len(texts), -1), f"the model {model!r}", [])
 
     return encode
 
@@ -54,7 +54,7 @@ def read_vectors(path: Path, key: str, ids: Sequence[str]) -> Vectors:
     if len(vectors) != len(ids):
         what = "documents of the corpus" if key == "doc_id" else "queries of the ground truth"
         raise DataError(f"{path}: expected {len(ids):,} rows, those of the {what}, found {len(vectors):,}")
-    return _sound(vectors, str(path), ids)
+    return _check_finite(vectors, str(path), ids)
 
 
 def table_of(path: Path) -> dict[str, Vectors]:
@@ -72,7 +72,7 @@ def _table(path: Path) -> pl.DataFrame:
     return frame
 
 
-def _sound(vectors: Vectors, source: str, ids: Sequence[str]) -> Vectors:
+def _check_finite(vectors: Vectors, source: str, ids: Sequence[str]) -> Vectors:
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(bad):
         name = f" ({ids[int(bad[0])]!r})" if len(ids) else ""

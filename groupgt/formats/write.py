@@ -175,14 +175,14 @@ def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
 def _lost(truth: GroundTruth, writer: _Writer) -> list[str]:
     """The losses in this format that do not change scores by default."""
     empty = int((truth.per_query == 0).sum())
-    told = {
+    losses = {
         "the importance of groups": bool(truth.importance) and not writer.importance,
         f"the columns {', '.join(truth.columns)}": bool(truth.columns) and not writer.columns,
         "the texts of the queries": bool(truth.texts) and not writer.texts,
         f"{empty} queries without ground truth": empty > 0 and not writer.columns,
         _names_lost(truth, writer): True,
     }
-    return [text for text, lost in told.items() if text and lost]
+    return [text for text, lost in losses.items() if text and lost]
 
 
 def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
