@@ -40,8 +40,8 @@ def result_fault(
     qid: str, document: str, score: float | None, cell: object, order: str = "score", call: object = NO_CALL
 ) -> str | None:
     """The errors in a result; `cell` is the cell of its score, `call` the value of its search call."""
-    if id_fault(qid) or id_fault(document):
-        return ids_fault(qid, document)
+    if fault := ids_fault(qid, document):
+        return fault
     if score is None:
         return score_fault(cell, order)
     if call is not NO_CALL and call_of(call) is None:
@@ -140,8 +140,8 @@ class Judgments:
             self._rows.append((qid, group, document, grade))
 
     def _fault(self, place: Any, qid: str, group: str, document: str, grade: float | None, cell: object) -> str | None:
-        if id_fault(qid) or id_fault(document):
-            return ids_fault(qid, document)
+        if fault := ids_fault(qid, document):
+            return fault
         if grade is None or not is_grade(grade):
             return f"expected a number within ±2^31 as the {self.called} of {display(document)}, found {display(cell)}"
         key = (qid, group, document) if self.grouped else (qid, document)

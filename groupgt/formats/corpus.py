@@ -82,14 +82,13 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | Non
     texts: dict[str, str] = {}
     firsts = Firsts()
     for where, row in table_rows(source, faults):
-        key = next((name for name in IDS if row.get(name) is not None), None)
-        name = id_text(row[key]) if key else None
+        cell = next((row[name] for name in IDS if row.get(name) is not None), None)
+        name = id_text(cell)
         text = next((row[column] for column in TEXTS if isinstance(row.get(column), str)), None)
         row_lengths = {unit: row[unit] for unit in LENGTH_UNITS if row.get(unit) not in (None, "")}
         if name is None:
-            faults.add(
-                where, f"expected a doc_id (a string or integer), found {row.get(key) if key else ', '.join(row)!r}"
-            )
+            shown = ", ".join(row) if cell is None else cell
+            faults.add(where, f"expected a doc_id (a string or integer), found {shown!r}")
         elif fault := id_fault(name):
             faults.add(where, f"the doc_id {fault}")
         elif text is None and (lengths is None or not row_lengths):

@@ -136,13 +136,15 @@ def replayed(acts: Iterable[Act]) -> dict[str, QueryState]:
 def _apply(state: QueryState, act: Act) -> None:
     """Changes a state by one act; an act that refers to a missing group has no effect on it."""
     kind, passages = act["act"], state.passages
+    doc: Any = act.get("doc")
+    group: Any = act.get("group")
     if kind == "open":
         state.query, state.pool = act["query"], list(act["pool"])
-        for number, group in enumerate(act["groups"], 1):
-            state.groups[number] = group.get("name")
-            if isinstance(group.get("more"), dict):
-                state.more[number] = group["more"]
-            for doc, grade in group["docs"].items():
+        for number, opened in enumerate(act["groups"], 1):
+            state.groups[number] = opened.get("name")
+            if isinstance(opened.get("more"), dict):
+                state.more[number] = opened["more"]
+            for doc, grade in opened["docs"].items():
                 passages.setdefault(doc, Judgment([], grade)).groups.append(number)
         passages.update({doc: Judgment([]) for doc in act["nonrelevant"] if doc not in passages})
         return
@@ -152,26 +154,25 @@ def _apply(state: QueryState, act: Act) -> None:
     if kind not in (DONE, "skip"):
         state.status, state.reason = OPEN, None
     if kind == "group":
-        state.groups[act["group"]] = act["name"] or state.groups.get(act["group"])
-        if act["doc"] is not None:
-            _join(state, act["doc"], act["group"])
+        state.groups[group] = act["name"] or state.groups.get(group)
+        if doc is not None:
+            _join(state, doc, group)
     elif kind == "relevant":
-        groups = [group for group in act["groups"] if group in state.groups]
-        if groups:
-            passages[act["doc"]] = Judgment(groups, act["grade"], act["span"])
+        if groups := [number for number in act["groups"] if number in state.groups]:
+            passages[doc] = Judgment(groups, act["grade"], act["span"])
     elif kind == "not_relevant":
-        passages[act["doc"]] = Judgment([])
+        passages[doc] = Judgment([])
     elif kind == "clear":
-        passages.pop(act["doc"], None)
+        passages.pop(doc, None)
     elif kind == "merge":
-        if {act["group"], act["into"]} <= set(state.groups) and act["group"] != act["into"]:
-            _merge(state, act["group"], act["into"])
+        if {group, act["into"]} <= set(state.groups) and group != act["into"]:
+            _merge(state, group, act["into"])
     elif kind == "split":
-        for doc in state.members(act["group"]):
-            if doc in act["docs"]:
+        for member in state.members(group):
+            if member in act["docs"]:
                 state.groups.setdefault(act["new"])
-                groups = passages[doc].groups
-                groups[groups.index(act["group"])] = act["new"]
+                groups = passages[member].groups
+                groups[groups.index(group)] = act["new"]
     elif kind == "answer":
         _answered(state, act["item"], act["value"])
     elif kind == "done":
@@ -344,8 +345,8 @@ def truth_of(
     faults.stop(DataError)
     for qid in unsettled or ():
         chosen.pop(qid, None)
-    order = [qid for qid in (base.qids if base is not None else []) if qid in chosen or keep_all]
-    order += [qid for qid in chosen if qid not in set(order)]
+    earlier = [qid for qid in (base.qids if base is not None else []) if qid in chosen or keep_all]
+    order = list(dict.fromkeys([*earlier, *chosen]))
     rows = [_row(qid, chosen.get(qid), base, all_settings, spans) for qid in order]
     keys = list(dict.fromkeys(key for row in rows for key in row))
     columns = {key: [row.get(key) for row in rows] for key in keys}

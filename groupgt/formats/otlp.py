@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from groupgt.errors import DataError, Faults, display, first_of, listed
 from groupgt.formats.fields import first_in, length_of
@@ -36,6 +35,7 @@ TEXTS = ("input.value", "gen_ai.retrieval.query.text")
 INPUTS = ("query", "question", "input", "user_input")
 TOKENS = ("tokens", "token_count")
 LONGEST_NUMBER = 20
+T = TypeVar("T")
 DOCUMENT = re.compile(r"retrieval\.documents\.(\d{1,9})\.document\.(\w+)")
 
 
@@ -266,33 +266,31 @@ def matched(run: Run, truth: GroundTruth) -> Run:
     for key, texts in traces.texts.items():
         matches = next((qids[plain] for text in texts if (plain := " ".join(text.split())) in qids), [])
         if len(matches) > 1:
-            faults.add(
-                run.title,
-                f"trace {key}: its text is that of the queries {first_of(matches, 3)}; add an id: {QUERY_IDS[0]}",
-            )
+            what = f"its text is that of the queries {first_of(matches, 3)}; add an id: {QUERY_IDS[0]}"
+            faults.add(run.title, f"trace {key}: {what}")
         name = matches[0] if matches else key
         if name in taken:
             faults.add(run.title, f"query {name!r}: the traces {taken[name]} and {key} are both of it; keep one")
         names[key], taken[name] = name, key
     faults.stop(DataError)
-    by_text = sum(names[key] != key for key in names)
+    by_text = sum(name != key for key, name in names.items())
     by_id = sum(key in truth.index and not traces.texts[key] for key in names)
     if not by_text + by_id:
         what = f"no trace of {len(names):,} belongs to a query of the ground truth"
         hint = f"identify queries by an attribute ({', '.join(QUERY_IDS)}), or by the text that the ground truth has"
         raise DataError(f"{run.title}: {what}; {hint}")
 
-    def renamed(read: Callable[[], Mapping[str, Sequence[Any]]]) -> Mapping[str, Sequence[Any]]:
-        return {names[key]: cells for key, cells in read().items()}
+    def renamed(rows: Mapping[str, T]) -> dict[str, T]:
+        return {names[key]: cells for key, cells in rows.items()}
 
     lists = run.lists
+    fields = {name: lambda read=read: renamed(read()) for name, read in lists.fields.items()}  # bound now
     contents = replace(
         lists,
-        rankings={names[key]: ids for key, ids in lists.rankings.items()},
-        lengths={unit: {names[key]: cells for key, cells in rows.items()} for unit, rows in lists.lengths.items()},
-        fields={name: partial(renamed, read) for name, read in lists.fields.items()},
+        rankings=renamed(lists.rankings),
+        lengths={unit: renamed(rows) for unit, rows in lists.lengths.items()},
+        fields=fields,
     )
-    ms = {names[key]: duration for key, duration in traces.ms.items() if names[key] in truth.index}
-    return replace(
-        run, contents=contents, traces=replace(traces, texts={}, ms=ms, by_id=by_id, by_text=by_text, count=len(names))
-    )
+    ms = {qid: duration for qid, duration in renamed(traces.ms).items() if qid in truth.index}
+    traces = replace(traces, texts={}, ms=ms, by_id=by_id, by_text=by_text, count=len(names))
+    return replace(run, contents=contents, traces=traces)
