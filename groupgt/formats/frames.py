@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isnan
 from typing import Any
 
@@ -253,8 +254,7 @@ def run_of(
     if is_remote(value):
         return Run(Remote(value), source=title)
     value = guard(lambda: _with_our_names(value, ("qid", "doc_id")))
-    in_pandas = is_pandas(value)
-    frame = _to_polars(value, RUN_COLUMNS, title).lazy() if in_pandas else _lazy(value, title)
+    frame = _to_polars(value, RUN_COLUMNS, title).lazy() if is_pandas(value) else _lazy(value, title)
     names = guard(frame.collect_schema).names()
     keys = [name for name in NESTED if name in names]
     if len(keys) > 1:
@@ -285,19 +285,17 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
     if twice is not None:
         raise DataError(f"{title}: query {display(twice)} has two rows")
 
-    def column(name: str) -> list[list[Any]]:
+    def column(name: str) -> dict[str, list[Any]]:
         """The lists next to the ids of each query; their users report invalid lists."""
         cells = guard(lambda: frame.select(name).collect())[name].to_list()
-        return [cell if isinstance(cell, list) else [] for cell in cells]
+        return {qid: cell if isinstance(cell, list) else [] for qid, cell in zip(row_qids, cells)}
 
     units, others = lists_of(names)
     lengths = {
-        field.name: dict(zip(row_qids, [list(map(field.number, row)) for row in column(field.nested)]))
-        for field in units
+        field.name: {qid: list(map(field.number, row)) for qid, row in column(field.nested).items()} for field in units
     }
     fields: dict[str, Callable[[], dict[str, list[Any]]]] = {
-        field.name: lambda name=field.nested: dict(zip(row_qids, column(name)))  # type: ignore[misc]  # bound now
-        for field in others
+        field.name: partial(column, field.nested) for field in others
     }
     if SCORES in names:
         fields[SCORE] = lambda: dict(zip(row_qids, rows[SCORES].to_list()))
@@ -319,9 +317,8 @@ def _reject_invalid_ids(rows: pl.DataFrame, column: str, title: str) -> None:
     for row, name, rank in numbered.filter(~is_id(pl.col(column).cast(pl.String))).head(100).iter_rows():
         where = f"{title}: row {row + 1}" + (f": query {display(qids[row])}" if qids else "")
         at_rank = f" at rank {rank}" if nested else ""
-        faults.add(
-            where, f"the id {display(name)}{at_rank} in {column} {'is null' if name is None else id_fault(name)}"
-        )
+        fault = "is null" if name is None else id_fault(name)
+        faults.add(where, f"the id {display(name)}{at_rank} in {column} {fault}")
     faults.stop()
 
 

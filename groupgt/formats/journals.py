@@ -275,13 +275,12 @@ def read_acts(source: Source) -> dict[str, list[Act]]:
     """
     faults = Faults()
     acts: dict[str, dict[int, Act]] = {}
-    lines = [(number, line) for number, line in enumerate(source.lines(keep=True), 1) if line.strip()]
-    for number, line in lines:
-        where = f"{source.path}:{number}"
+    lines = list(source.located_lines())
+    for where, line in lines:
         try:
             value = json.loads(line, object_pairs_hook=distinct_keys, parse_constant=no_constant)
         except (ValueError, RecursionError) as error:
-            if number == lines[-1][0] and not line.endswith(b"\n"):
+            if where == lines[-1][0]:
                 warn(f"{where}: the last line is cut off; dropped")
             else:
                 faults.add(where, f"expected an act: {json_fault(error)}")
@@ -289,9 +288,8 @@ def read_acts(source: Source) -> dict[str, list[Act]]:
         if fault := act_fault(value):
             faults.add(where, fault)
         elif acts.setdefault(value["by"], {}).setdefault(value["seq"], value) != value:
-            faults.add(
-                where, f"a second act {value['seq']} by {display(value['by'])}; journals of two people need two names"
-            )
+            what = f"a second act {value['seq']} by {display(value['by'])}"
+            faults.add(where, f"{what}; journals of two people need two names")
     faults.stop()
     return {by: [mine[seq] for seq in sorted(mine)] for by, mine in acts.items()}
 

@@ -30,8 +30,7 @@ def objects(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any
     """Each object, or element of a JSON array, with its location; anything else is collected as an error."""
     source.warn_if_empty("lines")
     decoder = json.JSONDecoder(object_pairs_hook=distinct_keys, parse_constant=no_constant)
-    for number, text in _elements(source, faults) if is_array(source) else _lines(source):
-        where = f"{source.path}:{number}"
+    for where, text in _elements(source, faults) if is_array(source) else source.located_lines():
         try:
             # Most lines contain only an object; `decode` also handles surrounding blanks.
             value, end = decoder.raw_decode(text) if text[0] == "{" else (None, 0)
@@ -53,40 +52,35 @@ def is_array(source: Source) -> bool:
     return _ARRAY.match(source.head()) is not None
 
 
-def _lines(source: Source) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(source.lines(keep=True), 1):
-        if line.strip():
-            yield number, line.decode()
-
-
-def _elements(source: Source, faults: Faults) -> Iterator[tuple[int, str]]:
-    """The elements of a JSON array as texts, each with the number of the line in which it begins."""
+def _elements(source: Source, faults: Faults) -> Iterator[tuple[str, str]]:
+    """The elements of a JSON array as texts, each with the location at which it begins."""
     source.check_text()
     text = source.data.decode()
     scan = json.JSONDecoder().raw_decode
-    position, line = text.index("[") + 1, 1
-    counted = 0
+    position, line, counted = text.index("[") + 1, 1, 0
+    where = f"{source.path}:{line}"
     while True:
         begin = _BLANKS.match(text, position).end()  # type: ignore[union-attr]  # it matches nothing at least
         if text.startswith("]", begin):
             rest = text[begin + 1 :].strip()
             if rest:
-                faults.add(f"{source.path}:{line}", f"expected the end after the array, found {display(rest)}")
+                faults.add(where, f"expected the end after the array, found {display(rest)}")
             return
         line, counted = line + text.count("\n", counted, begin), begin
+        where = f"{source.path}:{line}"
         try:
             _, position = scan(text, begin)
         except (ValueError, RecursionError) as error:
-            faults.add(f"{source.path}:{line}", f"expected an element of the JSON array: {json_fault(error)}")
+            faults.add(where, f"expected an element of the JSON array: {json_fault(error)}")
             return
-        yield line, text[begin:position]
+        yield where, text[begin:position]
         begin = _BLANKS.match(text, position).end()  # type: ignore[union-attr]
         if text.startswith(",", begin):
             position = begin + 1
         elif text.startswith("]", begin):
             position = begin
         else:
-            faults.add(f"{source.path}:{line}", "expected a comma or the end of the JSON array")
+            faults.add(where, "expected a comma or the end of the JSON array")
             return
 
 

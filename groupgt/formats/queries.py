@@ -74,14 +74,12 @@ def _rows(source: Source, faults: Faults) -> Iterator[tuple[str, Any, Any]]:
             else:
                 yield where, row[key], row[column] if column else None
     else:
-        for number, line in enumerate(source.lines(keep=True), 1):
-            if line.strip():
-                qid, tab, text = line.decode().partition("\t")
-                where = f"{source.path}:{number}"
-                if tab:
-                    yield where, qid.strip(), text.strip()
-                else:
-                    faults.add(where, f"expected a query id, a tab and a text, found {display(line.decode())}")
+        for where, line in source.located_lines():
+            qid, tab, text = line.partition("\t")
+            if tab:
+                yield where, qid.strip(), text.strip()
+            else:
+                faults.add(where, f"expected a query id, a tab and a text, found {display(line)}")
 
 
 def _has_header(source: Source) -> bool:

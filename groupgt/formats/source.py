@@ -272,6 +272,12 @@ class Source:
         lines = self.data.split(b"\n")
         return list(map(_without_return, lines)) if b"\r" in self.data else lines
 
+    def located_lines(self) -> Iterator[tuple[str, str]]:
+        """The lines that are not blank, each with its location."""
+        for number, line in enumerate(self.lines(keep=True), 1):
+            if line.strip():
+                yield f"{self.path}:{number}", line.decode()
+
     def raw_lines(self, *, keep: bool = False) -> Iterator[bytes]:
         """The same as a stream, including carriage returns."""
         number, size = 1, 0

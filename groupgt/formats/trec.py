@@ -184,11 +184,8 @@ def tag_of(source: Source) -> str:
 
     Raises `DataError` if there is none.
     """
-    tags: dict[bytes, int] = {}
-    for line in source.lines():
-        cells = line.split(None, MIN_COLUMNS)
-        if len(cells) >= MIN_COLUMNS:
-            tags[cells[MIN_COLUMNS - 1]] = tags.get(cells[MIN_COLUMNS - 1], 0) + 1
+    rows = (line.split(None, MIN_COLUMNS) for line in source.lines())
+    tags = dict.fromkeys(cells[MIN_COLUMNS - 1] for cells in rows if len(cells) >= MIN_COLUMNS)
     if not tags:
         raise DataError(f"{source.path}: expected a TREC run, whose sixth column is its tag; name it by NAME=PATH")
     first, *others = (tag.decode("utf-8", "replace") for tag in tags)
