@@ -23,15 +23,15 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import finite_number, number_of
 
 HEADER = ["query-id", "corpus-id", "score"]
-# File name endings of splits and of queries.
+# File name endings of splits, and of queries and corpora.
 QRELS = (".tsv", ".txt", ".qrels", ".trec", ".jsonl", ".parquet")
-QUERIES = (".jsonl", ".parquet")
+TABLES = (".jsonl", ".parquet")
 PACKED = (".gz", ".zst")
 
 
 def is_folder(path: Path) -> bool:
     """Whether a folder has the layout of BEIR and MTEB."""
-    return (path / "qrels").is_dir() and table_in(path, "queries", QUERIES) is not None
+    return (path / "qrels").is_dir() and table_in(path, "queries") is not None
 
 
 def look(source: Source) -> str | None:
@@ -41,12 +41,12 @@ def look(source: Source) -> str | None:
     return "truth" if set(HEADER) <= set(header_of(source)) else None
 
 
-def table_in(folder: Path, name: str, endings: tuple[str, ...]) -> Path | None:
+def table_in(folder: Path, name: str) -> Path | None:
     """The file `NAME.jsonl` or similar in a folder, or the only file in its subfolder `NAME`; None if missing."""
-    for ending in endings:
-        if (folder / f"{name}{ending}").is_file():
-            return folder / f"{name}{ending}"
-    files = _files(folder / name, endings) if (folder / name).is_dir() else []
+    for ending in TABLES:
+        if (path := folder / f"{name}{ending}").is_file():
+            return path
+    files = _files(folder / name, TABLES) if (folder / name).is_dir() else []
     return files[0] if len(files) == 1 else None
 
 
@@ -74,7 +74,7 @@ def _qrels_of(source: Source) -> Source:
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """A folder (its `test` split, or its only one), or one file of `qrels/`; each document is a group of one."""
     qrels = _qrels_of(source) if source.is_folder else source
-    queries = table_in(qrels.path.parent.parent, "queries", QUERIES)
+    queries = table_in(qrels.path.parent.parent, "queries")
     texts = _texts(queries) if queries is not None else {}
     columns = _columns_of(qrels)
     rows = trec.judgments(qrels, columns) if columns else _judged(qrels)

@@ -11,7 +11,7 @@ import numpy as np
 
 from groupgt.errors import DataError, Faults, display, near_names, warn
 from groupgt.formats import csv, parquet
-from groupgt.formats.beir import QUERIES, table_in
+from groupgt.formats.beir import table_in
 from groupgt.formats.checks import Firsts
 from groupgt.formats.fields import first_in, length_of
 from groupgt.formats.jsonl import is_array, objects
@@ -28,7 +28,7 @@ TEXTS = ("contents", "text", "content", "body")
 
 def corpus_file(path: Path) -> Path:
     """The file of a corpus; for a BEIR or MTEB folder, its corpus file."""
-    return (table_in(path, "corpus", QUERIES) or path / "corpus.jsonl") if path.is_dir() else path
+    return (table_in(path, "corpus") or path / "corpus.jsonl") if path.is_dir() else path
 
 
 def _source_of(path: str | os.PathLike[str]) -> Source:

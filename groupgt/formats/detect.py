@@ -237,8 +237,7 @@ def _truth_at(url: str, format: str | None, policy: Policy) -> GroundTruth:
     if format in ("autorag", "parquet") or (format is None and url.endswith((".parquet", ".pq"))):
         frame = guarded(url, "cannot be read", pl.scan_parquet(url).collect)
         return frames.truth_of(frame, policy, url)
-    truth: GroundTruth = run_parts.fetched(url, lambda copy: read_ground_truth(copy, format, policy))
-    return truth
+    return run_parts.fetched(url, lambda copy: read_ground_truth(copy, format, policy))
 
 
 def run_paths(path: Path_) -> list[Path]:

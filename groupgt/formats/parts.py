@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed
 from groupgt.formats import csv, frames, parquet, trec
@@ -25,6 +25,7 @@ from groupgt.runtime import pl
 
 # At least two letters: a single one is a drive.
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+T = TypeVar("T")
 
 
 def is_url(path: object) -> bool:
@@ -168,7 +169,7 @@ def _lines_at(url: str) -> Iterator[bytes]:
         yield from map(str.encode, batch["line"].to_list())
 
 
-def fetched(url: str, read: Callable[[Path], Any]) -> Any:
+def fetched(url: str, read: Callable[[Path], T]) -> T:
     """The result of `read` for a local copy of a text file at a URL."""
     with tempfile.TemporaryDirectory(prefix="groupgt-") as folder:
         copy = Path(folder) / PurePosixPath(url).name

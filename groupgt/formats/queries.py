@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.formats.beir import QUERIES, table_in
+from groupgt.formats.beir import table_in
 from groupgt.formats.checks import Firsts
 from groupgt.formats.corpus import table_rows
 from groupgt.formats.csv import header_of
@@ -29,7 +29,7 @@ _LABEL = re.compile(r"\A(?:number|topic|query|question)\s*:", re.IGNORECASE)
 
 def queries_file(path: Path) -> Path:
     """The file of query texts: the path itself, or the file in a BEIR or MTEB folder."""
-    return (table_in(path, "queries", QUERIES) or path / "queries.jsonl") if path.is_dir() else path
+    return (table_in(path, "queries") or path / "queries.jsonl") if path.is_dir() else path
 
 
 def read_queries(path: str | os.PathLike[str]) -> dict[str, str]:

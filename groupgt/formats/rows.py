@@ -64,12 +64,11 @@ SHAPE = "gt_shape"
 
 def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
     """The shape that rows name; `default` if none does. Raises `DataError` if they differ, or if it is not a shape."""
-    named = list(dict.fromkeys(cell for cell in cells if cell not in (None, "")))
-    shape: Any = named[0] if named else default
+    named: list[Any] = list(dict.fromkeys(cell for cell in cells if cell not in (None, "")))
+    shape: Shape = named[0] if named else default
     if len(named) > 1 or shape not in SHAPES:
         raise DataError(f"{title}: expected {listed(SHAPES)} as {SHAPE}, the same in all rows, found {shown(named)}")
-    checked: Shape = shape
-    return checked
+    return shape
 
 
 def number_text(value: float) -> str:

@@ -7,7 +7,7 @@ the streaming engine applies them to every batch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import result_fault
@@ -20,6 +20,7 @@ from groupgt.runtime import pl
 Guard = Callable[[Callable[[], Any]], Any]
 # The most invalid rows that are reported.
 MAX_INVALID_ROWS = 1000
+T = TypeVar("T")
 
 
 def is_id(text: pl.Expr) -> pl.Expr:
@@ -61,7 +62,7 @@ def is_number(text: pl.Expr) -> pl.Expr:
     return text.str.contains(f"^(?:{NUMBER})$").fill_null(False)
 
 
-def guarded(title: object, what: str, read: Callable[[], Any]) -> Any:
+def guarded(title: object, what: str, read: Callable[[], T]) -> T:
     """Runs a polars step and converts its exceptions to a `DataError`."""
     try:
         return read()

@@ -68,8 +68,7 @@ def table_of(path: Path) -> dict[str, Vectors]:
 
 
 def _table(path: Path) -> pl.DataFrame:
-    frame: pl.DataFrame = guarded(path, "expected a parquet file", partial(pl.read_parquet, path))
-    return frame
+    return guarded(path, "expected a parquet file", partial(pl.read_parquet, path))
 
 
 def _check_finite(vectors: Vectors, source: str, ids: Sequence[str]) -> Vectors:
