@@ -112,8 +112,7 @@ class Source:
         """Whether it is read as columns."""
         if self.streamed or self.is_huge:
             return True
-        is_read = self.is_pipe or self.is_compressed
-        return (len(self.data) if is_read else self.path.stat().st_size) > SMALL
+        return (len(self.data) if self.is_unpacked else self.path.stat().st_size) > SMALL
 
     @cached_property
     def is_huge(self) -> bool:
@@ -128,6 +127,11 @@ class Source:
             return True
         vars(self)["data"] = content
         return False
+
+    @property
+    def is_unpacked(self) -> bool:
+        """Whether its content is read or decompressed into memory as a whole before it is used."""
+        return (self.is_pipe or self.is_compressed) and not self.is_huge
 
     @cached_property
     def data(self) -> bytes:
@@ -158,7 +162,7 @@ class Source:
     @property
     def for_polars(self) -> Path | bytes:
         """The input for polars: a path, or the content if it is in memory; polars decompresses huge content itself."""
-        return self.path if self.is_huge or not (self.is_compressed or self.is_pipe) else self.data
+        return self.data if self.is_unpacked else self.path
 
     @property
     def in_memory(self) -> bool:
@@ -167,7 +171,7 @@ class Source:
 
     def head(self) -> bytes:
         """The first bytes of the content: at least `HEAD`, and the whole first line if it has an end."""
-        if self.in_memory or self.is_pipe or (self.is_compressed and not self.is_huge):
+        if self.in_memory or self.is_unpacked:
             end = self.data.find(b"\n", HEAD, LONGEST_HEAD)
             return self.data[: HEAD if b"\n" in self.data[:HEAD] else end if end >= 0 else LONGEST_HEAD]
         content = b""
@@ -202,7 +206,7 @@ class Source:
     @cached_property
     def extent(self) -> tuple[int, int]:
         """The offsets of the content that is read in parts; raises `DataError` for UTF-16."""
-        if self.in_memory or self.is_compressed or self.is_pipe:
+        if self.in_memory or self.is_unpacked:
             return 0, len(self.data)
         with self._opened() as file:
             begin = file.read(len(BYTE_ORDER_MARK))
