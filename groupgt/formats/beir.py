@@ -56,7 +56,7 @@ def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     return [path for path, name in plain.items() if name.suffix in endings and not name.name.startswith(".")]
 
 
-def _split_of(path: Path) -> str:
+def split_of(path: Path) -> str:
     """The split of a file: `test` of `test.tsv`, and of `test-00000-of-00001.parquet`."""
     return path.name.split(".")[0].split("-0")[0]
 
@@ -64,7 +64,7 @@ def _split_of(path: Path) -> str:
 def _qrels_of(source: Source) -> Source:
     """The `test` split of a folder, or its only one."""
     files = _files(source.path / "qrels", QRELS)
-    tests = [path for path in files if _split_of(path) == "test"]
+    tests = [path for path in files if split_of(path) == "test"]
     if len(tests) != 1 and len(files) != 1:
         names = ", ".join(map(str, files)) or "none"
         raise DataError(f"{source.path}: expected one split or qrels/test.tsv, found {names}; name the file of a split")

@@ -24,6 +24,7 @@ from typing import Any
 
 from groupgt.errors import DataError, display, listed, warn
 from groupgt.formats import trec
+from groupgt.formats.beir import split_of
 from groupgt.formats.checks import ids_at
 from groupgt.formats.fields import first_in
 from groupgt.formats.records import Queries, folder_of, graded, has_keys, keys_of, look_for, parts_of, records, singles
@@ -149,7 +150,7 @@ def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
 def _examples(aspects: Path) -> Path | None:
     """The query file that belongs to a file of aspects."""
     folder = aspects.parent.parent / "examples"
-    named = [folder / f"{aspects.name.split('.')[0].split('-0')[0]}{ending}" for ending in ENDINGS]
+    named = [folder / f"{split_of(aspects)}{ending}" for ending in ENDINGS]
     return next((path for path in (folder / aspects.name, *named) if path.is_file()), None)
 
 

@@ -84,7 +84,7 @@ def _in_json_lines(source: Source) -> str | None:
 
 def _in_csv(source: Source) -> str | None:
     names = csv.header_of(source)
-    id_names = {"qid", "doc_id"}.union(*(OTHER_NAMES[name] for name in ("qid", "doc_id")))
+    id_names = {"qid", "doc_id", *OTHER_NAMES["qid"], *OTHER_NAMES["doc_id"]}
     # A header lists the required columns, or their names in other tools.
     if not {"qid", "doc_id"} & set(names) and len(id_names & {name.lower() for name in names}) < 2:
         return None
@@ -164,7 +164,7 @@ def read_ground_truth(
     """
     if frames.is_frame(path):
         return frames.truth_of(path, Policy.of(policy))
-    if isinstance(path, str) and run_parts.is_url(path):
+    if run_parts.is_url(path):
         return _truth_at(path, format, Policy.of(policy))
     source = replace(Source.at(path), ceiling=ceiling)
     chosen = _format_of(source, format, TRUTHS)
@@ -207,7 +207,7 @@ def read_run(
         files = [Path(file) for file in path]
         title = os.path.commonpath([str(file.absolute().parent) for file in files] or ["results"])
         return run_parts.joined(files, read, title)
-    if isinstance(path, str) and run_parts.is_url(path):
+    if run_parts.is_url(path):
         return run_parts.at_url(path, format)
     if (matches := run_parts.files_of(path)) is not None:
         return run_parts.joined(matches, read, os.fspath(path))
@@ -219,7 +219,7 @@ def located(path: Path_ | Sequence[Path_], format: str | None = None) -> tuple[l
     names: list[Path_] = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     paths: list[str] = []
     for name in names:
-        if isinstance(name, str) and run_parts.is_url(name):
+        if run_parts.is_url(name):
             paths.append(name)
         else:
             paths += [str(Source.at(file).path.resolve()) for file in run_parts.files_of(name) or [Path(name)]]

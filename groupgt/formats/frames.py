@@ -35,9 +35,14 @@ from groupgt.model.values import SCORE
 from groupgt.runtime import pl
 
 
+def library_of(value: Any) -> str:
+    """The library that defines the type of a value; it is not imported."""
+    return type(value).__module__.partition(".")[0]
+
+
 def is_pandas(value: Any) -> bool:
     """Whether a value is a frame of pandas; does not import pandas."""
-    return type(value).__module__.split(".")[0] == "pandas" and hasattr(value, "columns")
+    return library_of(value) == "pandas" and hasattr(value, "columns")
 
 
 def _to_polars(value: Any, names: Collection[str], title: str) -> pl.DataFrame:
@@ -108,12 +113,12 @@ TRUTH_SHAPES = (("qid", "retrieval_gt"), ("qid", "group", "doc_id"), ("qid", "do
 
 def is_frame(value: Any) -> bool:
     """Whether a value is a frame of polars, pandas, Arrow or Spark; does not import any of them."""
-    return type(value).__module__.split(".")[0] in ("polars", "pandas", "pyarrow", "pyspark")
+    return library_of(value) in ("polars", "pandas", "pyarrow", "pyspark")
 
 
 def is_remote(value: Any) -> bool:
     """Whether a value is a frame of Spark, whose rows stay on a cluster."""
-    return type(value).__module__.split(".")[0] == "pyspark"
+    return library_of(value) == "pyspark"
 
 
 def _lazy(value: Any, title: str) -> pl.LazyFrame:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any
 
-from groupgt.errors import DataError, Faults, display, listed, warn
+from groupgt.errors import Faults, display, listed, warn
 from groupgt.formats.jsonl import distinct_keys, json_fault, no_constant
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
@@ -340,7 +340,7 @@ def truth_of(
                     continue
                 hint = "adjudicate with groupgt judge --adjudicate, or use one journal"
                 faults.add(f"query {qid!r}", f"{first} and {by} differ; {hint}")
-    faults.stop(DataError)
+    faults.stop()
     for qid in unsettled or ():
         chosen.pop(qid, None)
     earlier = [qid for qid in (base.qids if base is not None else []) if qid in chosen or keep_all]

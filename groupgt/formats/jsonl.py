@@ -193,7 +193,8 @@ def read_run(source: Source) -> Run:
     nested = False
     orders: set[str] = set()
     for where, row in objects(source, faults):
-        if "qid" not in row or not (set(row) & {"doc_id", *NESTED}):
+        keys = [name for name in NESTED if name in row]
+        if "qid" not in row or not (keys or "doc_id" in row):
             expected = ("qid", "retrieved_ids", "doc_id", "score")
             faults.add(where, f"expected the keys {RUN_KEYS}, found {_keys_of(row, expected)}")
             continue
@@ -203,7 +204,6 @@ def read_run(source: Source) -> Run:
             faults.add(where, f"expected a qid (a string or integer), found {display(row['qid'])}{fault}")
             continue
         where = f"{where}: query {display(qid)}"
-        keys = [name for name in NESTED if name in row]
         if len(keys) > 1:
             faults.add(where, f"expected one list of results, found {' and '.join(keys)}; keep only one")
         elif keys:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
+from groupgt.formats.frames import library_of
 
 Pairs = dict[str, list[tuple[str, float]]]
 
@@ -40,7 +41,7 @@ def truth_in(value: Any) -> Mapping[str, Mapping[str, float]] | None:
 
     Raises `DataError` if a document of a query has two grades.
     """
-    if type(value).__module__.split(".")[0] == "ranx":
+    if library_of(value) == "ranx":
         return dict(value.to_dict()) if type(value).__name__ == "Qrels" else None
     pairs = _by_query(value, "relevance", "ground truth")
     if pairs is None:
@@ -58,7 +59,7 @@ def truth_in(value: Any) -> Mapping[str, Mapping[str, float]] | None:
 
 def run_in(value: Any) -> Mapping[str, Any] | None:
     """`{qid: ranking}` of results of another library; None for anything else."""
-    if type(value).__module__.split(".")[0] == "ranx":
+    if library_of(value) == "ranx":
         return dict(value.to_dict()) if type(value).__name__ == "Run" else None
     return _by_query(value, "score", "results")
 

@@ -272,7 +272,7 @@ def matched(run: Run, truth: GroundTruth) -> Run:
         if name in taken:
             faults.add(run.title, f"query {name!r}: the traces {taken[name]} and {key} are both of it; keep one")
         names[key], taken[name] = name, key
-    faults.stop(DataError)
+    faults.stop()
     by_text = sum(name != key for key, name in names.items())
     by_id = sum(key in truth.index and not traces.texts[key] for key in names)
     if not by_text + by_id:

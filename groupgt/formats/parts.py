@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed
 from groupgt.formats import csv, frames, parquet, trec
@@ -28,7 +28,7 @@ URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 T = TypeVar("T")
 
 
-def is_url(path: object) -> bool:
+def is_url(path: object) -> TypeGuard[str]:
     """Whether a path is a URL, such as `s3://bucket/run.parquet`.
 
     >>> is_url("s3://bucket/run.parquet"), is_url("C://runs/a.trec"), is_url("runs/a.trec")
