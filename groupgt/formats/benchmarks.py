@@ -349,8 +349,8 @@ def read_crux(source: Source, policy: Policy) -> GroundTruth:
         if len(ratings) != expected:
             what = f"expected {expected} ratings, one for each sub-question, as at {first[qid]}, found {len(ratings)}"
             queries.fault(f"query {qid!r}: {what}")
-        elif wrong := [cell for cell in ratings if finite_number(cell) is None]:
-            queries.fault(f"query {qid!r}: expected numbers in rating, found {display(wrong[0])}")
+        elif invalid := [cell for cell in ratings if finite_number(cell) is None]:
+            queries.fault(f"query {qid!r}: expected numbers in rating, found {display(invalid[0])}")
         else:
             first.setdefault(qid, queries.where)
             passages[document] = ratings

@@ -68,9 +68,9 @@ def read_lengths(
         columns.pop("tokens", None)
     faults: dict[str, tuple[str, ...]] = {}
     for unit, cells in columns.items():
-        wrong = [(name, cell) for name, cell in cells.items() if length_of(cell) is None]
+        invalid = [(name, cell) for name, cell in cells.items() if length_of(cell) is None]
         expected = f"expected a whole number from 0 in the column {unit}"
-        faults[unit] = tuple(f"{path}: document {name!r}: {expected}, found {display(cell)}" for name, cell in wrong)
+        faults[unit] = tuple(f"{path}: document {name!r}: {expected}, found {display(cell)}" for name, cell in invalid)
     lengths = {unit: {name: length_of(cell) or 0 for name, cell in cells.items()} for unit, cells in columns.items()}
     return Lengths(lengths, texts, count, str(path), {unit: messages for unit, messages in faults.items() if messages})
 

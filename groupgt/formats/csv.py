@@ -147,7 +147,7 @@ def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
 
 
 def _noted(lines: Iterable[str], doubled: set[int]) -> Iterator[str]:
-    """The lines; notes those that end with several carriage returns, which `csv` reads as one line end."""
+    """The lines; records those that end with several carriage returns, which `csv` reads as one line end."""
     for number, line in enumerate(lines, 1):
         if line.endswith(("\r\r\n", "\r\r")):
             doubled.add(number)
@@ -187,7 +187,7 @@ def read_run(source: Source) -> Run:
 
 
 def _read_rows(source: Source) -> Run:
-    """A run of lists, read row by row; raises `DataError` that lists every invalid row."""
+    """Reads lists row by row; raises `DataError` with every invalid row."""
     builder = RunBuilder()
     for qid, document, score, cells in _results(_Text.of(source), builder.faults):
         # An empty cell counts as missing, as in columns.
@@ -225,7 +225,7 @@ def _order(header: Sequence[str]) -> str:
 
 
 def _streamed(source: Source) -> Run:
-    """The same as lazy columns if the layout of the bytes is regular; otherwise a slower, careful reader."""
+    """Lazy columns if the layout of the bytes is regular; otherwise the strict reader."""
     header = header_of(source)
     order = _order(header)
     has_columns = {"qid", "doc_id", order} <= set(header) and len(set(header)) == len(header) <= WIDEST_TABLE
@@ -244,14 +244,14 @@ def _streamed(source: Source) -> Run:
 
 
 def _read_strictly(source: Source) -> Run:
-    """The same for a file that looks irregular or contains an error: row by row, as columns if it is huge."""
+    """Reads an irregular or invalid file row by row; the result is columns if it is huge."""
     if not source.is_huge:
         return _read_rows(source)
     return run_in(source, _checked(_Text.of(source), header_of(source)).contents)
 
 
 def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Columns:
-    """The same at a URL; its `lines` are read to locate errors."""
+    """Results at a URL as columns; its `lines` are read to locate errors."""
     separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
     header = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
     missing = [name for name in ("qid", "doc_id", _order(header)) if name not in header]
@@ -261,8 +261,8 @@ def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> 
     schema: dict[str, type[pl.DataType]] = dict.fromkeys(header, pl.String) | {_order(header): pl.Float64}
     scanned = pl.scan_csv(url, separator=separator, schema=schema, ignore_errors=True)
     # All columns are read, as polars counts the cells of a row only in these.
-    holds = pl.any_horizontal(pl.all().is_not_null())
-    return rechecked(_columns(scanned.filter(holds), header), partial(_checked, text, header))
+    has_cells = pl.any_horizontal(pl.all().is_not_null())
+    return rechecked(_columns(scanned.filter(has_cells), header), partial(_checked, text, header))
 
 
 def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
@@ -283,7 +283,7 @@ def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
 
 
 def _checked(text: _Text, header: Sequence[str]) -> Run:
-    """The same from rows that are read one by one; raises `DataError` that lists every invalid row."""
+    """Streams rows that are read one by one as columns; raises `DataError` with every invalid row."""
     fields = carried(tuple(header))
     schema: dict[str, type[pl.DataType]] = {"qid": pl.String, "doc": pl.String, "score": pl.Float64}
     schema |= {field.name: pl.Int64 if field.is_integer else pl.String for field, _ in fields}

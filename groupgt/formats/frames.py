@@ -96,7 +96,7 @@ def cells_of(column: Any) -> list[Any]:
     numbers = isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"
 
     def cell_of(cell: Any) -> Any:
-        if any(cell is nothing for nothing in missing) or (not numbers and isinstance(cell, float) and isnan(cell)):
+        if any(cell is marker for marker in missing) or (not numbers and isinstance(cell, float) and isnan(cell)):
             return None
         cell = plain(cell)
         return [cell_of(inner) for inner in cell] if isinstance(cell, (list, tuple)) else cell
@@ -148,7 +148,7 @@ ALIASES = {"qid": ("query_id", "q_id"), "doc_id": ("docno", "docid"), "grade": (
 
 
 def _with_our_names(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
-    """The same frame with other names of the columns `qid`, `doc_id` and `grade` renamed to these."""
+    """Renames columns that other libraries call differently to `qid`, `doc_id` and `grade`."""
     if is_pandas(value):
         names = list(map(str, value.columns))
     elif isinstance(value, pl.LazyFrame):
@@ -336,9 +336,9 @@ def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
     if inner is None or not (inner.is_numeric() or inner == pl.Null):
         raise DataError(f"{title}: expected lists of numbers in {SCORES}, found {kind}")
     numbers = pl.col(SCORES).list.eval(pl.element().cast(pl.Float64).is_finite().fill_null(False)).list.all()
-    wrong = (pl.col(SCORES).list.len() != pl.col(key).list.len()) | ~numbers.fill_null(True)
+    is_invalid = (pl.col(SCORES).list.len() != pl.col(key).list.len()) | ~numbers.fill_null(True)
     faults = Faults()
-    for row in rows.with_row_index("row").filter(wrong).head(100).to_dicts():
+    for row in rows.with_row_index("row").filter(is_invalid).head(100).to_dicts():
         where = f"{title}: row {row['row'] + 1}" + (f": query {display(row['qid'])}" if "qid" in row else "")
         expected, scores = len(row[key] or []), row[SCORES]
         if len(scores) != expected:

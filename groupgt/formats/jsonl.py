@@ -216,8 +216,9 @@ def read_run(source: Source) -> Run:
             if row.get(SCORES) is not None:
                 fields[SCORE] = _listed(row[SCORES])
             ids = _ids_of(row, keys[0], where, faults)
-            if CALLS in lengths and (wrong := calls_fault(lengths[CALLS], len(_listed(row[keys[0]])), in_order=True)):
-                faults.add(where, wrong)
+            size = len(_listed(row[keys[0]]))
+            if CALLS in lengths and (error := calls_fault(lengths[CALLS], size, in_order=True)):
+                faults.add(where, error)
             builder.add_ranking(qid, ids, None, lengths, fields)
         else:
             order = "score" if row.get("score") is not None else "rank"

@@ -140,7 +140,7 @@ def _cut(content: Bytes) -> Iterator[Bytes]:
 
 
 def _streamed(source: Source) -> Iterator[Bytes]:
-    """The same for content that is read piece by piece."""
+    """The chunks of content that is read piece by piece, each preceded by the byte before it."""
     last = b"\n"
     for piece in source.pieces(CHUNK):
         if piece:

@@ -106,9 +106,9 @@ class _Banks(Queries):
             self.fault(f"expected a string as the question or claim of a nugget, found {display(text)}")
             return []
         importance = nugget.get("importance", importance)
-        support = self.places_of(nugget)
+        support = self.documents_of(nugget)
         parts = [
-            [_group(f"{text}: {answer.get('answer')}", self.places_of(answer), answer.get("importance", importance))]
+            [_group(f"{text}: {answer.get('answer')}", self.documents_of(answer), answer.get("importance", importance))]
             for answer in self.values_at(nugget, "answers")
         ]
         parts += [self.groups_of(sub, importance) for sub in self.list_at(nugget, "sub_nuggets", optional=True)]
@@ -123,7 +123,7 @@ class _Banks(Queries):
             return groups
         sets = [math.prod(len(group["alternatives"]) for group in part) for part in parts if len(part) > 1]
         if aggregator in ANY and max(sets, default=0) <= MAX_SETS:
-            any_of = [place for part in parts for place in _alternatives(part)]
+            any_of = [alternative for part in parts for alternative in _alternatives(part)]
             return [_group(text, _distinct(any_of + support), importance)]
         if aggregator in ANY:
             what = f"any of its parts is enough, but one of them is covered in {max(sets):,} ways (at most {MAX_SETS})"
@@ -134,22 +134,24 @@ class _Banks(Queries):
         self.fault(f"the nugget {display(text)}: {what}")
         return []
 
-    def places_of(self, holder: Mapping[str, Any]) -> list[Any]:
+    def documents_of(self, holder: Mapping[str, Any]) -> list[Any]:
         """The documents that references name, or the spans in them."""
-        places: list[Any] = []
+        alternatives: list[Any] = []
         for reference in self.list_at(holder, "references", object, optional=True):
             named = reference if isinstance(reference, Mapping) else {"doc_id": reference}
             name, offsets = id_text(named.get("doc_id")), named.get("offsets")
             if name is None:
                 self.fault(f"expected a reference with a doc_id, found {display(reference)}")
             elif not self.spans:
-                places.append(name)
+                alternatives.append(name)
             elif isinstance(offsets, Mapping):
-                places.append({"doc": name, "start": offsets.get("start_offset"), "end": offsets.get("end_offset")})
+                alternatives.append(
+                    {"doc": name, "start": offsets.get("start_offset"), "end": offsets.get("end_offset")}
+                )
             else:
                 self.fault(f"the reference to {name!r} has no offsets; read documents instead: nuggetbank")
-        self.references += len(places)
-        return _distinct(places)
+        self.references += len(alternatives)
+        return _distinct(alternatives)
 
     def values_at(self, record: Mapping[str, Any], key: str) -> list[Any]:
         """The objects at a key, whose value is a list of them, or a mapping from their texts."""
@@ -163,20 +165,20 @@ def _alternatives(part: list[dict[str, Any]]) -> list[Any]:
     if len(part) == 1:
         return list(part[0]["alternatives"])
     sets: list[Any] = []
-    for places in product(*(group["alternatives"] for group in part)):
-        parts = (place["all"] if isinstance(place, Mapping) and "all" in place else [place] for place in places)
+    for choice in product(*(group["alternatives"] for group in part)):
+        parts = (item["all"] if isinstance(item, Mapping) and "all" in item else [item] for item in choice)
         members = _distinct(list(chain.from_iterable(parts)))
         sets.append(members[0] if len(members) == 1 else {"all": members})
     return sets
 
 
-def _group(name: str, places: list[Any], importance: Any) -> dict[str, Any]:
-    group = {"alternatives": places, "name": name}
+def _group(name: str, alternatives: list[Any], importance: Any) -> dict[str, Any]:
+    group = {"alternatives": alternatives, "name": name}
     return group if importance is None else {**group, "importance": importance}
 
 
-def _distinct(places: list[Any]) -> list[Any]:
-    return list({json.dumps(place): place for place in places}.values())
+def _distinct(alternatives: list[Any]) -> list[Any]:
+    return list({json.dumps(alternative): alternative for alternative in alternatives}.values())
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:

@@ -116,8 +116,8 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
         qids = list(dict.fromkeys(qid for span in query_spans if (qid := span.qid) is not None))
         if len(qids) > 1:
             faults.add(query_spans[0].where, f"{key}: expected one query, found the ids {first_of(qids, 3)}")
-        if qids and (wrong := id_fault(qids[0])):
-            faults.add(query_spans[0].where, f"{key}: the query id {wrong}")
+        if qids and (fault := id_fault(qids[0])):
+            faults.add(query_spans[0].where, f"{key}: the query id {fault}")
         name = qids[0] if qids else key
         if name in results:
             what = "a second trace of the same query; keep one, or read otlp-sessions"

@@ -247,6 +247,6 @@ def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: C
     if scored:
         columns[SCORES] = pl.Series([scores for _, _, scores in rows], dtype=pl.List(pl.Float64))
     if calls:
-        made = [list(calls[qid]) for qid, _, _ in rows]
-        columns[CALL_LIST] = pl.Series(made, dtype=pl.List(pl.Int64))
+        lists = [list(calls[qid]) for qid, _, _ in rows]
+        columns[CALL_LIST] = pl.Series(lists, dtype=pl.List(pl.Int64))
     pl.DataFrame(columns).write_parquet(path)

@@ -232,7 +232,6 @@ class Source:
         return begin.removeprefix(BYTE_ORDER_MARK)
 
     def _decompressed(self, size: int) -> Iterator[bytes]:
-        """The decompressed content, piece by piece."""
         with self._opened() as file:
             if not self.is_compressed:
                 try:
@@ -283,7 +282,7 @@ class Source:
                 yield f"{self.path}:{number}", line.decode()
 
     def raw_lines(self, *, keep: bool = False) -> Iterator[bytes]:
-        """The same as a stream, including carriage returns."""
+        """Streams the lines, including carriage returns."""
         number, size = 1, 0
         begin: list[bytes] = []
         for piece in chain(self.pieces(), (b"\n",)):

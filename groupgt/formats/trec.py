@@ -47,7 +47,7 @@ def read_qrels(source: Source, policy: Policy) -> GroundTruth:
 
 
 def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
-    """The same if no format is named; raises `DataError` if the second column may be that of subtopics."""
+    """Reads qrels whose format is not named; raises `DataError` if the second column may be that of subtopics."""
     if not _is_without_iter(source) and len({second for _, second, _, _ in judgments(source, QRELS)}) > 1:
         raise DataError(
             f"{source.path}: the second column has several values; add --truth-format trec-subtopics if they are "
@@ -134,7 +134,7 @@ def read_run(source: Source) -> Run:
 
 
 def _read_lines(source: Source) -> Run:
-    """A run of lists, read line by line; raises `DataError` with every invalid line."""
+    """Reads lists line by line; raises `DataError` with every invalid line."""
     faults = Faults()
     source.warn_if_empty("results")
     ids: dict[bytes, list[str]] = {}
@@ -152,7 +152,7 @@ def _read_lines(source: Source) -> Run:
 
 
 def _has_odd_bytes(data: bytes) -> bool:
-    """Whether the bytes may contain what ids cannot have, or a carriage return within a line; False is certain."""
+    """Whether bytes may contain invalid characters of ids, or a carriage return within a line; False is certain."""
     content = np.frombuffer(data, dtype=np.uint8)
     returns = data.count(b"\r\n") + data.endswith(b"\r")
     expected = data.count(b"\n") + data.count(b"\t") + returns
@@ -219,7 +219,7 @@ def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
 
 
 def _streamed(source: Source) -> Run:
-    """The same as lazy columns if the file looks regular; otherwise the slow reader."""
+    """Lazy columns if the layout of the bytes is regular; otherwise the strict reader."""
     separator = "\t" if b"\t" in source.first_line else " "
     width = len(source.first_line.split())
     layout = layout_of(source, separator, words=True)
@@ -235,7 +235,7 @@ def _streamed(source: Source) -> Run:
         ignore_errors=True,
         glob=False,
     )
-    # The last column of a short line is null; ranks beyond 64 bits, or with a point, are left to the slow reader.
+    # The last column of a short line is null; ranks beyond 64 bits, or with a point, are left to the strict reader.
     is_complete = pl.col(names[-1]).is_not_null() & pl.col("rank").is_not_null()
     if width > MIN_COLUMNS:
         is_complete &= ~is_number(pl.col("tag"))
@@ -244,7 +244,7 @@ def _streamed(source: Source) -> Run:
 
 
 def _read_strictly(source: Source) -> Run:
-    """The same for a file that looks irregular or has an error: line by line, and as columns if it is huge."""
+    """Reads an irregular or invalid file line by line; the result is columns if it is huge."""
     if not source.is_huge:
         return _read_lines(source)
     return run_in(source, _checked(str(source.path), source.lines).contents)
@@ -256,7 +256,7 @@ def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
 
 
 def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
-    """Results that are read line by line, as columns; raises `DataError` with every invalid line."""
+    """Streams results that are read line by line as columns; raises `DataError` with every invalid line."""
 
     def rows(faults: Faults) -> Iterator[tuple[str, str, float]]:
         for qid, document, score in _results(lines(), title, faults):

@@ -25,15 +25,15 @@ T = TypeVar("T")
 
 def is_id(text: pl.Expr) -> pl.Expr:
     """Whether a text is an id; false for null."""
-    holds = text.str.len_bytes() <= LONGEST_ID
-    holds &= text.str.contains(f"[^{BLANKS}]") & ~text.str.contains(f"[{FORBIDDEN}]")
-    return holds.fill_null(False)
+    is_valid = text.str.len_bytes() <= LONGEST_ID
+    is_valid &= text.str.contains(f"[^{BLANKS}]") & ~text.str.contains(f"[{FORBIDDEN}]")
+    return is_valid.fill_null(False)
 
 
 def is_plainly_id(text: pl.Expr) -> pl.Expr:
-    """Whether a text is an id of visible ASCII characters, a check that nearly all ids pass; false means unsure."""
-    holds = (text.str.len_bytes() <= LONGEST_ID) & text.str.contains(r"(?-u)^[!-~]+$")
-    return holds.fill_null(False)
+    """Whether a text is an id of visible ASCII characters, as nearly all ids are; false means unsure."""
+    is_valid = (text.str.len_bytes() <= LONGEST_ID) & text.str.contains(r"(?-u)^[!-~]+$")
+    return is_valid.fill_null(False)
 
 
 def is_score(number: pl.Expr) -> pl.Expr:
@@ -76,7 +76,7 @@ def first_line(error: BaseException) -> str:
 
 
 def rechecked(frame: pl.LazyFrame, recheck: Callable[[], Run], *, ids_checked: bool = False) -> Columns:
-    """Results that the slow reader reads again if polars fails, to report what is wrong and where."""
+    """Results that are read again row by row if polars fails, to locate the error."""
 
     def guard(step: Callable[[], Any]) -> Any:
         try:
@@ -92,16 +92,16 @@ def refuse_rows(rows: pl.LazyFrame, title: str, order: str, guard: Guard = lambd
     """Raises `DataError` with the rows whose `qid`, `doc` or `score` is invalid; `order` is the name of the score."""
     call = pl.col(CALLS) if CALLS in guard(rows.collect_schema) else pl.lit(1)
     numbered = rows.with_row_index("row", 1).select("row", "qid", "doc", "score", call.alias(CALLS))
-    wrong = ~(is_id(pl.col("qid")) & is_id(pl.col("doc")) & is_score(pl.col("score")) & is_call(pl.col(CALLS)))
-    invalid = guard(lambda: numbered.filter(wrong).head(MAX_INVALID_ROWS).collect())
+    is_invalid = ~(is_id(pl.col("qid")) & is_id(pl.col("doc")) & is_score(pl.col("score")) & is_call(pl.col(CALLS)))
+    invalid = guard(lambda: numbered.filter(is_invalid).head(MAX_INVALID_ROWS).collect())
     faults = Faults()
-    for row, qid, document, score, made in invalid.iter_rows():
+    for row, qid, document, score, call_number in invalid.iter_rows():
         where = f"{title}: row {row}: query {display(qid)}"
         if qid is None or document is None:
             faults.add(where, "expected a qid and a doc_id, found null")
         else:
             cell = score if score is None or order == "score" else -score
-            fault = result_fault(qid, document, finite_number(score), cell, order, made)
+            fault = result_fault(qid, document, finite_number(score), cell, order, call_number)
             faults.add(where, fault or "expected a result")
     faults.stop()
     raise DataError(f"{title}: the results changed while they were being read")

@@ -215,8 +215,10 @@ def write_run(
     if format == "trec":
         fault = trec.run_fault(rankings)
     elif format == "csv" and scored:
-        made = calls or {}
-        fault = next((fault for ranking in rankings if (fault := order_fault(*ranking, made.get(ranking[0])))), None)
+        by_query = calls or {}
+        fault = next(
+            (fault for ranking in rankings if (fault := order_fault(*ranking, by_query.get(ranking[0])))), None
+        )
     if fault:
         raise DataError(fault)
     if format != "trec":
