@@ -25,7 +25,7 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import where
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.formats.corpus import read_corpus, read_lengths
-from groupgt.formats.detect import all_there
+from groupgt.formats.detect import require_paths
 from groupgt.formats.parts import is_url
 from groupgt.formats.source import Source
 from groupgt.formats.tokenizers import tokenizer_named
@@ -90,7 +90,7 @@ class Inputs:
             raise ConfigError(f"{self.truth_path}: a result folder contains runs; select them with --system")
         if self.takes_folder and self.reopened is None:
             if not self.run_paths:
-                all_there(self.truth_path, ())
+                require_paths(self.truth_path, ())
                 raise ConfigError(
                     "RUNS: expected the runs to measure, or a result folder in place of TRUTH; found none"
                 )
@@ -109,7 +109,7 @@ class Inputs:
             raise ConfigError("--assume-random: needs --audit")
         others = [path for path in (*also_read, self.audit_path) if path is not None]
         faults = Faults()
-        for look in (lambda: self.runs, lambda: all_there(self.truth_path, others)):
+        for look in (lambda: self.runs, lambda: require_paths(self.truth_path, others)):
             try:
                 look()
             except DataError as error:
@@ -139,7 +139,7 @@ class Inputs:
             if _is_result_folder(path):
                 what = "expected a run, found a result folder; name one of the files in its folder `runs`"
                 raise ConfigError(f"{path}: {what}{', or give it alone' if self.takes_folder else ''}")
-        return list(all_there(self.truth_path, [path for _, path in self._given], in_parts=self.in_parts))
+        return list(require_paths(self.truth_path, [path for _, path in self._given], in_parts=self.in_parts))
 
     @property
     def _given(self) -> list[tuple[str, Any]]:
@@ -154,7 +154,7 @@ class Inputs:
         named: list[tuple[str, Any]] = []
         by_tag = self.names == "tag"
         for name, path in self._given:
-            files = all_there(self.truth_path, [path], in_parts=self.in_parts)
+            files = require_paths(self.truth_path, [path], in_parts=self.in_parts)
             if name and (len(files) > 1 or str(files[0]) != str(path)):
                 what = f"expected one file as the run {name!r}, found a folder or a pattern"
                 raise ConfigError(f"{path}: {what}; name one file, or add --parts if all of it is one run")

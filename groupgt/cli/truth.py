@@ -29,7 +29,7 @@ from groupgt.engines.calls import calls_of, in_call_order
 from groupgt.engines.carriers import all_rankings
 from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.inputs import as_ground_truth
-from groupgt.formats.detect import RUNS, TRUTHS, all_there, kind_of, read_run
+from groupgt.formats.detect import RUNS, TRUTHS, kind_of, read_run, require_paths
 from groupgt.formats.otlp import matched
 from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
@@ -226,7 +226,7 @@ def convert_command(
     if inputs.in_parts:
         if kind == "truth":
             raise ConfigError("--parts: only runs can be split over several files, not ground truth")
-        all_there(truth or source, [source], in_parts=True)
+        require_paths(truth or source, [source], in_parts=True)
         kind = "run"
     read = source if inputs.in_parts else Source.at(source)
     holds_truth_alone = source_format in TRUTHS and source_format not in RUNS

@@ -26,7 +26,7 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.evaluation.unknown_ids import warn_of_no_match, warn_of_unknown, warn_of_unreachable
-from groupgt.formats.names import told_apart
+from groupgt.formats.names import distinct_names
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import Metric, check_sets
@@ -191,7 +191,7 @@ def _named(runs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         if not name and isinstance(run, (str, os.PathLike)) and Path(run).is_file()
     ]
     named = list(runs)
-    for place, name in zip(files, told_apart([runs[place][1] for place in files])):
+    for place, name in zip(files, distinct_names([runs[place][1] for place in files])):
         named[place] = (name, runs[place][1])
     return named
 

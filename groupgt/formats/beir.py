@@ -6,7 +6,6 @@ Qrels have a header line (`query-id corpus-id score`) or these three columns wit
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,38 +14,39 @@ from groupgt.errors import DataError, Faults
 from groupgt.formats import trec
 from groupgt.formats.checks import Judgments, ids_at
 from groupgt.formats.csv import header_of, table
-from groupgt.formats.records import holds, records
-from groupgt.formats.rows import Judgment, gather, misnamed_grade, number_text, one_by_one
+from groupgt.formats.jsonl import write_objects
+from groupgt.formats.records import has_keys, records
+from groupgt.formats.rows import Judgment, gather, misnamed_grade, number_text, write_lines
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.validity import finite_number, number_of
 
 HEADER = ["query-id", "corpus-id", "score"]
-# File name endings of splits and of queries.
+# File name endings of splits, and of queries and corpora.
 QRELS = (".tsv", ".txt", ".qrels", ".trec", ".jsonl", ".parquet")
-QUERIES = (".jsonl", ".parquet")
+TABLES = (".jsonl", ".parquet")
 PACKED = (".gz", ".zst")
 
 
 def is_folder(path: Path) -> bool:
     """Whether a folder has the layout of BEIR and MTEB."""
-    return (path / "qrels").is_dir() and table_in(path, "queries", QUERIES) is not None
+    return (path / "qrels").is_dir() and table_in(path, "queries") is not None
 
 
 def look(source: Source) -> str | None:
     """`truth` for a qrels file with the header or keys of BEIR."""
-    if holds(source, *HEADER[:2]):
+    if has_keys(source, *HEADER[:2]):
         return "truth"
     return "truth" if set(HEADER) <= set(header_of(source)) else None
 
 
-def table_in(folder: Path, name: str, endings: tuple[str, ...]) -> Path | None:
+def table_in(folder: Path, name: str) -> Path | None:
     """The file `NAME.jsonl` or similar in a folder, or the only file in its subfolder `NAME`; None if missing."""
-    for ending in endings:
-        if (folder / f"{name}{ending}").is_file():
-            return folder / f"{name}{ending}"
-    files = _files(folder / name, endings) if (folder / name).is_dir() else []
+    for ending in TABLES:
+        if (path := folder / f"{name}{ending}").is_file():
+            return path
+    files = _files(folder / name, TABLES) if (folder / name).is_dir() else []
     return files[0] if len(files) == 1 else None
 
 
@@ -56,7 +56,7 @@ def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     return [path for path, name in plain.items() if name.suffix in endings and not name.name.startswith(".")]
 
 
-def _split_of(path: Path) -> str:
+def split_of(path: Path) -> str:
     """The split of a file: `test` of `test.tsv`, and of `test-00000-of-00001.parquet`."""
     return path.name.split(".")[0].split("-0")[0]
 
@@ -64,7 +64,7 @@ def _split_of(path: Path) -> str:
 def _qrels_of(source: Source) -> Source:
     """The `test` split of a folder, or its only one."""
     files = _files(source.path / "qrels", QRELS)
-    tests = [path for path in files if _split_of(path) == "test"]
+    tests = [path for path in files if split_of(path) == "test"]
     if len(tests) != 1 and len(files) != 1:
         names = ", ".join(map(str, files)) or "none"
         raise DataError(f"{source.path}: expected one split or qrels/test.tsv, found {names}; name the file of a split")
@@ -74,16 +74,16 @@ def _qrels_of(source: Source) -> Source:
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """A folder (its `test` split, or its only one), or one file of `qrels/`; each document is a group of one."""
     qrels = _qrels_of(source) if source.is_folder else source
-    queries = table_in(qrels.path.parent.parent, "queries", QUERIES)
+    queries = table_in(qrels.path.parent.parent, "queries")
     texts = _texts(queries) if queries is not None else {}
     columns = _columns_of(qrels)
     rows = trec.judgments(qrels, columns) if columns else _judged(qrels)
-    return gather(one_by_one(rows), policy, texts=texts, shape="flat")
+    return gather(rows, policy, texts=texts, shape="flat")
 
 
 def _columns_of(qrels: Source) -> str:
     """The columns of qrels without a header line; empty for other qrels."""
-    if qrels.is_parquet or holds(qrels, *HEADER[:2]) or HEADER[0] in header_of(qrels):
+    if qrels.is_parquet or has_keys(qrels, *HEADER[:2]) or HEADER[0] in header_of(qrels):
         return ""
     cells = qrels.first_line.decode("utf-8", "replace").split()
     if len(cells) == 3 and number_of(cells[-1]) is None:
@@ -105,7 +105,7 @@ def _judged(qrels: Source) -> list[Judgment]:
 
 
 def _rows(qrels: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
-    if holds(qrels, *HEADER[:2]):
+    if has_keys(qrels, *HEADER[:2]):
         yield from records(qrels, faults)
     else:
         yield from table(qrels, HEADER, faults)
@@ -121,13 +121,14 @@ def _texts(path: Path) -> dict[str, str]:
 def write_ground_truth(path: Path, rows: Iterator[Judgment], texts: dict[str, str]) -> None:
     """Writes `queries.jsonl` and `qrels/test.tsv` into a folder."""
     (path / "qrels").mkdir(parents=True, exist_ok=True)
-    with (path / "queries.jsonl").open("w", encoding="utf-8", newline="\n") as file:
-        for qid, text in texts.items():
-            file.write(json.dumps({"_id": qid, "text": text}, ensure_ascii=False) + "\n")
-    with (path / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="\n") as file:
-        file.write("\t".join(HEADER) + "\n")
-        for qid, _, document, grade in rows:
-            for name in (qid, document):
-                if any(letter in name for letter in '\t\n\r"'):
-                    raise DataError(f"the id {name!r} contains a tab, line break or quote; write jsonl or parquet")
-            file.write(f"{qid}\t{document}\t{number_text(grade)}\n")
+    write_objects(path / "queries.jsonl", ({"_id": qid, "text": text} for qid, text in texts.items()))
+    write_lines(path / "qrels" / "test.tsv", _qrels_lines(rows))
+
+
+def _qrels_lines(rows: Iterator[Judgment]) -> Iterator[str]:
+    yield "\t".join(HEADER) + "\n"
+    for qid, _, document, grade in rows:
+        for name in (qid, document):
+            if any(letter in name for letter in '\t\n\r"'):
+                raise DataError(f"the id {name!r} contains a tab, line break or quote; write jsonl or parquet")
+        yield f"{qid}\t{document}\t{number_text(grade)}\n"

@@ -24,9 +24,11 @@ from typing import Any
 
 from groupgt.errors import DataError, display, listed, warn
 from groupgt.formats import trec
+from groupgt.formats.beir import split_of
 from groupgt.formats.checks import ids_at
-from groupgt.formats.records import Questions, files_in, holds, keys_of, parts_of, records
-from groupgt.formats.rows import Gathered
+from groupgt.formats.fields import first_in
+from groupgt.formats.records import Queries, folder_of, graded, has_keys, keys_of, look_for, parts_of, records, singles
+from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -34,8 +36,8 @@ from groupgt.model.run import Run
 from groupgt.model.validity import finite_number, id_text
 
 Record = dict[str, Any]
-# Makes groups from a record and its location; errors are added to the faults of the questions.
-Groups = Callable[[Questions, Record, str], list[Any]]
+# Makes groups from a record; errors are added to the faults of the queries.
+Groups = Callable[[Queries, Record], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -60,41 +62,37 @@ class Benchmark:
 
     def look(self, source: Source) -> str | None:
         """`truth` for a file of this shape."""
-        return "truth" if holds(source, *self.keys) else None
+        return look_for(*self.keys)(source)
 
     def read(self, source: Source, policy: Policy) -> GroundTruth:
         """The ground truth of a file; raises `DataError` with all errors."""
-        questions = Questions()
-        for number, (where, record) in enumerate(records(source, questions.faults), 1):
-            groups = self.groups(questions, record, where)
+        queries = Queries()
+        for number, record in enumerate(queries.records(source), 1):
+            groups = self.groups(queries, record)
             texts = [text for key in self.text if isinstance(text := record.get(key), str) and text]
             columns = {name: record[name] for name in self.columns if name in record}
-            excluded = _excluded(questions, record, self.excluded, where)
-            qid = record.get(self.qid) if self.qid else number
-            questions.add(where, qid, groups, " ".join(texts), columns, excluded)
-        return questions.truth(policy)
+            excluded = _excluded(queries, record, self.excluded)
+            queries.add(record.get(self.qid) if self.qid else number, groups, " ".join(texts), columns, excluded)
+        return queries.truth(policy)
 
 
 # The entry of BRIGHT's `excluded_ids` if nothing is excluded.
 NONE = "N/A"
 
 
-def _excluded(questions: Questions, record: Record, key: str, where: str) -> list[str]:
+def _excluded(queries: Queries, record: Record, key: str) -> list[str]:
     """The ids that are excluded from the results of a query."""
-    if record.get(key) is None:
-        return []
-    return [name for name in questions.ids_at(record, key, where) if name != NONE]
+    return [] if record.get(key) is None else [name for name in queries.ids_at(record, key) if name != NONE]
 
 
-def _nuggets(questions: Questions, record: Record, where: str) -> list[Any]:
+def _nuggets(queries: Queries, record: Record) -> list[Any]:
     """Each FreshStack nugget is a group; it is empty if no document supports it, for the policy `empty_groups`."""
     groups = []
-    for nugget in questions.list_at(record, "nuggets", where, dict):
+    for nugget in queries.list_at(record, "nuggets"):
         # As in FreshStack: a document in both lists is not relevant.
-        judged = dict.fromkeys(questions.ids_at(nugget, "relevant_corpus_ids", where), 1)
-        judged |= dict.fromkeys(questions.ids_at(nugget, "non_relevant_corpus_ids", where), 0)
-        alternatives = [{"id": name, "grade": grade} for name, grade in judged.items()]
-        groups.append({"alternatives": alternatives, "name": nugget.get("text")})
+        grades = dict.fromkeys(queries.ids_at(nugget, "relevant_corpus_ids"), 1)
+        grades |= dict.fromkeys(queries.ids_at(nugget, "non_relevant_corpus_ids"), 0)
+        groups.append({"alternatives": graded(grades), "name": nugget.get("text")})
     return groups
 
 
@@ -103,7 +101,7 @@ FRESHSTACK = Benchmark(("query_id", "query_text", "nuggets"), _nuggets, ("query_
 
 def _gold(key: str) -> Groups:
     """Each gold document is a group."""
-    return lambda questions, record, where: [[name] for name in dict.fromkeys(questions.ids_at(record, key, where))]
+    return lambda queries, record: singles(queries.ids_at(record, key))
 
 
 BRIGHT = Benchmark(("query", "id", "gold_ids"), _gold("gold_ids"), excluded="excluded_ids")
@@ -113,10 +111,8 @@ BRIGHT_LONG = replace(BRIGHT, groups=_gold("gold_ids_long"))
 ASPECT = re.compile(r"-(?:a|aspect-)\d+$")
 ENDINGS = (".json", ".jsonl", ".parquet")
 
-
-def look_bright_pro(source: Source) -> str | None:
-    """`truth` for the file `aspects` of BRIGHT-Pro."""
-    return "truth" if holds(source, "id", "weight", "supporting_docs") else None
+# The file `aspects` of BRIGHT-Pro.
+look_bright_pro = look_for("id", "weight", "supporting_docs")
 
 
 def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
@@ -124,36 +120,37 @@ def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
 
     Queries are read from `../examples` next to the folder of aspects, if that file exists.
     """
-    questions = Questions()
+    queries = Queries()
     aspects: dict[str, list[Record]] = {}
     first: dict[str, str] = {}
-    for where, record in records(source, questions.faults):
+    for record in queries.records(source):
         name = id_text(record.get("id"))
         if name is None or not ASPECT.search(name):
             what = "expected the id of a question and -a1 or -aspect-1 as the id of an aspect"
-            questions.faults.add(where, f"{what}, found {display(record.get('id'))}")
+            queries.fault(f"{what}, found {display(record.get('id'))}")
             continue
-        if not questions.once(name, where, f"the aspect {name!r} is described"):
+        if not queries.once(name, f"the aspect {name!r} is described"):
             continue
         qid = ASPECT.sub("", name)
-        first.setdefault(qid, where)
-        alternatives = list(dict.fromkeys(questions.ids_at(record, "supporting_docs", where)))
+        first.setdefault(qid, queries.where)
+        alternatives = list(dict.fromkeys(queries.ids_at(record, "supporting_docs")))
         group = {"alternatives": alternatives, "weight": record.get("weight"), "name": record.get("content") or name}
         aspects.setdefault(qid, []).append(group)
     examples = _examples(source.path)
-    rows = () if examples is None else records(Source(examples), questions.faults)
+    rows = () if examples is None else records(Source(examples), queries.faults)
     texts = {id_text(record.get("id")): record for _, record in rows}
     for qid, groups in aspects.items():
         record = texts.get(qid, {})
-        left_out = _excluded(questions, record, "excluded_ids", first[qid])
-        questions.add(first[qid], qid, groups, record.get("query"), excluded=left_out)
-    return questions.truth(policy)
+        queries.where = first[qid]
+        excluded = _excluded(queries, record, "excluded_ids")
+        queries.add(qid, groups, record.get("query"), excluded=excluded)
+    return queries.truth(policy)
 
 
 def _examples(aspects: Path) -> Path | None:
     """The query file that belongs to a file of aspects."""
     folder = aspects.parent.parent / "examples"
-    named = [folder / f"{aspects.name.split('.')[0].split('-0')[0]}{ending}" for ending in ENDINGS]
+    named = [folder / f"{split_of(aspects)}{ending}" for ending in ENDINGS]
     return next((path for path in (folder / aspects.name, *named) if path.is_file()), None)
 
 
@@ -161,21 +158,21 @@ def _examples(aspects: Path) -> Path | None:
 EVIDENCE = ("evidence_list", "gold_list")
 
 
-def _evidence(questions: Questions, record: Record, where: str, key: str) -> list[str]:
+def _evidence(queries: Queries, record: Record, key: str) -> list[str]:
     """The value of a key for each piece of evidence."""
-    name = next((name for name in EVIDENCE if name in record), EVIDENCE[0])
-    texts = [questions.text_at(evidence, key, where) for evidence in questions.list_at(record, name, where, dict)]
+    name = first_in(EVIDENCE, record) or EVIDENCE[0]
+    texts = [queries.text_at(evidence, key) for evidence in queries.list_at(record, name)]
     return list(dict.fromkeys(text for text in texts if text is not None))
 
 
-def _facts(questions: Questions, record: Record, where: str) -> list[Any]:
+def _facts(queries: Queries, record: Record) -> list[Any]:
     """Each piece of evidence is a group, covered by a text that contains its fact."""
-    return [[{"text": fact}] for fact in _evidence(questions, record, where, "fact")]
+    return [[{"text": fact}] for fact in _evidence(queries, record, "fact")]
 
 
-def _articles(questions: Questions, record: Record, where: str) -> list[Any]:
+def _articles(queries: Queries, record: Record) -> list[Any]:
     """Each article that evidence comes from is a group, identified by its URL."""
-    return [[url] for url in _evidence(questions, record, where, "url")]
+    return singles(_evidence(queries, record, "url"))
 
 
 MULTIHOP = Benchmark(("query", "evidence_list"), _facts, qid="", columns=("question_type", "answer"))
@@ -184,43 +181,42 @@ MULTIHOP_DOCUMENTS = replace(MULTIHOP, groups=_articles)
 
 def look_multihop(source: Source) -> str | None:
     """`truth` for MultiHop-RAG's data set, `either` for saved results, which also contain the evidence."""
-    return "either" if holds(source, "query", "retrieval_list") else MULTIHOP.look(source)
+    return "either" if has_keys(source, "query", "retrieval_list") else MULTIHOP.look(source)
 
 
 def read_multihop_run(source: Source) -> Run:
     """The texts of `retrieval_list`, best first, with their ranks as ids."""
-    questions = Questions()
-    gathered = Gathered()
-    for number, (where, record) in enumerate(records(source, questions.faults), 1):
-        results = questions.list_at(record, "retrieval_list", where, dict)
-        texts = [text for result in results if (text := questions.text_at(result, "text", where)) is not None]
-        gathered.add_ranking(str(number), [str(rank) for rank in range(1, len(texts) + 1)], {}, {"text": texts})
-    questions.faults.stop()
-    return gathered.run(source)
+    queries = Queries()
+    builder = RunBuilder()
+    for number, record in enumerate(queries.records(source), 1):
+        results = queries.list_at(record, "retrieval_list")
+        texts = [text for result in results if (text := queries.text_at(result, "text")) is not None]
+        builder.add_ranking(str(number), [str(rank) for rank in range(1, len(texts) + 1)], fields={"text": texts})
+    queries.faults.stop()
+    return builder.run(source)
 
 
-def _answers(questions: Questions, record: Record, where: str) -> list[Any]:
+def _answers(queries: Queries, record: Record) -> list[Any]:
     """Each QAMPARI answer is a group, covered by a text that contains it or one of its aliases."""
     groups = []
-    for answer in questions.list_at(record, "answer_list", where, dict):
-        text = questions.text_at(answer, "answer_text", where)
-        aliases = questions.list_at(answer, "aliases", where, str)
-        groups.append({**_said([text or "", *aliases]), "name": text})
+    for answer in queries.list_at(record, "answer_list"):
+        text = queries.text_at(answer, "answer_text")
+        groups.append({**_any_of([text or "", *queries.list_at(answer, "aliases", str)]), "name": text})
     return groups
 
 
-def _pages(questions: Questions, record: Record, where: str) -> list[Any]:
+def _pages(queries: Queries, record: Record) -> list[Any]:
     """Each QAMPARI answer is a group, covered by any page of its proofs, identified by URL."""
     groups = []
-    for answer in questions.list_at(record, "answer_list", where, dict):
-        proofs = questions.list_at(answer, "proof", where, dict)
-        found = [proof["found_in_url"] for proof in proofs if questions.has(proof, "found_in_url", where)]
-        urls = questions.list_at({"found_in_url": [*filter(None, found)]}, "found_in_url", where, str)
-        groups.append({"alternatives": list(dict.fromkeys(urls)), "name": answer.get("answer_text")})
+    for answer in queries.list_at(record, "answer_list"):
+        proofs = [proof for proof in queries.list_at(answer, "proof") if queries.has(proof, "found_in_url")]
+        urls = {"found_in_url": [url for proof in proofs if (url := proof["found_in_url"])]}
+        alternatives = list(dict.fromkeys(queries.list_at(urls, "found_in_url", str)))
+        groups.append({"alternatives": alternatives, "name": answer.get("answer_text")})
     return groups
 
 
-def _said(texts: list[str]) -> Record:
+def _any_of(texts: list[str]) -> Record:
     """The alternatives of a group that any of these texts covers."""
     return {"alternatives": [{"text": text} for text in dict.fromkeys(texts) if text.strip()]}
 
@@ -228,34 +224,29 @@ def _said(texts: list[str]) -> Record:
 QAMPARI = Benchmark(("qid", "question_text", "answer_list"), _answers, ("question_text",), "qid")
 QAMPARI_DOCUMENTS = replace(QAMPARI, groups=_pages)
 
-
-def look_ambigqa(source: Source) -> str | None:
-    """`truth` for an AmbigQA file."""
-    return "truth" if holds(source, "id", "question", "annotations") else None
+look_ambigqa = look_for("id", "question", "annotations")
 
 
 def read_ambigqa(source: Source, policy: Policy) -> GroundTruth:
     """Each answer of the first annotation is a group; the column `annotations` is their number."""
-    questions = Questions()
+    queries = Queries()
     several = 0
-    for where, record in records(source, questions.faults):
-        annotations = questions.list_at(record, "annotations", where, dict)
+    for record in queries.records(source):
+        annotations = queries.list_at(record, "annotations")
         several += len(annotations) > 1
         groups = []
         for annotation in annotations[:1]:
             kind = annotation.get("type")
             if kind == "singleAnswer":
-                groups.append(_said(questions.list_at(annotation, "answer", where, str)))
+                groups.append(_any_of(queries.list_at(annotation, "answer", str)))
             elif kind == "multipleQAs":
-                for pair in questions.list_at(annotation, "qaPairs", where, dict):
-                    answers = questions.list_at(pair, "answer", where, str)
-                    groups.append({**_said(answers), "name": pair.get("question")})
+                for pair in queries.list_at(annotation, "qaPairs"):
+                    groups.append({**_any_of(queries.list_at(pair, "answer", str)), "name": pair.get("question")})
             else:
                 what = "expected singleAnswer or multipleQAs as the type of an annotation"
-                questions.faults.add(where, f"{what}, found {display(kind)}")
-        columns = {"annotations": len(annotations)}
-        questions.add(where, record.get("id"), groups, record.get("question"), columns)
-    truth = questions.truth(policy)
+                queries.fault(f"{what}, found {display(kind)}")
+        queries.add(record.get("id"), groups, record.get("question"), {"annotations": len(annotations)})
+    truth = queries.truth(policy)
     if several:
         many = f"{several:,} question{'s' * (several > 1)} with several annotations, each a whole set of answers"
         warn(f"{source.path}: {many}; the first is read (--where annotations=1 leaves these out)")
@@ -267,10 +258,10 @@ GRADES = {"support": 2, "partial_support": 1, "not_support": 0}
 FAILED = "failed"
 
 
-def _created(questions: Questions, record: Record, where: str) -> list[Any]:
+def _created(queries: Queries, record: Record) -> list[Any]:
     """Nuggets without documents: texts, for a labeller that compares texts."""
     groups = []
-    for nugget in questions.list_at(record, "nuggets", where, dict):
+    for nugget in queries.list_at(record, "nuggets"):
         text = nugget.get("text")
         groups.append({"alternatives": [{"text": text}], "name": text, "importance": nugget.get("importance")})
     return groups
@@ -292,42 +283,38 @@ def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
 
 def _assigned(source: Source, policy: Policy) -> GroundTruth:
     """One query and passage per record."""
-    questions = Questions()
+    queries = Queries()
     judged: dict[str, dict[str, dict[str, int]]] = {}
     first: dict[str, tuple[str, Any]] = {}
-    for where, record in records(source, questions.faults):
-        if (ids := ids_at(record, ("qid", "docid"), where, questions.faults)) is None:
+    for record in queries.records(source):
+        if (ids := ids_at(record, ("qid", "docid"), queries.where, queries.faults)) is None:
             continue
         qid, document = ids
-        if not questions.once((qid, document), where, f"query {qid!r}: {document!r} is assigned"):
+        if not queries.once((qid, document), f"query {qid!r}: {document!r} is assigned"):
             continue
-        first.setdefault(qid, (where, record.get("text", record.get("query"))))
+        first.setdefault(qid, (queries.where, record.get("text", record.get("query"))))
         nuggets = judged.setdefault(qid, {})
-        for number, nugget in enumerate(questions.list_at(record, "nuggets", where, dict), 1):
+        for number, nugget in enumerate(queries.list_at(record, "nuggets"), 1):
             text, assignment = nugget.get("text"), nugget.get("assignment")
             if not isinstance(text, str):
-                questions.faults.add(where, f"expected a string as the text of a nugget, found {display(text)}")
+                queries.fault(f"expected a string as the text of a nugget, found {display(text)}")
             elif assignment in (*GRADES, FAILED):
-                place = f"{where}, nugget {number}"
-                questions.is_important(qid, text, nugget.get("importance"), place)
+                queries.is_important(qid, text, nugget.get("importance"), number)
                 documents = nuggets.setdefault(text, {})
                 what = f"query {qid!r}: of the nugget {display(text)} {document!r} says"
-                if assignment != FAILED and questions.agrees((qid, document, text), assignment, place, what):
+                if assignment != FAILED and queries.agrees((qid, document, text), assignment, number, what):
                     documents[document] = GRADES[assignment]
             else:
-                known = listed((*GRADES, FAILED))
-                questions.faults.add(where, f"expected {known} as the assignment, found {display(assignment)}")
+                names = listed((*GRADES, FAILED))
+                queries.fault(f"expected {names} as the assignment, found {display(assignment)}")
     for qid, nuggets in judged.items():
         groups = [
-            {
-                "alternatives": [{"id": name, "grade": grade} for name, grade in documents.items()],
-                "name": text,
-                "importance": questions.importance_of(qid, text),
-            }
+            {"alternatives": graded(documents), "name": text, "importance": queries.importance_of(qid, text)}
             for text, documents in nuggets.items()
         ]
-        questions.add(first[qid][0], qid, groups, first[qid][1])
-    return questions.truth(policy)
+        queries.where, query = first[qid]
+        queries.add(qid, groups, query)
+    return queries.truth(policy)
 
 
 # The keys of query and passage in CRUX files, and the endings of the files of a folder.
@@ -337,47 +324,41 @@ CRUX_ENDINGS = (".jsonl", ".jsonl.gz")
 
 def look_crux(source: Source) -> str | None:
     """`truth` for a file of CRUX ratings."""
-    return "truth" if any(holds(source, *keys, "rating") for keys in CRUX_KEYS) else None
+    return "truth" if any(has_keys(source, *keys, "rating") for keys in CRUX_KEYS) else None
 
 
-def is_crux_folder(path: Path) -> bool:
-    """Whether the files of a folder contain CRUX ratings."""
-    files = files_in(path, CRUX_ENDINGS)
-    return bool(files) and look_crux(Source(files[0])) == "truth"
+is_crux_folder = folder_of(look_crux, CRUX_ENDINGS)
 
 
 def read_crux(source: Source, policy: Policy) -> GroundTruth:
     """Each sub-question is a group, in which the grade of a passage is its rating."""
-    questions = Questions()
+    queries = Queries()
     first: dict[str, str] = {}
     rated: dict[str, dict[str, list[Any]]] = {}
-    for where, record in (row for part in parts_of(source, CRUX_ENDINGS) for row in records(part, questions.faults)):
-        if (ids := ids_at(record, CRUX_KEYS["pid" in record], where, questions.faults)) is None:
+    for record in queries.records(*parts_of(source, CRUX_ENDINGS)):
+        if (ids := ids_at(record, CRUX_KEYS["pid" in record], queries.where, queries.faults)) is None:
             continue
         qid, document = ids
-        ratings = questions.list_at(record, "rating", where, object)
+        ratings = queries.list_at(record, "rating", object)
         if not isinstance(record.get("rating"), list):
             continue
         passages = rated.setdefault(qid, {})
         expected = len(next(iter(passages.values()), ratings))
-        if not questions.once((qid, document), where, f"query {qid!r}: {document!r} is rated"):
+        if not queries.once((qid, document), f"query {qid!r}: {document!r} is rated"):
             continue
         if len(ratings) != expected:
             what = f"expected {expected} ratings, one for each sub-question, as at {first[qid]}, found {len(ratings)}"
-            questions.faults.add(where, f"query {qid!r}: {what}")
-        elif wrong := [cell for cell in ratings if finite_number(cell) is None]:
-            questions.faults.add(where, f"query {qid!r}: expected numbers in rating, found {display(wrong[0])}")
+            queries.fault(f"query {qid!r}: {what}")
+        elif invalid := [cell for cell in ratings if finite_number(cell) is None]:
+            queries.fault(f"query {qid!r}: expected numbers in rating, found {display(invalid[0])}")
         else:
-            first.setdefault(qid, where)
+            first.setdefault(qid, queries.where)
             passages[document] = ratings
     for qid, passages in rated.items():
-        groups = [
-            [{"id": document, "grade": grade} for document, grade in zip(passages, grades)]
-            for grades in zip(*passages.values())
-        ]
         if passages:
-            questions.add(first[qid], qid, groups)
-    return questions.truth(policy)
+            queries.where = first[qid]
+            queries.add(qid, [graded(dict(zip(passages, grades))) for grades in zip(*passages.values())])
+    return queries.truth(policy)
 
 
 RAGELO_PLACEHOLDER = "__ragelo_unaddressed__"

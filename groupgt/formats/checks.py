@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from groupgt.errors import Faults, display
+from groupgt.errors import DataError, Faults, display
 from groupgt.formats.fields import call_of
 from groupgt.formats.rows import Judgment, number_text
 from groupgt.model.validity import id_fault, id_text, is_grade
@@ -14,6 +14,8 @@ from groupgt.model.validity import id_fault, id_text, is_grade
 LONGEST_CELL = 200
 # For results without search calls.
 NO_CALL = object()
+T = TypeVar("T")
+Result = TypeVar("Result")
 
 
 def ids_fault(qid: str, document: str) -> str | None:
@@ -38,8 +40,8 @@ def result_fault(
     qid: str, document: str, score: float | None, cell: object, order: str = "score", call: object = NO_CALL
 ) -> str | None:
     """The errors in a result; `cell` is the cell of its score, `call` the value of its search call."""
-    if id_fault(qid) or id_fault(document):
-        return ids_fault(qid, document)
+    if fault := ids_fault(qid, document):
+        return fault
     if score is None:
         return score_fault(cell, order)
     if call is not NO_CALL and call_of(call) is None:
@@ -51,8 +53,8 @@ def ids_at(record: Mapping[str, Any], keys: Sequence[str], where: str, faults: F
     """The ids of a query and a document in a record; reports an error if one is neither text nor an integer."""
     qid, document = (id_text(record.get(key)) for key in keys)
     if qid is None or document is None:
-        shown = " and ".join(display(record.get(key)) for key in keys)
-        faults.add(where, f"expected ids (strings or integers) as {' and '.join(keys)}, found {shown}")
+        cells = " and ".join(display(record.get(key)) for key in keys)
+        faults.add(where, f"expected ids (strings or integers) as {' and '.join(keys)}, found {cells}")
         return None
     return qid, document
 
@@ -70,8 +72,19 @@ def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
     return ids
 
 
+def collect(read: Callable[[T], Result], items: Iterable[T], faults: Faults) -> list[Result]:
+    """The results of a function for each item; its data errors are collected."""
+    results = []
+    for item in items:
+        try:
+            results.append(read(item))
+        except DataError as error:
+            faults.merge(error)
+    return results
+
+
 class Firsts:
-    """The place and value of the first occurrence of each name; `where` formats a place for messages."""
+    """The location and value of the first occurrence of each name; `where` formats a location for messages."""
 
     def __init__(self, where: Callable[[Any], str] = str) -> None:
         self.where = where
@@ -80,15 +93,15 @@ class Firsts:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def earlier(self, name: Hashable, place: Any, value: Any = None) -> tuple[str, Any] | None:
-        """The place and value of the first occurrence; None if this is the first."""
-        entry = (place, value)
+    def earlier(self, name: Hashable, location: Any, value: Any = None) -> tuple[str, Any] | None:
+        """The location and value of the first occurrence; None if this is the first."""
+        entry = (location, value)
         first = self._entries.setdefault(name, entry)
         return None if first is entry else (self.where(first[0]), first[1])
 
-    def again(self, name: Hashable, place: Any) -> str:
+    def again(self, name: Hashable, location: Any) -> str:
         """`(first at …); remove one` for a repeated name; empty for the first occurrence."""
-        earlier = self.earlier(name, place)
+        earlier = self.earlier(name, location)
         return "" if earlier is None else f"(first at {earlier[0]}); remove one"
 
     def value(self, name: Hashable) -> Any:
@@ -100,7 +113,7 @@ class Judgments:
     """The judgments of one source, checked row by row, and their errors.
 
     Args:
-        where: Formats the place of a row for messages.
+        where: Formats the location of a row for messages.
         called: The name of grades in the source.
         grouped: Whether a document may be judged in several groups of a query.
         hint: The hint for a repeated judgment; None if repeats with the same grade are allowed.
@@ -119,23 +132,23 @@ class Judgments:
         self._rows: list[Judgment] = []
         self._firsts = Firsts(where)
 
-    def add(self, place: Any, qid: str, group: str, document: str, grade: float | None, cell: object) -> None:
+    def add(self, row: Any, qid: str, group: str, document: str, grade: float | None, cell: object) -> None:
         """Adds one judgment; `cell` is the cell of its grade."""
-        if fault := self._fault(place, qid, group, document, grade, cell):
-            self.faults.add(f"{self.where(place)}: query {display(qid)}", fault)
+        if fault := self._fault(row, qid, group, document, grade, cell):
+            self.faults.add(f"{self.where(row)}: query {display(qid)}", fault)
         elif grade is not None:
             self._rows.append((qid, group, document, grade))
 
-    def _fault(self, place: Any, qid: str, group: str, document: str, grade: float | None, cell: object) -> str | None:
-        if id_fault(qid) or id_fault(document):
-            return ids_fault(qid, document)
+    def _fault(self, row: Any, qid: str, group: str, document: str, grade: float | None, cell: object) -> str | None:
+        if fault := ids_fault(qid, document):
+            return fault
         if grade is None or not is_grade(grade):
             return f"expected a number within ±2^31 as the {self.called} of {display(document)}, found {display(cell)}"
         key = (qid, group, document) if self.grouped else (qid, document)
         if self.hint is not None:
-            again = self._firsts.again(key, place)
+            again = self._firsts.again(key, row)
             return f"{display(document)} is judged twice {again}{self.hint}" if again else None
-        earlier = self._firsts.earlier(key, place, grade)
+        earlier = self._firsts.earlier(key, row, grade)
         if earlier is None or earlier[1] == grade:
             return None
         what = f"{display(document)} has the grade {number_text(grade)} in the group {group!r}"

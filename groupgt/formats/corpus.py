@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_names
+from groupgt.errors import DataError, Faults, display, near_names, warn
 from groupgt.formats import csv, parquet
-from groupgt.formats.beir import QUERIES, table_in
+from groupgt.formats.beir import table_in
 from groupgt.formats.checks import Firsts
-from groupgt.formats.fields import length_of
+from groupgt.formats.fields import first_in, length_of
 from groupgt.formats.jsonl import is_array, objects
 from groupgt.formats.source import Source
 from groupgt.formats.tokenizers import tokenizer_named
@@ -29,7 +28,7 @@ TEXTS = ("contents", "text", "content", "body")
 
 def corpus_file(path: Path) -> Path:
     """The file of a corpus; for a BEIR or MTEB folder, its corpus file."""
-    return (table_in(path, "corpus", QUERIES) or path / "corpus.jsonl") if path.is_dir() else path
+    return (table_in(path, "corpus") or path / "corpus.jsonl") if path.is_dir() else path
 
 
 def _source_of(path: str | os.PathLike[str]) -> Source:
@@ -63,17 +62,17 @@ def read_lengths(
         allow_code: Whether a custom tokenizer may run.
     """
     count = tokenizer_named(tokenizer, allow_code=allow_code) if isinstance(tokenizer, str) else tokenizer
-    known: dict[str, dict[str, Any]] = {}
-    texts = _read(path, known)
+    columns: dict[str, dict[str, Any]] = {}
+    texts = _read(path, columns)
     if count is not None:
-        known.pop("tokens", None)
+        columns.pop("tokens", None)
     faults: dict[str, tuple[str, ...]] = {}
-    for unit, cells in known.items():
-        wrong = [(name, cell) for name, cell in cells.items() if length_of(cell) is None]
+    for unit, cells in columns.items():
+        invalid = [(name, cell) for name, cell in cells.items() if length_of(cell) is None]
         expected = f"expected a whole number from 0 in the column {unit}"
-        faults[unit] = tuple(f"{path}: document {name!r}: {expected}, found {display(cell)}" for name, cell in wrong)
-    whole = {unit: {name: length_of(cell) or 0 for name, cell in cells.items()} for unit, cells in known.items()}
-    return Lengths(whole, texts, count, str(path), {unit: own for unit, own in faults.items() if own})
+        faults[unit] = tuple(f"{path}: document {name!r}: {expected}, found {display(cell)}" for name, cell in invalid)
+    lengths = {unit: {name: length_of(cell) or 0 for name, cell in cells.items()} for unit, cells in columns.items()}
+    return Lengths(lengths, texts, count, str(path), {unit: messages for unit, messages in faults.items() if messages})
 
 
 def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | None = None) -> dict[str, str]:
@@ -83,14 +82,13 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | Non
     texts: dict[str, str] = {}
     firsts = Firsts()
     for where, row in table_rows(source, faults):
-        key = next((name for name in IDS if row.get(name) is not None), None)
-        name = id_text(row[key]) if key else None
+        cell = next((row[name] for name in IDS if row.get(name) is not None), None)
+        name = id_text(cell)
         text = next((row[column] for column in TEXTS if isinstance(row.get(column), str)), None)
         row_lengths = {unit: row[unit] for unit in LENGTH_UNITS if row.get(unit) not in (None, "")}
         if name is None:
-            faults.add(
-                where, f"expected a doc_id (a string or integer), found {row.get(key) if key else ', '.join(row)!r}"
-            )
+            shown = ", ".join(row) if cell is None else cell
+            faults.add(where, f"expected a doc_id (a string or integer), found {shown!r}")
         elif fault := id_fault(name):
             faults.add(where, f"the doc_id {fault}")
         elif text is None and (lengths is None or not row_lengths):
@@ -114,11 +112,9 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | Non
 def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each row of a JSONL, parquet or CSV file with its location."""
     if source.is_parquet:
-        for number, row in enumerate(parquet.rows_of(source), 1):
-            yield f"{source.path}: row {number}", row
+        yield from parquet.rows_of(source)
     elif source.head().lstrip()[:1] == b"{" or is_array(source):
-        for number, row in objects(source, faults):
-            yield f"{source.path}:{number}", row
+        yield from objects(source, faults)
     else:
         yield from csv.table(source, (), faults)
 
@@ -135,15 +131,15 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
     may that of AutoRAG (`path`, `start_end_idx`). Raises `DataError`; None if `optional` and no such columns exist.
     """
     source = _source_of(path)
-    if source.is_parquet and (found := _columns(source)) is not None:
-        return found
+    if source.is_parquet and (chunks := _columns(source)) is not None:
+        return chunks
     faults = Faults()
     ids: list[str] = []
     spans: list[Span] = []
     firsts = Firsts()
     lost: list[str] = []
     for where, row in table_rows(source, faults):
-        key = next((name for name in IDS if name in row), "chunk_id")
+        key = first_in(IDS, row) or "chunk_id"
         if optional and not firsts and not _has_places(row):
             return None
         name = id_text(row.get(key))
@@ -165,7 +161,7 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
         raise DataError(f"{source.path}: the table contains no chunks")
     if lost:
         what = f"{source.path}: {len(lost):,} chunks have no place (AutoRAG did not find them in their document)"
-        warnings.warn(f"{what}: {', '.join(lost[:3])}{' …' if len(lost) > 3 else ''}", GroupgtWarning, stacklevel=2)
+        warn(f"{what}: {', '.join(lost[:3])}{' …' if len(lost) > 3 else ''}")
     start, end = (np.array([span[at] for span in spans], dtype=np.int64) for at in (1, 2))
     return Chunks(ids, [span.doc for span in spans], start, end)
 
@@ -173,17 +169,17 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
 def _has_places(row: dict[str, Any]) -> bool:
     if AUTORAG in row:
         return "path" in row
-    return {"start", "end"} <= set(row) and ("chunk_id" in row or any(name in row for name in DOCUMENTS))
+    return {"start", "end"} <= set(row) and first_in(("chunk_id", *DOCUMENTS), row) is not None
 
 
-def _document(names: Sequence[str], key: str) -> str | None:
+def _document(names: Iterable[str], key: str | None) -> str | None:
     """The column of the document id; `key` is the column of the chunk id."""
-    return next((name for name in (*DOCUMENTS, "doc_id") if name in names and name != key), None)
+    return first_in((*DOCUMENTS, "doc_id"), set(names) - {key})
 
 
 def _span(row: dict[str, Any], key: str) -> Span | str | None:
     """The span of a chunk, or an error message; None if AutoRAG did not find it."""
-    document = _document(list(row), key)
+    document = _document(row, key)
     if AUTORAG in row and "start" not in row:
         bounds = row[AUTORAG]
         if not isinstance(bounds, (list, tuple)) or len(bounds) != 2:
@@ -208,20 +204,20 @@ def _number(cell: Any) -> Any:
 def _columns(source: Source) -> Chunks | None:
     """A parquet file as columns if every row is valid; otherwise None, and reading row by row reports why."""
     frame = parquet.read_table(source)
-    key = next((name for name in IDS if name in frame.columns), "")
+    key = first_in(IDS, frame.columns)
     document = _document(frame.columns, key)
-    if not key or document is None or not {"start", "end"} <= set(frame.columns):
-        return None
-    schema = frame.schema
-    plain = all(schema[name] == pl.String for name in (key, document))
-    if not plain or not all(schema[name].is_integer() for name in ("start", "end")):
+    if key is None or document is None or not {"start", "end"} <= set(frame.columns):
         return None
     frame = frame.select(pl.col(key).alias("id"), pl.col(document).alias("doc"), "start", "end")
+    kinds = frame.dtypes
+    if kinds[:2] != [pl.String, pl.String] or not all(kind.is_integer() for kind in kinds[2:]):
+        return None
     start, end = (frame[name].cast(pl.Int64, strict=False) for name in ("start", "end"))
-    within = (start >= 0) & (end >= start) & (end <= FARTHEST) & (frame["doc"].str.strip_chars() != "")
-    sound = not frame.null_count().sum_horizontal().item() and bool(within.fill_null(False).all())
+    valid = (start >= 0) & (end >= start) & (end <= FARTHEST) & (frame["doc"].str.strip_chars() != "")
     ids = frame["id"]
-    if not len(frame) or not sound or ids.n_unique() < len(ids) or any(map(id_fault, ids)):
+    if not len(frame) or frame.null_count().sum_horizontal().item() or not valid.fill_null(False).all():
+        return None
+    if ids.n_unique() < len(ids) or any(map(id_fault, ids)):
         return None
     return Chunks(ids.to_list(), frame["doc"].to_list(), start.to_numpy(), end.to_numpy())
 
@@ -230,20 +226,20 @@ def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
     """{id: its value in `column`} from a JSONL, parquet or CSV file; raises `DataError`."""
     source = _source_of(path)
     faults = Faults()
-    found: dict[str, str] = {}
+    parents: dict[str, str] = {}
     for where, row in table_rows(source, faults):
-        key = next((name for name in IDS if name in row), "doc_id")
+        key = first_in(IDS, row) or "doc_id"
         name, parent = id_text(row.get(key)), id_text(row.get(column))
         if column not in row:
-            near = near_names(column, row)
-            faults.add(str(source.path), f"expected the column {column!r}, found {', '.join(row)}{near}")
+            hint = near_names(column, row)
+            faults.add(str(source.path), f"expected the column {column!r}, found {', '.join(row)}{hint}")
             break
         if name is None or id_fault(name) or parent is None or id_fault(parent):
             what = f"expected an id and its parent (strings or integers) in {key} and {column}"
             faults.add(where, f"{what}, found {display(row.get(key))} and {display(row.get(column))}")
-        elif found.setdefault(name, parent) != parent:
-            faults.add(where, f"{name!r} has two parents, {found[name]!r} and {parent!r}; remove one")
+        elif parents.setdefault(name, parent) != parent:
+            faults.add(where, f"{name!r} has two parents, {parents[name]!r} and {parent!r}; remove one")
     faults.stop()
-    if not found:
+    if not parents:
         raise DataError(f"{source.path}: the table contains no rows")
-    return found
+    return parents

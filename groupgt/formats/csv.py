@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import csv
 import io
-import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from groupgt.errors import DataError, Faults, GroupgtWarning, display
+from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats.checks import NO_CALL, Judgments, result_fault
 from groupgt.formats.fields import CALL_COLUMN, carried, fields_of, units_of
 from groupgt.formats.layout import Layout, layout_of
-from groupgt.formats.names import run_name
 from groupgt.formats.rows import (
-    NAMED,
     SHAPE,
-    Gathered,
+    SHOWN_NAMES,
+    Calls,
     Judgment,
+    Ranking,
+    RunBuilder,
     checked_columns,
     gather,
     misnamed_grade,
     missing_columns,
     number_text,
-    one_by_one,
+    run_in,
     shape_of,
 )
 from groupgt.formats.source import Source
-from groupgt.formats.validity import Guard, explained
+from groupgt.formats.validity import Guard, rechecked
 from groupgt.model import validity
 from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.policy import Policy
@@ -72,10 +72,10 @@ class _Text:
     lines: Callable[[], Iterable[str]]
 
     @classmethod
-    def of(cls, source: Source, *, held: bool = False) -> _Text:
+    def of(cls, source: Source, *, keep: bool = False) -> _Text:
         def lines() -> Iterable[str]:
-            if source.is_huge or (held and source.ceiling):
-                return (f"{line.decode()}\n" for line in source.raw_lines(held=held))
+            if source.is_huge or (keep and source.ceiling):
+                return (f"{line.decode()}\n" for line in source.raw_lines(keep=keep))
             source.check_text()
             return io.StringIO(source.data.decode(), newline="\n")
 
@@ -84,7 +84,7 @@ class _Text:
 
 def table(source: Source, needed: Iterable[str], faults: Faults) -> Iterator[tuple[str, dict[str, str]]]:
     """Each row as `file:line` and its cells by column; short and long rows are collected as errors."""
-    rows = _rows(_Text.of(source, held=True), needed, faults)
+    rows = _rows(_Text.of(source, keep=True), needed, faults)
     _, header = next(rows)
     for number, cells in rows:
         yield f"{source.path}:{number}", dict(zip(header, cells))
@@ -100,16 +100,16 @@ def _rows(text: _Text, needed: Iterable[str], faults: Faults) -> Iterator[tuple[
     yield number, header
     if faults:
         return
-    found, width = False, len(header)
+    has_rows, width = False, len(header)
     for number, cells in rows:
         if len(cells) == width:
-            found = True
+            has_rows = True
             yield number, cells
         else:
-            names = ", ".join(header[:NAMED]) + ", …" * (width > NAMED)
+            names = ", ".join(header[:SHOWN_NAMES]) + ", …" * (width > SHOWN_NAMES)
             faults.add(f"{text.title}:{number}", f"expected {width} columns ({names}), found {len(cells)}")
-    if not found and not faults:
-        warnings.warn(f"{text.title}: the file is empty: 0 rows", GroupgtWarning, stacklevel=4)
+    if not has_rows and not faults:
+        warn(f"{text.title}: the file is empty: 0 rows")
 
 
 def _check_header(header: list[str], needed: Iterable[str], where: str, faults: Faults) -> None:
@@ -127,10 +127,9 @@ def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
     """Each row with the number of the line in which it begins; reading stops at a row that is not valid CSV."""
     doubled: set[int] = set()
     reader = csv.reader(_noted(text.lines(), doubled), delimiter=text.delimiter, strict=True)
-    whole = True
-    while whole:
+    while True:
         block: list[tuple[int, list[str]]] = []
-        number = reader.line_num + 1
+        number, fault = reader.line_num + 1, ""
         try:
             with _WideCells():
                 for cells in islice(reader, BLOCK):
@@ -139,16 +138,16 @@ def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
                     block.append((number, cells))
                     number = reader.line_num + 1
         except csv.Error as error:
-            whole = False
-            what = BARE_RETURN if "new-line" in str(error) else f"expected a row of CSV, which begins here: {error}"
+            fault = BARE_RETURN if "new-line" in str(error) else f"expected a row of CSV, which begins here: {error}"
         yield from block
-        if not whole:
-            faults.add(f"{text.title}:{number}", what)
-        whole = whole and len(block) == BLOCK
+        if fault:
+            faults.add(f"{text.title}:{number}", fault)
+        if fault or len(block) < BLOCK:
+            return
 
 
 def _noted(lines: Iterable[str], doubled: set[int]) -> Iterator[str]:
-    """The lines; notes those that end with several carriage returns, which `csv` reads as one line end."""
+    """The lines; records those that end with several carriage returns, which `csv` reads as one line end."""
     for number, line in enumerate(lines, 1):
         if line.endswith(("\r\r\n", "\r\r")):
             doubled.add(number)
@@ -178,7 +177,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
         judgments.add(where, row["qid"], row.get("group", ""), row["doc_id"], validity.number_of(cell), cell)
         shapes[row.get(SHAPE, "")] = None
     if is_flat:
-        return gather(one_by_one(judgments.rows()), policy, shape="flat")
+        return gather(judgments.rows(), policy, shape="flat")
     return gather(judgments.rows(), policy, shape=shape_of(shapes, "subtopics", source.path))
 
 
@@ -188,15 +187,13 @@ def read_run(source: Source) -> Run:
 
 
 def _read_rows(source: Source) -> Run:
-    """A run of lists, read row by row; raises `DataError` that lists every invalid row."""
-    faults = Faults()
-    gathered = Gathered()
-    for qid, document, score, cells in _results(_Text.of(source), faults):
+    """Reads lists row by row; raises `DataError` with every invalid row."""
+    builder = RunBuilder()
+    for qid, document, score, cells in _results(_Text.of(source), builder.faults):
         # An empty cell counts as missing, as in columns.
         fields = fields_of({"doc_id": document, **{name: cell or None for name, cell in cells.items()}})
-        gathered.add(qid, document, score, units_of(cells, str.strip), fields)
-    faults.stop()
-    return gathered.run(source)
+        builder.add(qid, document, score, units_of(cells, str.strip), fields)
+    return builder.run(source)
 
 
 def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dict[str, str]]]:
@@ -224,18 +221,17 @@ def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dic
 
 
 def _order(header: Sequence[str]) -> str:
-    """The column that orders results."""
     return "score" if "score" in header else "rank"
 
 
 def _streamed(source: Source) -> Run:
-    """The same as lazy columns if the layout of the bytes is regular; otherwise a slower, careful reader."""
+    """Lazy columns if the layout of the bytes is regular; otherwise the strict reader."""
     header = header_of(source)
     order = _order(header)
-    known = {"qid", "doc_id", order} <= set(header) and len(set(header)) == len(header) <= WIDEST_TABLE
-    layout = layout_of(source, delimiter_of(source.first_line)) if known else Layout(regular=False)
+    has_columns = {"qid", "doc_id", order} <= set(header) and len(set(header)) == len(header) <= WIDEST_TABLE
+    layout = layout_of(source, delimiter_of(source.first_line)) if has_columns else Layout(regular=False)
     if not layout.has_columns(len(header)):
-        return _with_care(source)
+        return _read_strictly(source)
     scanned = pl.scan_csv(
         source.for_polars,
         separator=delimiter_of(source.first_line),
@@ -243,32 +239,30 @@ def _streamed(source: Source) -> Run:
         ignore_errors=True,
         glob=False,
     )
-    recheck = partial(_with_care, source)
-    columns = Columns(_columns(scanned, header), recheck, explained(recheck), ids_checked=layout.plain_ids)
-    return Run(columns, name=run_name(source), source=str(source.path))
+    frame, recheck = _columns(scanned, header), partial(_read_strictly, source)
+    return run_in(source, rechecked(frame, recheck, ids_checked=layout.plain_ids))
 
 
-def _with_care(source: Source) -> Run:
-    """The same for a file that looks irregular or contains an error: row by row, as columns if it is huge."""
+def _read_strictly(source: Source) -> Run:
+    """Reads an irregular or invalid file row by row; the result is columns if it is huge."""
     if not source.is_huge:
         return _read_rows(source)
-    return replace(_checked(_Text.of(source), header_of(source)), name=run_name(source))
+    return run_in(source, _checked(_Text.of(source), header_of(source)).contents)
 
 
-def run_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Run:
-    """The same at a URL; its `lines` are read to locate errors."""
+def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Columns:
+    """Results at a URL as columns; its `lines` are read to locate errors."""
     separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
     header = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
     missing = [name for name in ("qid", "doc_id", _order(header)) if name not in header]
     if missing:
         raise DataError(f"{url}: expected the columns qid, doc_id and score or rank; found {', '.join(header)}")
     text = _Text(url, separator, lambda: (f"{line.decode()}\n" for line in lines()))
-    recheck = partial(_checked, text, header)
     schema: dict[str, type[pl.DataType]] = dict.fromkeys(header, pl.String) | {_order(header): pl.Float64}
     scanned = pl.scan_csv(url, separator=separator, schema=schema, ignore_errors=True)
     # All columns are read, as polars counts the cells of a row only in these.
-    holds = pl.any_horizontal(pl.all().is_not_null())
-    return Run(Columns(_columns(scanned.filter(holds), header), recheck, explained(recheck)), source=url)
+    has_cells = pl.any_horizontal(pl.all().is_not_null())
+    return rechecked(_columns(scanned.filter(has_cells), header), partial(_checked, text, header))
 
 
 def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
@@ -282,36 +276,32 @@ def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
         pl.col("doc_id").alias("doc"),
         pl.when(complete).then(number if order == "score" else -number).alias("score"),
         *(
-            (_whole(pl.col(name)) if field.is_whole else pl.col(name)).alias(field.name)
+            (_lengths(pl.col(name)) if field.is_integer else pl.col(name)).alias(field.name)
             for field, name in carried(tuple(header))
         ),
     )
 
 
 def _checked(text: _Text, header: Sequence[str]) -> Run:
-    """The same from rows that are read one by one; raises `DataError` that lists every invalid row."""
+    """Streams rows that are read one by one as columns; raises `DataError` with every invalid row."""
     fields = carried(tuple(header))
     schema: dict[str, type[pl.DataType]] = {"qid": pl.String, "doc": pl.String, "score": pl.Float64}
-    schema |= {field.name: pl.Int64 if field.is_whole else pl.String for field, _ in fields}
+    schema |= {field.name: pl.Int64 if field.is_integer else pl.String for field, _ in fields}
 
     def rows(faults: Faults) -> Iterator[tuple[str | float | None, ...]]:
         for qid, document, score, cells in _results(text, faults):
             others = (
-                field.number(cells[name].strip()) if field.is_whole else cells[name] or None for field, name in fields
+                field.number(cells[name].strip()) if field.is_integer else cells[name] or None for field, name in fields
             )
             yield qid, document, score, *others
 
     return checked_columns(rows, schema, text.title)
 
 
-def _whole(cells: pl.Expr) -> pl.Expr:
+def _lengths(cells: pl.Expr) -> pl.Expr:
     """Lengths, with the rules of `length_of`; null for anything else."""
     plain = cells.str.strip_chars()
-    return (
-        pl.when(plain.str.contains(r"^[0-9]{1,16}$"))
-        .then(plain.cast(pl.Int64, strict=False))
-        .alias(cells.meta.output_name())
-    )
+    return pl.when(plain.str.contains(r"^[0-9]{1,16}$")).then(plain.cast(pl.Int64, strict=False))
 
 
 def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delimiter: str = ",") -> None:
@@ -325,13 +315,7 @@ def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delim
             writer.writerow([qid, *labels, document, number_text(grade), *([shape] if more else [])])
 
 
-def write_run(
-    path: Path,
-    rankings: Iterable[tuple[str, list[str], list[float]]],
-    *,
-    scored: bool,
-    calls: Mapping[str, Sequence[int]] | None = None,
-) -> None:
+def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:
     """`qid, doc_id, rank, score, call` per row; scores and calls only if present."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -339,5 +323,5 @@ def write_run(
         writer.writerow(["qid", "doc_id", "rank", *(["score"] if scored else []), *call])
         for qid, ids, scores in rankings:
             for rank, (document, score) in enumerate(zip(ids, scores), 1):
-                own = [calls[qid][rank - 1]] if calls else []
-                writer.writerow([qid, document, rank, *([repr(score)] if scored else []), *own])
+                calls_cell = [calls[qid][rank - 1]] if calls else []
+                writer.writerow([qid, document, rank, *([repr(score)] if scored else []), *calls_cell])

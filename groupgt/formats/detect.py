@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,10 @@ from groupgt.formats import (
     trec_rag,
 )
 from groupgt.formats import parts as run_parts
+from groupgt.formats.checks import collect
 from groupgt.formats.fields import NESTED
-from groupgt.formats.names import KNOWN, ending_of, kind_by_ending
+from groupgt.formats.names import REMOVED_ENDINGS, ending_of, kind_by_ending
+from groupgt.formats.records import keys_of
 from groupgt.formats.rows import OTHER_NAMES
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
@@ -72,14 +74,9 @@ def _in_parquet(source: Source) -> str | None:
 
 
 def _in_json_lines(source: Source) -> str | None:
-    first = _first_line(source)
-    if first is None or not (first.lstrip()[:1] == b"{" or jsonl.is_array(source)):
+    if _first_lines(source)[0].lstrip()[:1] != b"{" and not jsonl.is_array(source):
         return None
-    try:
-        keys = set(json.loads(first)) if not jsonl.is_array(source) else set(jsonl.first_object(source))
-    except (ValueError, RecursionError):
-        # The reader reports the line; a long first line may only have been truncated.
-        keys = {key for key in ("retrieval_gt", "retrieved_ids", "doc_id") if f'"{key}"'.encode() in source.head()}
+    keys = keys_of(source).keys()
     if "retrieval_gt" in keys:
         return "truth"
     return "run" if keys & {"doc_id", *NESTED} else "either"
@@ -87,9 +84,9 @@ def _in_json_lines(source: Source) -> str | None:
 
 def _in_csv(source: Source) -> str | None:
     names = csv.header_of(source)
-    known = {"qid", "doc_id"}.union(*(OTHER_NAMES[name] for name in ("qid", "doc_id")))
+    id_names = {"qid", "doc_id", *OTHER_NAMES["qid"], *OTHER_NAMES["doc_id"]}
     # A header lists the required columns, or their names in other tools.
-    if not {"qid", "doc_id"} & set(names) and len(known & {name.lower() for name in names}) < 2:
+    if not {"qid", "doc_id"} & set(names) and len(id_names & {name.lower() for name in names}) < 2:
         return None
     return "truth" if "group" in names else "run" if {"score", "rank"} & set(names) else "either"
 
@@ -142,10 +139,9 @@ FORMATS = (
     Format("trec-subtopics", None, trec.read_subtopics),
     Format("trec-no-iter", None, trec.read_without_iter),
 )
-# The format assumed for any other folder.
-_BEIR = next(known for known in FORMATS if known.name == "beir")
-TRUTHS = {known.name: known.truth for known in FORMATS if known.truth is not None}
-RUNS = {known.name: known.run for known in FORMATS if known.run is not None}
+_BY_NAME = {entry.name: entry for entry in FORMATS}
+TRUTHS = {entry.name: entry.truth for entry in FORMATS if entry.truth is not None}
+RUNS = {entry.name: entry.run for entry in FORMATS if entry.run is not None}
 
 
 def read_ground_truth(
@@ -168,16 +164,14 @@ def read_ground_truth(
     """
     if frames.is_frame(path):
         return frames.truth_of(path, Policy.of(policy))
-    if isinstance(path, str) and run_parts.is_url(path):
+    if run_parts.is_url(path):
         return _truth_at(path, format, Policy.of(policy))
     source = replace(Source.at(path), ceiling=ceiling)
-    chosen = _chosen(format, TRUTHS) or _detect(source, "ground truth")
-    _refuse_folder(source, chosen)
-    known = next(each for each in FORMATS if each.name == chosen)
-    read = trec.read_unnamed if format is None and chosen == "trec" else TRUTHS[chosen]
+    chosen = _format_of(source, format, TRUTHS)
+    read = trec.read_unnamed if format is None and chosen.name == "trec" else TRUTHS[chosen.name]
     with no_garbage_collection():
-        truth: GroundTruth = read(source, Policy.of(policy))
-        return truth if known.shape is None else replace(truth, shape=known.shape)
+        truth = read(source, Policy.of(policy))
+        return truth if chosen.shape is None else replace(truth, shape=chosen.shape)
 
 
 def read_run(
@@ -201,57 +195,49 @@ def read_run(
     """
 
     def read(source: Source) -> Run:
-        return _read_one(replace(source, ceiling=ceiling), format, qids)
+        source = replace(source, ceiling=ceiling)
+        chosen = RUNS[_format_of(source, format, RUNS).name]
+        return parquet.read_run(source, qids) if chosen is parquet.read_run else chosen(source)
 
     if frames.is_frame(path):
         return frames.run_of(path, qids=qids)
     if not parts:
         run_parts.refuse_many(path)
     if not isinstance(path, (str, os.PathLike)):
-        given = [Path(each) for each in path]
-        title = os.path.commonpath([str(each.absolute().parent) for each in given] or ["results"])
-        return run_parts.joined(given, read, title)
-    if isinstance(path, str) and run_parts.is_url(path):
+        files = [Path(file) for file in path]
+        title = os.path.commonpath([str(file.absolute().parent) for file in files] or ["results"])
+        return run_parts.joined(files, read, title)
+    if run_parts.is_url(path):
         return run_parts.at_url(path, format)
-    files = run_parts.files_of(path)
-    if files is not None:
-        return run_parts.joined(files, read, os.fspath(path))
+    if (matches := run_parts.files_of(path)) is not None:
+        return run_parts.joined(matches, read, os.fspath(path))
     return read(replace(Source.at(path), streamed=streamed))
-
-
-def _read_one(source: Source, format: str | None, qids: list[str] | None) -> Run:
-    chosen = _chosen(format, RUNS) or _detect(source, "results")
-    _refuse_folder(source, chosen)
-    if RUNS[chosen] is parquet.read_run:
-        return parquet.read_run(source, qids)
-    return RUNS[chosen](source)
 
 
 def located(path: Path_ | Sequence[Path_], format: str | None = None) -> tuple[list[str], str, str]:
     """The files of one run, for another program to read: their paths, their format, and a common name."""
-    given: list[Path_] = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    names: list[Path_] = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     paths: list[str] = []
-    for each in given:
-        if isinstance(each, str) and run_parts.is_url(each):
-            paths.append(each)
+    for name in names:
+        if run_parts.is_url(name):
+            paths.append(name)
         else:
-            paths += [str(Source.at(one).path.resolve()) for one in run_parts.files_of(each) or [Path(each)]]
-    title = os.fspath(given[0]) if len(given) == 1 else os.path.dirname(paths[0])
-    chosen = _chosen(format, RUNS) or kind_by_ending(paths[0])
+            paths += [str(Source.at(file).path.resolve()) for file in run_parts.files_of(name) or [Path(name)]]
+    title = os.fspath(names[0]) if len(names) == 1 else os.path.dirname(paths[0])
+    _check_name(format, RUNS)
+    chosen = format or kind_by_ending(paths[0])
     if chosen is None and not run_parts.is_url(paths[0]):
-        chosen = _detect(Source.at(paths[0]), "results")
+        chosen = _detect(Source.at(paths[0]), is_truth=False).name
     if chosen is None:
         raise ConfigError(f"{title}: cannot tell the format from the file name; add --run-format")
     return paths, chosen, title
 
 
 def _truth_at(url: str, format: str | None, policy: Policy) -> GroundTruth:
-    """Ground truth at a URL."""
     if format in ("autorag", "parquet") or (format is None and url.endswith((".parquet", ".pq"))):
         frame = guarded(url, "cannot be read", pl.scan_parquet(url).collect)
         return frames.truth_of(frame, policy, url)
-    truth: GroundTruth = run_parts.fetched(url, lambda copy: read_ground_truth(copy, format, policy))
-    return truth
+    return run_parts.fetched(url, lambda copy: read_ground_truth(copy, format, policy))
 
 
 def run_paths(path: Path_) -> list[Path]:
@@ -260,18 +246,20 @@ def run_paths(path: Path_) -> list[Path]:
     Files that are not runs (an image, an unrelated table) are skipped with a warning.
     """
     text = os.fspath(path)
-    place = Path(text)
-    if place.is_dir():
-        files = sorted(file for file in place.iterdir() if file.is_file() and not file.name.startswith("."))
+    folder = Path(text)
+    if folder.is_dir():
+        files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
         if not files:
-            raise DataError(f"{place}: the folder contains no files")
+            raise DataError(f"{folder}: the folder contains no files")
+    elif (matches := run_parts.files_of(text)) is None:
+        return [folder]
     else:
-        matching = run_parts.files_of(text)
-        if matching is None:
-            return [place]
-        files = matching
+        files = matches
     runs = [file for file in files if _is_run(file)]
-    copies = _copies(files)
+    # The copies of the best results in the folder of an AutoRAG node.
+    file_names = sorted({file.name for file in files})
+    best = [name for name in file_names if name.startswith("best_") and name.removeprefix("best_") in file_names]
+    copies = best if "summary.csv" in file_names else []
     others = [file.name for file in files if file not in runs]
     if not runs:
         raise DataError(f"{text}: expected runs, found none: {first_of(others, 5)}")
@@ -282,98 +270,86 @@ def run_paths(path: Path_) -> list[Path]:
     return [file for file in runs if file.name not in copies]
 
 
-def _copies(files: Sequence[Path]) -> list[str]:
-    """The copies of the best results in the folder of an AutoRAG node."""
-    names = {file.name for file in files}
-    if "summary.csv" not in names:
-        return []
-    return [name for name in sorted(names) if name.startswith("best_") and name.removeprefix("best_") in names]
-
-
 def _is_run(path: Path) -> bool:
     """Whether a file in a folder of runs is a run, by its content, or by its ending if damaged."""
     if ending_of(path.name) in RUNS_ALONE:
         return True
     source = Source.at(path)
     try:
-        known, kind = _recognized(source)
+        detected, kind = _recognized(source)
     except DataError:
-        return ending_of(path.name) in KNOWN
-    if known is None:
-        return kind == EMPTY and ending_of(path.name) in KNOWN
+        return ending_of(path.name) in REMOVED_ENDINGS
+    if detected is None:
+        return kind == EMPTY and ending_of(path.name) in REMOVED_ENDINGS
     # A line of prose can have as many words as results have columns.
-    return kind != "truth" and (known.name != "trec" or any(map(trec.is_result, _first_lines(source))))
+    return kind != "truth" and (detected.name != "trec" or any(map(trec.is_result, _first_lines(source))))
 
 
-def all_there(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) -> list[Path_]:
+def require_paths(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) -> list[Path_]:
     """The files and URLs of all runs; raises `DataError` with every path that does not exist.
 
     Each file and each URL is a run; with `in_parts`, each path is one run, whatever it names.
     """
-    faults = Faults()
-    found: list[Path_] = []
-    for path, is_run in ((truth, False), *((run, True) for run in runs)):
+
+    def existing(path: Path_) -> list[Path_]:
         if run_parts.is_url(path):
-            found += [path] if is_run else []
-            continue
-        try:
-            if is_run and in_parts:
-                if run_parts.files_of(path) is None:
-                    what = "expected a folder or a glob, found one file"
-                    raise DataError(f"{path}: {what} (--parts); quote a glob so that the shell does not expand it")
-                found.append(path)
-                continue
-            for each in run_paths(path) if is_run else [path]:
-                Source.at(each)
-                if is_run:
-                    found.append(Path(each))
-        except DataError as error:
-            faults.merge(error)
+            return [path]
+        if not in_parts:
+            return [Source.at(file).path for file in run_paths(path)]
+        if run_parts.files_of(path) is None:
+            what = "expected a folder or a glob, found one file"
+            raise DataError(f"{path}: {what} (--parts); quote a glob so that the shell does not expand it")
+        return [path]
+
+    faults = Faults()
+    collect(Source.at, [] if run_parts.is_url(truth) else [truth], faults)
+    paths = collect(existing, runs, faults)
     faults.stop()
-    return found
+    return list(chain.from_iterable(paths))
 
 
 def kind_of(path: Path_) -> str:
     """`truth` or `run`: what a file contains."""
-    known, kind = _recognized(Source.at(path))
-    if known is None:
+    detected, kind = _recognized(Source.at(path))
+    if detected is None:
         return "run"
-    return known.usually if kind == "either" else kind
+    return detected.usually if kind == "either" else kind
 
 
-def _chosen(format: str | None, known: dict[str, Any]) -> str | None:
-    if format is not None and format not in known:
-        raise ConfigError(f"format: expected {listed(known)}, found {format!r}{near_names(format, known)}")
-    return format
+def _check_name(format: str | None, readers: dict[str, Any]) -> None:
+    if format is not None and format not in readers:
+        raise ConfigError(f"format: expected {listed(readers)}, found {format!r}{near_names(format, readers)}")
 
 
-def _refuse_folder(source: Source, format: str) -> None:
-    laid_out = next(known.folder for known in FORMATS if known.name == format)
-    if source.is_folder and not (laid_out is not None and laid_out(source.path)):
+def _format_of(source: Source, name: str | None, readers: dict[str, Any]) -> Format:
+    """The format with a name, or the detected one; raises `DataError` for a folder that this format does not have."""
+    _check_name(name, readers)
+    chosen = _BY_NAME[name] if name is not None else _detect(source, is_truth=readers is TRUTHS)
+    if source.is_folder and not (chosen.folder is not None and chosen.folder(source.path)):
         raise DataError(
             f"{source.path}: expected a file or a BEIR folder (with queries.jsonl and qrels/), found another folder"
         )
+    return chosen
 
 
-def _detect(source: Source, wanted: str) -> str:
-    """The name of the format that a file has; raises `DataError` if its content is of the wrong kind."""
-    known, kind = _recognized(source)
-    truth = wanted == "ground truth"
-    if (known is None or known.name == "trec") and _is_table(source):
-        return "csv"
-    if known is None and (not truth or kind == EMPTY):
+def _detect(source: Source, *, is_truth: bool) -> Format:
+    """The format that a file has; raises `DataError` if its content is of the wrong kind."""
+    recognized, kind = _recognized(source)
+    if (recognized is None or recognized.name == "trec") and _is_table(source):
+        return _BY_NAME["csv"]
+    if recognized is None and (not is_truth or kind == EMPTY):
         # Text of unknown shape: the reader of TREC files reports the errors of each line.
-        return "trec"
-    if known is not None and kind in ("either", "truth" if truth else "run"):
-        return "autorag" if truth and known.name == "parquet" else known.name
+        return _BY_NAME["trec"]
+    if recognized is not None and kind in ("either", "truth" if is_truth else "run"):
+        return _BY_NAME["autorag"] if is_truth and recognized.name == "parquet" else recognized
     if not (source.is_folder or source.is_parquet) and b"\r" in source.first_line:
         raise DataError(f"{source.path}:1: {trec.BARE_RETURN}")
-    looks = f"its first line is {kind}" if known is None else f"this looks like {_title(known, kind)}"
-    if known is not None and known.name == "json" and (text := mappings.first_text(source)):
+    looks = f"its first line is {kind}" if recognized is None else f"this looks like {_title(recognized, kind)}"
+    if recognized is not None and recognized.name == "json" and (text := mappings.first_text(source)):
         looks = f"its lists hold texts, such as {display(text)}, and no ids of documents"
     raise DataError(
-        f"{source.path}: expected {'ground truth' if truth else 'a run'}, but {looks}; if it was not recognized, "
-        f"name its format with --{'truth' if truth else 'run'}-format: {listed(TRUTHS if truth else RUNS)}"
+        f"{source.path}: expected {'ground truth' if is_truth else 'a run'}, but {looks}; if it was not recognized, "
+        f"name its format with --{'truth' if is_truth else 'run'}-format: {listed(TRUTHS if is_truth else RUNS)}"
     )
 
 
@@ -386,17 +362,14 @@ def _is_table(source: Source) -> bool:
         return False
     # A TREC line has several words, some of them numbers; its ids and its tag may contain commas.
     words = lines[0].decode("utf-8", "replace").split()
-    return not any(map(is_number, (*names, *words))) or (delimiter != b"\t" and all(map(_is_one_word, lines)))
+    is_one_word = all(len(line.split()) == 1 for line in lines)
+    return not any(map(is_number, (*names, *words))) or (delimiter != b"\t" and is_one_word)
 
 
-def _is_one_word(line: bytes) -> bool:
-    return len(line.split()) == 1
-
-
-def _title(known: Format, kind: str) -> str:
+def _title(format: Format, kind: str) -> str:
     """A description of a file that has the wrong kind of content."""
     special = {("trec", "truth"): "qrels", ("beir", "truth"): "beir"}
-    name = special.get((known.name, kind), f"{known.name} {kind}")
+    name = special.get((format.name, kind), f"{format.name} {kind}")
     return f"{'ground truth' if kind == 'truth' else 'a run'} ({name})"
 
 
@@ -408,21 +381,17 @@ EMPTY, COMMENTS = "empty", "only comments"
 def _recognized(source: Source) -> tuple[Format | None, str]:
     """The format of a file and what it contains; None and its first line if no format matches."""
     if source.is_folder:
-        of_folders = [known for known in FORMATS if known.folder is not None]
-        return next((known for known in of_folders if known.folder and known.folder(source.path)), _BEIR), "truth"
-    if not source.is_parquet and _first_line(source) is None:
+        matches = (candidate for candidate in FORMATS if candidate.folder is not None and candidate.folder(source.path))
+        return next(matches, _BY_NAME["beir"]), "truth"
+    if not source.is_parquet and not _first_lines(source):
         return None, EMPTY if not source.head().strip() or not source.data.strip() else COMMENTS
-    for known in FORMATS:
-        kind = None if known.look is None else known.look(source)
+    for candidate in FORMATS:
+        kind = None if candidate.look is None else candidate.look(source)
         if kind is not None:
-            return known, kind
-    return None, repr((_first_line(source) or b"")[:60].decode("utf-8", "replace"))
+            return candidate, kind
+    return None, repr(_first_lines(source)[0][:60].decode("utf-8", "replace"))
 
 
 def _first_lines(source: Source) -> list[bytes]:
     """The first lines that are neither blank nor comments."""
     return [line for line in source.head().split(b"\n") if line.strip() and not line.startswith(b"#")][:50]
-
-
-def _first_line(source: Source) -> bytes | None:
-    return next(iter(_first_lines(source)), None)

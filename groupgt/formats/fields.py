@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -35,14 +35,14 @@ class Field:
     nested: str = ""
 
     @property
-    def is_whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Whether it is a whole number."""
         return self.kind in ("length", "call")
 
     @property
     def is_unit(self) -> bool:
         """Whether budgets can be spent in it."""
-        return self.is_whole and bool(self.nested)
+        return self.is_integer and bool(self.nested)
 
     def number(self, cell: Any) -> int | None:
         """The whole number in a cell; None for anything else."""
@@ -65,6 +65,11 @@ COLUMNS = frozenset(column for field in FIELDS for column in field.columns)
 LISTS = frozenset(field.nested for field in FIELDS if field.nested)
 
 
+def first_in(names: Iterable[str], row: Container[str]) -> str | None:
+    """The first of some names that a row has."""
+    return next((name for name in names if name in row), None)
+
+
 @lru_cache(maxsize=64)
 def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
     """The fields of columns of results, each with its column; cached, as the rows of a file share few key sequences.
@@ -72,7 +77,7 @@ def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
     >>> [(field.name, column) for field, column in carried(("qid", "doc_id", "score", "text", "call"))]
     [('calls', 'call'), ('text', 'text')]
     """
-    firsts = ((field, next((name for name in field.columns if name in names), None)) for field in FIELDS)
+    firsts = ((field, first_in(field.columns, names)) for field in FIELDS)
     return [(field, column) for field, column in firsts if column is not None]
 
 
@@ -120,9 +125,9 @@ def call_of(cell: Any) -> int | None:
 
 def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> str | None:
     """The error in the calls of `size` results; None if valid. Calls of results `in_order` never decrease."""
-    known = len(calls) - list(calls).count(None)
-    if not known == len(calls) == size:
-        return f"expected a call (a whole number from 1) for each of {size:,} results, found {known:,}"
+    count = len(calls) - list(calls).count(None)
+    if not count == len(calls) == size:
+        return f"expected a call (a whole number from 1) for each of {size:,} results, found {count:,}"
     for rank, (before, after) in enumerate(pairwise(calls), 2):
         if in_order and before is not None and after is not None and after < before:
             return (
@@ -143,12 +148,12 @@ def fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
         if field.nested and not field.is_unit:
             fields[field.name] = row[column]
     if "start" in row and "end" in row:
-        bounds = {key: _whole(row[key]) for key in ("start", "end")}
+        bounds = {key: _number_in(row[key]) for key in ("start", "end")}
         fields["span"] = {"doc": row.get("doc", row.get("doc_id")), **bounds}
     return fields
 
 
-def _whole(cell: Any) -> Any:
+def _number_in(cell: Any) -> Any:
     """A whole number if the cell of a CSV file contains one."""
     length = length_of(cell.strip()) if isinstance(cell, str) else None
     return cell if length is None else length

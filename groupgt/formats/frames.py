@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isnan
 from typing import Any
 
@@ -16,14 +17,13 @@ import numpy as np
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import Judgments
-from groupgt.formats.fields import CALL_COLUMN, COLUMNS, FIELDS, LISTS, NESTED, SCORES, carried, lists_of
+from groupgt.formats.fields import CALL_COLUMN, COLUMNS, FIELDS, LISTS, NESTED, SCORES, carried, first_in, lists_of
 from groupgt.formats.rows import (
     SHAPE,
     Judgment,
     gather,
     misnamed_grade,
     missing_columns,
-    one_by_one,
     shape_of,
 )
 from groupgt.formats.validity import Guard, is_id, refuse_rows
@@ -35,30 +35,34 @@ from groupgt.model.values import SCORE
 from groupgt.runtime import pl
 
 
+def library_of(value: Any) -> str:
+    """The library that defines the type of a value; it is not imported."""
+    return type(value).__module__.partition(".")[0]
+
+
 def is_pandas(value: Any) -> bool:
     """Whether a value is a frame of pandas; does not import pandas."""
-    return type(value).__module__.split(".")[0] == "pandas" and hasattr(value, "columns")
+    return library_of(value) == "pandas" and hasattr(value, "columns")
 
 
-def to_polars(value: Any, wanted: Collection[str], ids: Collection[str], title: str) -> pl.DataFrame:
-    """The wanted columns of a frame, with ids as text; raises `DataError` for invalid ids."""
+def _to_polars(value: Any, names: Collection[str], title: str) -> pl.DataFrame:
+    """The columns of a frame with some names, with ids as text; raises `DataError` for invalid ids."""
     faults = Faults()
     columns: dict[str, pl.Series] = {}
-    for at, name in enumerate(map(str, value.columns)):
+    for position, name in enumerate(map(str, value.columns)):
         if name in columns:
             faults.add(title, f"duplicate column {name!r}; rename or drop one")
-        elif name in wanted:
-            columns[name] = _series(value.iloc[:, at], name, name in ids, title, faults)
+        elif name in names:
+            columns[name] = _series(value.iloc[:, position], name, title, faults)
     faults.stop()
     return pl.DataFrame(columns)
 
 
-def _series(column: Any, name: str, holds_ids: bool, title: str, faults: Faults) -> pl.Series:
-    """A column as a polars series."""
+def _series(column: Any, name: str, title: str, faults: Faults) -> pl.Series:
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
         return pl.Series(name, column.to_numpy())
     cells = cells_of(column)
-    if holds_ids:
+    if name in ID_COLUMNS:
         nested = any(isinstance(cell, list) for cell in cells)
         texts = [_ids(cell, f"{title}: row {row}", name, faults) for row, cell in enumerate(cells, 1)]
         return pl.Series(name, texts, dtype=pl.List(pl.String) if nested else pl.String, strict=False)
@@ -92,7 +96,7 @@ def cells_of(column: Any) -> list[Any]:
     numbers = isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"
 
     def cell_of(cell: Any) -> Any:
-        if any(cell is nothing for nothing in missing) or (not numbers and isinstance(cell, float) and isnan(cell)):
+        if any(cell is marker for marker in missing) or (not numbers and isinstance(cell, float) and isnan(cell)):
             return None
         cell = plain(cell)
         return [cell_of(inner) for inner in cell] if isinstance(cell, (list, tuple)) else cell
@@ -109,12 +113,12 @@ TRUTH_SHAPES = (("qid", "retrieval_gt"), ("qid", "group", "doc_id"), ("qid", "do
 
 def is_frame(value: Any) -> bool:
     """Whether a value is a frame of polars, pandas, Arrow or Spark; does not import any of them."""
-    return type(value).__module__.split(".")[0] in ("polars", "pandas", "pyarrow", "pyspark")
+    return library_of(value) in ("polars", "pandas", "pyarrow", "pyspark")
 
 
 def is_remote(value: Any) -> bool:
     """Whether a value is a frame of Spark, whose rows stay on a cluster."""
-    return type(value).__module__.split(".")[0] == "pyspark"
+    return library_of(value) == "pyspark"
 
 
 def _lazy(value: Any, title: str) -> pl.LazyFrame:
@@ -126,11 +130,11 @@ def _lazy(value: Any, title: str) -> pl.LazyFrame:
     table = value.toArrow() if is_remote(value) else value
     if not hasattr(table, "__arrow_c_stream__"):
         raise DataError(f"expected a frame of polars, pandas, Arrow or Spark, found {type(value).__name__}")
-    _refuse_twins(getattr(table, "column_names", []), title)
+    _reject_duplicates(getattr(table, "column_names", []), title)
     return pl.DataFrame(table).lazy()
 
 
-def _refuse_twins(names: list[str], title: str) -> None:
+def _reject_duplicates(names: list[str], title: str) -> None:
     """Raises `DataError` if two columns have the same name."""
     faults = Faults()
     for name, count in Counter(names).items():
@@ -143,8 +147,8 @@ def _refuse_twins(names: list[str], title: str) -> None:
 ALIASES = {"qid": ("query_id", "q_id"), "doc_id": ("docno", "docid"), "grade": ("relevance", "label", "rel")}
 
 
-def _in_our_words(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
-    """The same frame with other names of the columns `qid`, `doc_id` and `grade` renamed to these."""
+def _with_our_names(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
+    """Renames columns that other libraries call differently to `qid`, `doc_id` and `grade`."""
     if is_pandas(value):
         names = list(map(str, value.columns))
     elif isinstance(value, pl.LazyFrame):
@@ -154,8 +158,7 @@ def _in_our_words(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
     renamed = {
         other: name
         for name in aliases
-        for other in [next((other for other in ALIASES[name] if other in names), None)]
-        if other is not None and name not in names and names.count(other) == 1
+        if name not in names and (other := first_in(ALIASES[name], names)) is not None and names.count(other) == 1
     }
     if not renamed:
         return value
@@ -173,30 +176,30 @@ def fewest_missing(names: Collection[str], shapes: Iterable[Sequence[str]]) -> l
 
 def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundTruth:
     """Ground truth from a frame: `qid, retrieval_gt[, query]` or `qid, group, doc_id[, grade]`."""
-    value = value if is_remote(value) else _in_our_words(value)
-    held = is_pandas(value)
-    if held:
+    value = value if is_remote(value) else _with_our_names(value)
+    in_pandas = is_pandas(value)
+    if in_pandas:
         names = list(map(str, value.columns))
-        _refuse_twins(names, title)
-        frame = to_polars(value, TRUTH_COLUMNS, ID_COLUMNS, title)
+        _reject_duplicates(names, title)
+        frame = _to_polars(value, TRUTH_COLUMNS, title)
     else:
         frame = _lazy(value, title).collect()
         names = frame.columns
 
     def cells(name: str) -> list[Any]:
-        return cells_of(value.iloc[:, names.index(name)]) if held else frame[name].to_list()
+        return cells_of(value.iloc[:, names.index(name)]) if in_pandas else frame[name].to_list()
 
     if missing := fewest_missing(names, TRUTH_SHAPES):
         expected = "qid and retrieval_gt (a row per query), or qid, group and doc_id (a row per judgment)"
         raise DataError(f"{title}: {missing_columns(names, missing, expected)}")
+    shapes = cells(SHAPE) if SHAPE in names else ()
     if "retrieval_gt" not in names:
         if misnamed := misnamed_grade(names):
             raise DataError(f"{title}: {misnamed}")
         rows = _judgments(frame, title)
         if "group" not in names:
-            return gather(one_by_one(rows), policy, shape="flat")
-        shape = shape_of(cells(SHAPE) if SHAPE in names else (), "subtopics", title)
-        return gather(rows, policy, shape=shape)
+            return gather(rows, policy, shape="flat")
+        return gather(rows, policy, shape=shape_of(shapes, "subtopics", title))
     others = [name for name in names if name not in ("qid", "query", "retrieval_gt", "excluded_ids", SHAPE)]
     truth = GroundTruth.from_rows(
         _texts(frame, "qid", title).to_list(),
@@ -207,7 +210,7 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
         columns={name: cells(name) for name in others},
         excluded=cells("excluded_ids") if "excluded_ids" in names else None,
     )
-    return replace(truth, shape=shape_of(cells(SHAPE) if SHAPE in names else (), "groups", title))
+    return replace(truth, shape=shape_of(shapes, "groups", title))
 
 
 def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
@@ -255,9 +258,8 @@ def run_of(
     """
     if is_remote(value):
         return Run(Remote(value), source=title)
-    value = guard(lambda: _in_our_words(value, ("qid", "doc_id")))
-    held = is_pandas(value)
-    frame = to_polars(value, RUN_COLUMNS, ID_COLUMNS, title).lazy() if held else _lazy(value, title)
+    value = guard(lambda: _with_our_names(value, ("qid", "doc_id")))
+    frame = _to_polars(value, RUN_COLUMNS, title).lazy() if is_pandas(value) else _lazy(value, title)
     names = guard(frame.collect_schema).names()
     keys = [name for name in NESTED if name in names]
     if len(keys) > 1:
@@ -274,7 +276,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
             rows = rows.with_columns(pl.col(name).arr.to_list())
     for name in (key, "qid"):
         if name in names:
-            _refuse_what_is_no_id(rows, name, title)
+            _reject_invalid_ids(rows, name, title)
     _check_scores(rows, key, title)
     row_qids = _texts(rows, "qid", title).to_list() if "qid" in names else qids
     if row_qids is None:
@@ -288,26 +290,24 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
     if twice is not None:
         raise DataError(f"{title}: query {display(twice)} has two rows")
 
-    def column(name: str) -> list[list[Any]]:
+    def column(name: str) -> dict[str, list[Any]]:
         """The lists next to the ids of each query; their users report invalid lists."""
         cells = guard(lambda: frame.select(name).collect())[name].to_list()
-        return [cell if isinstance(cell, list) else [] for cell in cells]
+        return {qid: cell if isinstance(cell, list) else [] for qid, cell in zip(row_qids, cells)}
 
     units, others = lists_of(names)
     lengths = {
-        field.name: dict(zip(row_qids, [list(map(field.number, row)) for row in column(field.nested)]))
-        for field in units
+        field.name: {qid: list(map(field.number, row)) for qid, row in column(field.nested).items()} for field in units
     }
     fields: dict[str, Callable[[], dict[str, list[Any]]]] = {
-        field.name: lambda name=field.nested: dict(zip(row_qids, column(name)))  # type: ignore[misc]  # bound now
-        for field in others
+        field.name: partial(column, field.nested) for field in others
     }
     if SCORES in names:
         fields[SCORE] = lambda: dict(zip(row_qids, rows[SCORES].to_list()))
     return Run(Lists(dict(zip(row_qids, rows[key].to_list())), lengths=lengths, fields=fields), source=title)
 
 
-def _refuse_what_is_no_id(rows: pl.DataFrame, column: str, title: str) -> None:
+def _reject_invalid_ids(rows: pl.DataFrame, column: str, title: str) -> None:
     """Raises `DataError` for invalid ids and nulls in a column, also within nested lists."""
     cells = rows.select(column).with_row_index("row")
     nested = isinstance(cells.schema[column], pl.List)
@@ -321,8 +321,9 @@ def _refuse_what_is_no_id(rows: pl.DataFrame, column: str, title: str) -> None:
     faults = Faults()
     for row, name, rank in numbered.filter(~is_id(pl.col(column).cast(pl.String))).head(100).iter_rows():
         where = f"{title}: row {row + 1}" + (f": query {display(qids[row])}" if qids else "")
-        place = f" at rank {rank}" if nested else ""
-        faults.add(where, f"the id {display(name)}{place} in {column} {'is null' if name is None else id_fault(name)}")
+        at_rank = f" at rank {rank}" if nested else ""
+        fault = "is null" if name is None else id_fault(name)
+        faults.add(where, f"the id {display(name)}{at_rank} in {column} {fault}")
     faults.stop()
 
 
@@ -335,9 +336,9 @@ def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
     if inner is None or not (inner.is_numeric() or inner == pl.Null):
         raise DataError(f"{title}: expected lists of numbers in {SCORES}, found {kind}")
     numbers = pl.col(SCORES).list.eval(pl.element().cast(pl.Float64).is_finite().fill_null(False)).list.all()
-    wrong = (pl.col(SCORES).list.len() != pl.col(key).list.len()) | ~numbers.fill_null(True)
+    is_invalid = (pl.col(SCORES).list.len() != pl.col(key).list.len()) | ~numbers.fill_null(True)
     faults = Faults()
-    for row in rows.with_row_index("row").filter(wrong).head(100).to_dicts():
+    for row in rows.with_row_index("row").filter(is_invalid).head(100).to_dicts():
         where = f"{title}: row {row['row'] + 1}" + (f": query {display(row['qid'])}" if "qid" in row else "")
         expected, scores = len(row[key] or []), row[SCORES]
         if len(scores) != expected:

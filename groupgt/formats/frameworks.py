@@ -15,8 +15,8 @@ from typing import Any
 
 from groupgt.errors import display
 from groupgt.formats.jsonl import object_of
-from groupgt.formats.records import Questions, keys_of, records
-from groupgt.formats.rows import Gathered
+from groupgt.formats.records import Queries, keys_of, singles
+from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -39,8 +39,7 @@ def look(source: Source) -> str | None:
 
 def look_llama_index(source: Source) -> str | None:
     """`truth` for a data set of LlamaIndex."""
-    head = b"" if source.is_folder or source.is_parquet else source.head()
-    return "truth" if LLAMA_INDEX.match(head) else None
+    return "truth" if LLAMA_INDEX.match(source.head()) else None
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
@@ -54,31 +53,30 @@ def read_texts(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _ground_truth(source: Source, policy: Policy, names: tuple[str, ...]) -> GroundTruth:
-    questions = Questions()
-    rows = list(records(source, questions.faults))
+    queries = Queries()
+    rows = [(queries.where, record) for record in queries.records(source)]
     name = _first_filled(rows, names)
-    for number, (where, record) in enumerate(rows, 1):
-        by_id = name == REFERENCES[0]
-        each = questions.ids_at(record, name, where) if by_id else questions.list_at(record, name, where, str)
-        groups = [[one if by_id else {"text": one}] for one in dict.fromkeys(each)]
-        questions.add(where, number, groups, record.get("user_input"))
-    return questions.truth(policy)
+    by_id = name == REFERENCES[0]
+    for number, (queries.where, record) in enumerate(rows, 1):
+        references = queries.ids_at(record, name) if by_id else queries.list_at(record, name, str)
+        groups = singles(references) if by_id else [[{"text": text}] for text in dict.fromkeys(references)]
+        queries.add(number, groups, record.get("user_input"))
+    return queries.truth(policy)
 
 
 def read_run(source: Source) -> Run:
     """The retrieved contexts of each sample, best first."""
-    questions, gathered = Questions(), Gathered()
-    rows = list(records(source, questions.faults))
+    queries, builder = Queries(), RunBuilder()
+    rows = [(queries.where, record) for record in queries.records(source)]
     by_id = _first_filled(rows, RESULTS) == RESULTS[0]
-    for number, (where, record) in enumerate(rows, 1):
-        texts = None if by_id and record.get(RESULTS[1]) is None else questions.list_at(record, RESULTS[1], where, str)
-        ids = questions.ids_at(record, RESULTS[0], where) if by_id else list(map(str, range(1, len(texts or ()) + 1)))
+    for number, (queries.where, record) in enumerate(rows, 1):
+        texts = None if by_id and record.get(RESULTS[1]) is None else queries.list_at(record, RESULTS[1], str)
+        ids = queries.ids_at(record, RESULTS[0]) if by_id else list(map(str, range(1, len(texts or ()) + 1)))
         if texts is not None and len(texts) != len(ids):
-            what = f"expected as many {RESULTS[1]} as {RESULTS[0]} ({len(ids)}), found {len(texts)}"
-            questions.faults.add(where, what)
-        gathered.add_ranking(str(number), ids, {}, {} if texts is None else {"text": texts})
-    questions.faults.stop()
-    return gathered.run(source)
+            queries.fault(f"expected as many {RESULTS[1]} as {RESULTS[0]} ({len(ids)}), found {len(texts)}")
+        builder.add_ranking(str(number), ids, fields={} if texts is None else {"text": texts})
+    queries.faults.stop()
+    return builder.run(source)
 
 
 def _first_filled(rows: list[tuple[str, dict[str, Any]]], names: tuple[str, ...]) -> str:
@@ -88,14 +86,13 @@ def _first_filled(rows: list[tuple[str, dict[str, Any]]], names: tuple[str, ...]
 
 def read_llama_index(source: Source, policy: Policy) -> GroundTruth:
     """Each relevant document is a group."""
-    data, questions = object_of(source), Questions()
+    data, queries = object_of(source), Queries()
     for name in ("queries", "relevant_docs"):
         if not isinstance(data.get(name), dict):
-            questions.faults.add(str(source.path), f"expected an object as {name}, found {display(data.get(name))}")
-    questions.faults.stop()
+            queries.faults.add(str(source.path), f"expected an object as {name}, found {display(data.get(name))}")
+    queries.faults.stop()
     texts, relevant = data["queries"], data["relevant_docs"]
     for qid in {**texts, **relevant}:
-        where = f"{source.path}: query {qid!r}"
-        ids = questions.ids_at({qid: [], **relevant}, qid, where)
-        questions.add(where, qid, [[name] for name in dict.fromkeys(ids)], texts.get(qid))
-    return questions.truth(policy)
+        queries.where = f"{source.path}: query {qid!r}"
+        queries.add(qid, singles(queries.ids_at({qid: [], **relevant}, qid)), texts.get(qid))
+    return queries.truth(policy)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import NoneType
 from typing import Any
 
-from groupgt.errors import DataError, Faults, display, listed, warn
+from groupgt.errors import Faults, display, listed, warn
 from groupgt.formats.jsonl import distinct_keys, json_fault, no_constant
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
@@ -23,9 +24,9 @@ Act = Mapping[str, Any]
 # The fields of each act besides `at`, `by`, `seq` and `qid`, with their types; None for optional fields.
 FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
     "begin": {"settings": (dict,)},
-    "open": {"query": (str, type(None)), "pool": (list,), "groups": (list,), "nonrelevant": (list,)},
-    "group": {"group": (int,), "doc": (str, type(None)), "name": (str, type(None))},
-    "relevant": {"doc": (str,), "groups": (list,), "grade": (int, float), "span": (list, type(None))},
+    "open": {"query": (str, NoneType), "pool": (list,), "groups": (list,), "nonrelevant": (list,)},
+    "group": {"group": (int,), "doc": (str, NoneType), "name": (str, NoneType)},
+    "relevant": {"doc": (str,), "groups": (list,), "grade": (int, float), "span": (list, NoneType)},
     "not_relevant": {"doc": (str,)},
     "clear": {"doc": (str,)},
     "merge": {"group": (int,), "into": (int,)},
@@ -33,12 +34,12 @@ FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
     "answer": {"item": (dict,), "value": (str,)},
     "undo": {"of": (int,)},
     "done": {"rest": (str,)},
-    "skip": {"reason": (str, type(None))},
+    "skip": {"reason": (str, NoneType)},
     "note": {"text": (str,)},
 }
 TYPES: dict[type, str] = {
     **{str: "text", int: "an integer", float: "a number", list: "a list", dict: "an object"},
-    type(None): "null",
+    NoneType: "null",
 }
 DONE, SKIPPED, OPEN = "done", "skipped", "open"
 # How `done` treats passages of the pool without a judgment.
@@ -101,8 +102,8 @@ class QueryState:
     @property
     def spans(self) -> dict[str, list[int]]:
         """The words that make passages relevant, as character offsets."""
-        found = {doc: judgment.span for doc, judgment in self.passages.items() if judgment.groups}
-        return {doc: span for doc, span in found.items() if span is not None}
+        judged = self.passages.items()
+        return {doc: span for doc, judgment in judged if judgment.groups and (span := judgment.span) is not None}
 
 
 def item_key(item: Mapping[str, Any]) -> str:
@@ -135,13 +136,15 @@ def replayed(acts: Iterable[Act]) -> dict[str, QueryState]:
 def _apply(state: QueryState, act: Act) -> None:
     """Changes a state by one act; an act that refers to a missing group has no effect on it."""
     kind, passages = act["act"], state.passages
+    doc: Any = act.get("doc")
+    group: Any = act.get("group")
     if kind == "open":
         state.query, state.pool = act["query"], list(act["pool"])
-        for number, group in enumerate(act["groups"], 1):
-            state.groups[number] = group.get("name")
-            if isinstance(group.get("more"), dict):
-                state.more[number] = group["more"]
-            for doc, grade in group["docs"].items():
+        for number, opened in enumerate(act["groups"], 1):
+            state.groups[number] = opened.get("name")
+            if isinstance(opened.get("more"), dict):
+                state.more[number] = opened["more"]
+            for doc, grade in opened["docs"].items():
                 passages.setdefault(doc, Judgment([], grade)).groups.append(number)
         passages.update({doc: Judgment([]) for doc in act["nonrelevant"] if doc not in passages})
         return
@@ -151,29 +154,25 @@ def _apply(state: QueryState, act: Act) -> None:
     if kind not in (DONE, "skip"):
         state.status, state.reason = OPEN, None
     if kind == "group":
-        state.groups[act["group"]] = act["name"] or state.groups.get(act["group"])
-        if act["doc"] is not None:
-            _join(state, act["doc"], act["group"])
+        state.groups[group] = act["name"] or state.groups.get(group)
+        if doc is not None:
+            _join(state, doc, group)
     elif kind == "relevant":
-        groups = [group for group in act["groups"] if group in state.groups]
-        if groups:
-            passages[act["doc"]] = Judgment(groups, act["grade"], act["span"])
+        if groups := [number for number in act["groups"] if number in state.groups]:
+            passages[doc] = Judgment(groups, act["grade"], act["span"])
     elif kind == "not_relevant":
-        passages[act["doc"]] = Judgment([])
+        passages[doc] = Judgment([])
     elif kind == "clear":
-        passages.pop(act["doc"], None)
+        passages.pop(doc, None)
     elif kind == "merge":
-        if {act["group"], act["into"]} <= set(state.groups) and act["group"] != act["into"]:
-            _merge(state, act["group"], act["into"])
+        if {group, act["into"]} <= set(state.groups) and group != act["into"]:
+            _merge(state, group, act["into"])
     elif kind == "split":
-        moved = (
-            [doc for doc in state.members(act["group"]) if doc in act["docs"]] if act["group"] in state.groups else []
-        )
-        if moved:
-            state.groups[act["new"]] = state.groups.get(act["new"])
-        for doc in moved:
-            groups = passages[doc].groups
-            groups[groups.index(act["group"])] = act["new"]
+        for member in state.members(group):
+            if member in act["docs"]:
+                state.groups.setdefault(act["new"])
+                groups = passages[member].groups
+                groups[groups.index(group)] = act["new"]
     elif kind == "answer":
         _answered(state, act["item"], act["value"])
     elif kind == "done":
@@ -220,24 +219,24 @@ def _answered(state: QueryState, item: Mapping[str, Any], value: str) -> None:
 
 def act_fault(value: Any) -> str | None:
     """Why a value is not an act; None if it is one."""
-    if not isinstance(value, dict) or value.get("act") not in FIELDS:
-        found = value.get("act") if isinstance(value, dict) else value
-        return f"expected an act ({listed(FIELDS)}), found {display(found)}"
+    kind = value.get("act") if isinstance(value, dict) else value
+    if not isinstance(value, dict) or kind not in FIELDS:
+        return f"expected an act ({listed(FIELDS)}), found {display(kind)}"
     fields: dict[str, tuple[type, ...]] = {"at": (str,), "by": (str,), "seq": (int,)}
-    fields |= {"qid": (str,)} if value["act"] != "begin" else {}
-    for name, types in (fields | FIELDS[value["act"]]).items():
+    fields |= {"qid": (str,)} if kind != "begin" else {}
+    for name, types in (fields | FIELDS[kind]).items():
         if name not in value or not isinstance(value[name], types) or isinstance(value[name], bool):
-            found = display(value[name]) if name in value else "nothing"
-            return f"act {value['act']}: expected {listed(map(TYPES.__getitem__, types))} as {name}, found {found}"
+            cell = display(value[name]) if name in value else "nothing"
+            return f"act {kind}: expected {listed(map(TYPES.__getitem__, types))} as {name}, found {cell}"
     return _content_fault(value)
 
 
 def _content_fault(act: Act) -> str | None:
     """Why the values of an act with the right fields are invalid."""
-    names = [*act.get("docs", ()), *act.get("pool", ()), *act.get("nonrelevant", ())]
-    if not all(isinstance(name, str) for name in names):
-        return f"act {act['act']}: expected ids of passages"
-    if act["act"] == "relevant":
+    kind = act["act"]
+    if not all(isinstance(name, str) for key in ("docs", "pool", "nonrelevant") for name in act.get(key, ())):
+        return f"act {kind}: expected ids of passages"
+    if kind == "relevant":
         span = act["span"]
         if not all(type(group) is int for group in act["groups"]) or not act["groups"]:
             return "act relevant: expected the numbers of groups"
@@ -247,20 +246,20 @@ def _content_fault(act: Act) -> str | None:
             len(span) == 2 and all(type(end) is int for end in span) and 0 <= span[0] < span[1]
         ):
             return f"act relevant: expected [start, end] as span, found {display(span)}"
-    if act["act"] == "open" and not all(
+    if kind == "open" and not all(
         isinstance(group, dict) and isinstance(group.get("docs"), dict) for group in act["groups"]
     ):
         return "act open: expected groups with docs"
-    if act["act"] == "done" and act["rest"] not in REST:
+    if kind == "done" and act["rest"] not in REST:
         return f"act done: expected {listed(REST)} as rest, found {display(act['rest'])}"
-    if act["act"] == "answer" and act["item"].get("kind") not in ("same", "needed"):
+    if kind == "answer" and act["item"].get("kind") not in ("same", "needed"):
         return "act answer: expected same or needed as the kind of its item"
     return None
 
 
 def looks_like_journal(source: Source) -> str | None:
     """`truth` for a journal of acts."""
-    if source.is_folder or source.is_parquet or b'"act"' not in source.head()[:4096]:
+    if b'"act"' not in source.head()[:4096]:
         return None
     try:
         first = json.loads(source.first_line)
@@ -276,13 +275,12 @@ def read_acts(source: Source) -> dict[str, list[Act]]:
     """
     faults = Faults()
     acts: dict[str, dict[int, Act]] = {}
-    lines = [(number, line) for number, line in enumerate(source.lines(held=True), 1) if line.strip()]
-    for number, line in lines:
-        where = f"{source.path}:{number}"
+    lines = list(source.located_lines())
+    for where, line in lines:
         try:
             value = json.loads(line, object_pairs_hook=distinct_keys, parse_constant=no_constant)
         except (ValueError, RecursionError) as error:
-            if number == lines[-1][0] and not line.endswith(b"\n"):
+            if where == lines[-1][0]:
                 warn(f"{where}: the last line is cut off; dropped")
             else:
                 faults.add(where, f"expected an act: {json_fault(error)}")
@@ -290,9 +288,8 @@ def read_acts(source: Source) -> dict[str, list[Act]]:
         if fault := act_fault(value):
             faults.add(where, fault)
         elif acts.setdefault(value["by"], {}).setdefault(value["seq"], value) != value:
-            faults.add(
-                where, f"a second act {value['seq']} by {display(value['by'])}; journals of two people need two names"
-            )
+            what = f"a second act {value['seq']} by {display(value['by'])}"
+            faults.add(where, f"{what}; journals of two people need two names")
     faults.stop()
     return {by: [mine[seq] for seq in sorted(mine)] for by, mine in acts.items()}
 
@@ -329,10 +326,10 @@ def truth_of(
     faults = Faults()
     chosen: dict[str, tuple[str, QueryState]] = {}
     all_settings = {by: settings_of(mine) for by, mine in acts.items()}
-    is_sample = any(each.get(SAMPLE) for each in all_settings.values())
-    keep_all = not is_sample and any(each.get("kind") == "audit" for each in all_settings.values())
+    is_sample = any(settings.get(SAMPLE) for settings in all_settings.values())
+    keep_all = not is_sample and any(settings.get("kind") == "audit" for settings in all_settings.values())
     # An adjudicator decides.
-    for by in sorted(acts, key=lambda each: not all_settings[each].get(ADJUDICATES)):
+    for by in sorted(acts, key=lambda annotator: not all_settings[annotator].get(ADJUDICATES)):
         for qid, state in replayed(acts[by]).items():
             if state.status == OPEN and not (unfinished or keep_all):
                 continue
@@ -341,13 +338,13 @@ def truth_of(
                 if unsettled is not None:
                     unsettled.append(qid)
                     continue
-                way_out = "adjudicate with groupgt judge --adjudicate, or use one journal"
-                faults.add(f"query {qid!r}", f"{first} and {by} differ; {way_out}")
-    faults.stop(DataError)
+                hint = "adjudicate with groupgt judge --adjudicate, or use one journal"
+                faults.add(f"query {qid!r}", f"{first} and {by} differ; {hint}")
+    faults.stop()
     for qid in unsettled or ():
         chosen.pop(qid, None)
-    order = [qid for qid in (base.qids if base is not None else []) if qid in chosen or keep_all]
-    order += [qid for qid in chosen if qid not in set(order)]
+    earlier = [qid for qid in (base.qids if base is not None else []) if qid in chosen or keep_all]
+    order = list(dict.fromkeys([*earlier, *chosen]))
     rows = [_row(qid, chosen.get(qid), base, all_settings, spans) for qid in order]
     keys = list(dict.fromkeys(key for row in rows for key in row))
     columns = {key: [row.get(key) for row in rows] for key in keys}
@@ -367,30 +364,29 @@ def _excluded(base: GroundTruth | None, qids: Sequence[str]) -> list[list[str] |
     """The ids that existing ground truth excludes from the results of each query."""
     if base is None or base.excluded is None:
         return None
-    places = [base.index.get(qid) for qid in qids]
-    return [None if place is None else sorted(base.excluded[place]) for place in places]
+    excluded, positions = base.excluded, map(base.index.get, qids)
+    return [None if position is None else sorted(excluded[position]) for position in positions]
 
 
 def _row(
     qid: str,
-    found: tuple[str, QueryState] | None,
+    judged: tuple[str, QueryState] | None,
     base: GroundTruth | None,
     settings: Mapping[str, Mapping[str, Any]],
     spans: bool,
 ) -> dict[str, Any]:
     """A line of ground truth: the judgments, by whom and when, and the other columns of the query."""
-    known: dict[str, Any] = {}
+    row: dict[str, Any] = {"qid": qid, "query": None if judged is None else judged[1].query}
     position = base.index.get(qid) if base is not None else None
     if base is not None and position is not None:
-        known = {"query": base.texts[position] if base.texts else None}
-        known |= {name: values[position] for name, values in base.columns.items()}
-    if found is None:
-        groups = base[qid] if base is not None else []
-        return {"qid": qid, "query": None, **known, "retrieval_gt": groups, "nonrelevant": []}
-    by, state = found
+        row["query"] = base.texts[position] if base.texts else None
+        row |= {name: values[position] for name, values in base.columns.items()}
+    if judged is None:
+        return {**row, "retrieval_gt": base[qid] if base is not None else [], "nonrelevant": []}
+    by, state = judged
     mine = settings[by]
-    row = {"qid": qid, "query": state.query, **known, "retrieval_gt": state.grouped(spans=spans)}
-    row |= {"nonrelevant": state.nonrelevant, "judged_by": by, "judged_at": state.at}
+    row |= {"retrieval_gt": state.grouped(spans=spans), "nonrelevant": state.nonrelevant}
+    row |= {"judged_by": by, "judged_at": state.at}
     if mine.get("kind") == "judge" and "pool" in mine:
         row["pool"] = mine["pool"]
     if state.spans:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import NO_CALL, ranking, result_fault
 from groupgt.formats.fields import CALL_LIST, NESTED, SCORES, calls_fault, fields_of, lists_of, score_of, units_of
-from groupgt.formats.rows import SHAPE, Gathered, rename_hint, shape_of
+from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, rename_hint, shape_of, write_lines
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -26,12 +26,11 @@ TRUTH_KEYS = ("qid", "retrieval_gt", "query", SHAPE, "declared", "excluded_ids",
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
 
 
-def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each object, or element of a JSON array, with its line number; anything else is collected as an error."""
+def objects(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each object, or element of a JSON array, with its location; anything else is collected as an error."""
     source.warn_if_empty("lines")
     decoder = json.JSONDecoder(object_pairs_hook=distinct_keys, parse_constant=no_constant)
-    for number, text in _elements(source, faults) if is_array(source) else _lines(source):
-        where = f"{source.path}:{number}"
+    for where, text in _elements(source, faults) if is_array(source) else source.located_lines():
         try:
             # Most lines contain only an object; `decode` also handles surrounding blanks.
             value, end = decoder.raw_decode(text) if text[0] == "{" else (None, 0)
@@ -45,7 +44,7 @@ def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any
         elif "\\u" in text and has_surrogate(value):
             faults.add(where, "contains a lone surrogate")
         else:
-            yield number, value
+            yield where, value
 
 
 def is_array(source: Source) -> bool:
@@ -53,47 +52,35 @@ def is_array(source: Source) -> bool:
     return _ARRAY.match(source.head()) is not None
 
 
-def first_object(source: Source) -> dict[str, Any]:
-    """The first element of a JSON array; raises `ValueError` if it is not an object."""
-    text = source.head().decode("utf-8", "replace")
-    value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
-    return dict(value)
-
-
-def _lines(source: Source) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(source.lines(held=True), 1):
-        if line.strip():
-            yield number, line.decode()
-
-
-def _elements(source: Source, faults: Faults) -> Iterator[tuple[int, str]]:
-    """The elements of a JSON array as texts, each with the number of the line in which it begins."""
+def _elements(source: Source, faults: Faults) -> Iterator[tuple[str, str]]:
+    """The elements of a JSON array as texts, each with the location at which it begins."""
     source.check_text()
     text = source.data.decode()
     scan = json.JSONDecoder().raw_decode
-    place, line = text.index("[") + 1, 1
-    counted = 0
+    position, line, counted = text.index("[") + 1, 1, 0
+    where = f"{source.path}:{line}"
     while True:
-        begin = _BLANKS.match(text, place).end()  # type: ignore[union-attr]  # it matches nothing at least
+        begin = _BLANKS.match(text, position).end()  # type: ignore[union-attr]  # it matches nothing at least
         if text.startswith("]", begin):
             rest = text[begin + 1 :].strip()
             if rest:
-                faults.add(f"{source.path}:{line}", f"expected the end after the array, found {display(rest)}")
+                faults.add(where, f"expected the end after the array, found {display(rest)}")
             return
         line, counted = line + text.count("\n", counted, begin), begin
+        where = f"{source.path}:{line}"
         try:
-            _, place = scan(text, begin)
+            _, position = scan(text, begin)
         except (ValueError, RecursionError) as error:
-            faults.add(f"{source.path}:{line}", f"expected an element of the JSON array: {json_fault(error)}")
+            faults.add(where, f"expected an element of the JSON array: {json_fault(error)}")
             return
-        yield line, text[begin:place]
-        begin = _BLANKS.match(text, place).end()  # type: ignore[union-attr]
+        yield where, text[begin:position]
+        begin = _BLANKS.match(text, position).end()  # type: ignore[union-attr]
         if text.startswith(",", begin):
-            place = begin + 1
+            position = begin + 1
         elif text.startswith("]", begin):
-            place = begin
+            position = begin
         else:
-            faults.add(f"{source.path}:{line}", "expected a comma or the end of the JSON array")
+            faults.add(where, "expected a comma or the end of the JSON array")
             return
 
 
@@ -101,9 +88,9 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 _ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
 
 
-def _keys_of(row: dict[str, Any], known: Sequence[str]) -> str:
+def _keys_of(row: dict[str, Any], expected: Sequence[str]) -> str:
     """The keys of a line, with a hint at keys that may be misnamed."""
-    return (", ".join(row) or "no keys") + rename_hint(row, known)
+    return (", ".join(row) or "no keys") + rename_hint(row, expected)
 
 
 def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -152,15 +139,15 @@ def has_surrogate(value: Any) -> bool:
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """`{"qid", "query", "retrieval_gt", …}` per line; other keys are kept as columns."""
     faults = Faults()
-    lines: list[int] = []
+    places: list[str] = []
     rows: list[dict[str, Any]] = []
-    for number, row in objects(source, faults):
+    for where, row in objects(source, faults):
         if "qid" in row and "retrieval_gt" in row:
-            lines.append(number)
+            places.append(where)
             rows.append(row)
         else:
             what = f"expected the keys qid and retrieval_gt, found {_keys_of(row, ('qid', 'retrieval_gt'))}"
-            faults.add(f"{source.path}:{number}", what)
+            faults.add(where, what)
     # Rows share few key sequences; keys are in order of first appearance.
     keys = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
     columns = {key: [row.get(key) for row in rows] for key in keys}
@@ -168,9 +155,9 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     try:
         truth = GroundTruth.from_rows(
             columns.get("qid", []),
-            _with_nonrelevant(source, columns, lines, faults),
+            _with_nonrelevant(columns, places, faults),
             policy,
-            place=lambda position: f"{source.path}:{lines[position]}",
+            place=places.__getitem__,
             texts=texts if any(text is not None for text in texts) else None,
             columns={key: column for key, column in columns.items() if key not in TRUTH_KEYS},
             excluded=columns.get("excluded_ids"),
@@ -184,29 +171,32 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     return replace(truth, keys=keys, shape=shape)
 
 
-def _with_nonrelevant(source: Source, columns: dict[str, list[Any]], lines: list[int], faults: Faults) -> list[Any]:
+def _with_nonrelevant(columns: dict[str, list[Any]], places: list[str], faults: Faults) -> list[Any]:
     """The groups of each row, followed by the documents under `nonrelevant` with grade 0."""
     groups = columns.get("retrieval_gt", [])
     for position, ids in enumerate(columns.get(NONRELEVANT, ())):
         if isinstance(ids, list):
             is_nested = isinstance(groups[position], list)
-            groups[position] = [*(groups[position] if is_nested else []), *([{"id": each, "grade": 0}] for each in ids)]
+            groups[position] = [
+                *(groups[position] if is_nested else []),
+                *([{"id": name, "grade": 0}] for name in ids),
+            ]
         elif ids is not None:
-            faults.add(f"{source.path}:{lines[position]}", f"expected {NONRELEVANT} to be a list, found {display(ids)}")
+            faults.add(places[position], f"expected {NONRELEVANT} to be a list, found {display(ids)}")
     return groups
 
 
 def read_run(source: Source) -> Run:
     """`{"qid", "retrieved_ids"[, "retrieve_scores"]}` per query or `{"qid", "doc_id", "score" | "rank"}` per result."""
-    faults = Faults()
-    gathered = Gathered()
+    builder = RunBuilder()
+    faults = builder.faults
     nested = False
     orders: set[str] = set()
-    for number, row in objects(source, faults):
-        where = f"{source.path}:{number}"
-        if "qid" not in row or not (set(row) & {"doc_id", *NESTED}):
-            known = ("qid", "retrieved_ids", "doc_id", "score")
-            faults.add(where, f"expected the keys {RUN_KEYS}, found {_keys_of(row, known)}")
+    for where, row in objects(source, faults):
+        keys = [name for name in NESTED if name in row]
+        if "qid" not in row or not (keys or "doc_id" in row):
+            expected = ("qid", "retrieved_ids", "doc_id", "score")
+            faults.add(where, f"expected the keys {RUN_KEYS}, found {_keys_of(row, expected)}")
             continue
         qid = id_text(row["qid"])
         if qid is None or id_fault(qid):
@@ -214,11 +204,10 @@ def read_run(source: Source) -> Run:
             faults.add(where, f"expected a qid (a string or integer), found {display(row['qid'])}{fault}")
             continue
         where = f"{where}: query {display(qid)}"
-        keys = [name for name in NESTED if name in row]
         if len(keys) > 1:
             faults.add(where, f"expected one list of results, found {' and '.join(keys)}; keep only one")
         elif keys:
-            if nested and qid in gathered.ids:
+            if nested and qid in builder.ids:
                 faults.add(where, "duplicate query")
             nested = True
             units, others = lists_of(row)
@@ -227,21 +216,22 @@ def read_run(source: Source) -> Run:
             if row.get(SCORES) is not None:
                 fields[SCORE] = _listed(row[SCORES])
             ids = _ids_of(row, keys[0], where, faults)
-            if CALLS in lengths and (wrong := calls_fault(lengths[CALLS], len(_listed(row[keys[0]])), in_order=True)):
-                faults.add(where, wrong)
-            gathered.add_ranking(qid, ids, lengths, fields)
+            size = len(_listed(row[keys[0]]))
+            if CALLS in lengths and (error := calls_fault(lengths[CALLS], size, in_order=True)):
+                faults.add(where, error)
+            builder.add_ranking(qid, ids, None, lengths, fields)
         else:
             order = "score" if row.get("score") is not None else "rank"
             orders.add(order)
             result = _result(qid, row, order, where, faults)
             if result is not None and not nested:
-                gathered.add(qid, *result)
+                builder.add(qid, *result)
     faults.stop()
     if nested and orders:
         raise DataError(f"{source.path}: some lines have retrieved_ids and some doc_id; use one of the two throughout")
     if len(orders) > 1:
         raise DataError(f"{source.path}: some lines have a score and some only a rank; use one of the two throughout")
-    return gathered.run(source)
+    return builder.run(source)
 
 
 def _result(
@@ -286,47 +276,46 @@ def _ids_of(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[s
     return ids
 
 
+def write_objects(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """One object per line."""
+    write_lines(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     """One query per line, with everything that was read."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for position, (qid, groups) in enumerate(truth.items()):
-            row: dict[str, Any] = {"qid": qid}
-            if truth.texts:
-                row["query"] = truth.texts[position]
-            if NONRELEVANT in truth.keys:
-                row["retrieval_gt"] = [group for group in groups if not _only_nonrelevant(group)]
-                row[NONRELEVANT] = [each["id"] for group in groups if _only_nonrelevant(group) for each in group]
-            else:
-                row["retrieval_gt"] = groups
-            if truth.excluded:
-                row["excluded_ids"] = sorted(truth.excluded[position])
-            if truth.shape != "groups":
-                row[SHAPE] = truth.shape
-            row |= {name: values[position] for name, values in truth.columns.items()}
-            row = {**{key: row[key] for key in truth.keys if key in row}, **row}
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    write_objects(path, _truth_rows(truth))
+
+
+def _truth_rows(truth: GroundTruth) -> Iterator[dict[str, Any]]:
+    for position, (qid, groups) in enumerate(truth.items()):
+        row: dict[str, Any] = {"qid": qid}
+        if truth.texts:
+            row["query"] = truth.texts[position]
+        row["retrieval_gt"] = groups
+        if NONRELEVANT in truth.keys:
+            row["retrieval_gt"] = [group for group in groups if not _only_nonrelevant(group)]
+            row[NONRELEVANT] = [document["id"] for group in groups if _only_nonrelevant(group) for document in group]
+        if truth.excluded:
+            row["excluded_ids"] = sorted(truth.excluded[position])
+        if truth.shape != "groups":
+            row[SHAPE] = truth.shape
+        row |= {name: values[position] for name, values in truth.columns.items()}
+        yield {**{key: row[key] for key in truth.keys if key in row}, **row}
 
 
 def _only_nonrelevant(group: Any) -> bool:
     """Whether a group has only documents that were judged non-relevant."""
     if not isinstance(group, list):
         return False
-    return all(isinstance(each, dict) and each.get("grade") == 0 and "id" in each for each in group)
+    return all(isinstance(cell, dict) and cell.get("grade") == 0 and "id" in cell for cell in group)
 
 
-def write_run(
-    path: Path,
-    rankings: Iterable[tuple[str, list[str], list[float]]],
-    *,
-    scored: bool,
-    calls: Mapping[str, Sequence[int]] | None = None,
-) -> None:
+def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:
     """One query per line; scores and calls only if present."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for qid, ids, scores in rankings:
-            row: dict[str, Any] = {"qid": qid, "retrieved_ids": ids}
-            if scored:
-                row[SCORES] = scores
-            if calls:
-                row[CALL_LIST] = list(calls[qid])
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    rows = (
+        {"qid": qid, "retrieved_ids": ids}
+        | ({SCORES: scores} if scored else {})
+        | ({CALL_LIST: list(calls[qid])} if calls else {})
+        for qid, ids, scores in rankings
+    )
+    write_objects(path, rows)

@@ -7,7 +7,7 @@ go to the readers in Python, which report errors with line numbers.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import chain, repeat
@@ -63,72 +63,56 @@ def layout_of(source: Source, separator: str, *, words: bool = False) -> Layout:
 
     look = partial(_look_at, separator=ord(separator), words=words)
     content = _mapped(source)
+    layout, within = Layout(), [0]
     if content is None:
-        return _layout_in_turn(look, _streamed(source), words=words)
-    with ThreadPoolExecutor(os.cpu_count()) as workers:
-        quotes = [0] if words else [0, *workers.map(_count_quotes, _cut(content))]
-        # Whether a chunk begins within quotes.
-        within = (np.cumsum(quotes) & 1).tolist()
-        layout = reduce(Layout.then, workers.map(look, _cut(content), chain(within, repeat(0))), Layout())
+        for chunk in _streamed(source):
+            layout = layout.then(look(chunk, within[-1]))
+            within = [0 if words else within[-1] ^ _count_quotes(chunk) & 1]
+    else:
+        with ThreadPoolExecutor(os.cpu_count()) as workers:
+            # Whether a chunk begins within quotes.
+            quotes = [0] if words else [0, *workers.map(_count_quotes, _cut(content))]
+            within = (np.cumsum(quotes) & 1).tolist()
+            layout = reduce(Layout.then, workers.map(look, _cut(content), chain(within, repeat(0))), layout)
     return replace(layout, regular=False) if within[-1] else layout
-
-
-def _layout_in_turn(look: Callable[[Bytes, int], Layout], chunks: Iterator[Bytes], *, words: bool) -> Layout:
-    """The same chunk by chunk."""
-    layout, within = Layout(), 0
-    for chunk in chunks:
-        layout = layout.then(look(chunk, within))
-        within ^= 0 if words else _count_quotes(chunk) & 1
-    return replace(layout, regular=False) if within else layout
 
 
 def _look_at(chunk: Bytes, within: int, *, separator: int, words: bool) -> Layout:
     """The layout of a chunk that begins with the last byte of the previous one; `within`: a quote is open after it."""
     lines, cells = chunk == LINE_END, chunk == separator
     quotes = chunk[1:] == QUOTE
-    whole = not bool((chunk == 0).any())
-    if words or not (within or bool(quotes.any())):
-        regular = whole and not _has_bare_return(chunk, lines)
-        borders = lines | cells
-        known = borders | (chunk == RETURN)
-        controls = (chunk < BLANK) & ~known
+    borders = lines | cells
+    has_no_nul = not (chunk == 0).any()
+    if words or not (within or quotes.any()):
+        # A carriage return must be followed by a line end.
+        regular = has_no_nul and bool(lines[np.flatnonzero(chunk[:-1] == RETURN) + 1].all())
+        marks = borders | (chunk == RETURN)
+        controls = (chunk < BLANK) & ~marks
         # Cells that are empty or begin with a blank.
-        blank = borders[:-1] & (known[1:] | (chunk[1:] == BLANK))
-        plain = not bool(controls.any()) and not bool(blank.any()) and _has_no_long_line(lines)
+        blank = borders[:-1] & (marks[1:] | (chunk[1:] == BLANK))
+        blocks = lines[: len(lines) // LINE * LINE].reshape(-1, LINE)
+        plain = not controls.any() and not blank.any() and bool(blocks.any(axis=1).all())
         if words:
-            regular = regular and plain and (separator == BLANK or not bool((chunk == BLANK).any()))
+            regular = regular and plain and (separator == BLANK or not (chunk == BLANK).any())
         return Layout(regular, plain and not holds_odd_letters(chunk), *_counts(lines, cells))
     # Whether quotes are open after each byte, and before it.
     after = np.bitwise_xor.accumulate(np.concatenate(([within], quotes)).astype(np.uint8)).view(np.bool_)
     after, before = after[1:], after[:-1]
-    left, quoted = chunk[:-1], chunk[:-1] == QUOTE
-    borders = lines | cells
+    quoted = chunk[:-1] == QUOTE
     # An opening quote starts a cell or is the second of two; a closing quote ends a cell or is the first of two.
     regular = (
-        whole
-        and not bool((quotes & ~before & ~(borders[:-1] | quoted)).any())
-        and not bool((quoted & ~before & ~(borders[1:] | quotes | (chunk[1:] == RETURN))).any())
-        and not bool(((left == RETURN) & ~lines[1:] & ~before).any())
+        has_no_nul
+        and not (quotes & ~before & ~(borders[:-1] | quoted)).any()
+        and not (quoted & ~before & ~(borders[1:] | quotes | (chunk[1:] == RETURN))).any()
+        and not ((chunk[:-1] == RETURN) & ~lines[1:] & ~before).any()
     )
     outside = np.concatenate(([False], ~before))
-    return Layout(regular, False, *_counts(lines & outside, cells & outside, open_line=not (lines[-1] and outside[-1])))
+    return Layout(regular, False, *_counts(lines & outside, cells & outside))
 
 
-def _counts(lines: Bools, cells: Bools, *, open_line: bool | None = None) -> tuple[int, int, bool]:
+def _counts(lines: Bools, cells: Bools) -> tuple[int, int, bool]:
     """The numbers of line ends and of separators, and whether the last line has no end yet."""
-    last = not lines[-1] if open_line is None else open_line
-    return int(np.count_nonzero(lines[1:])), int(np.count_nonzero(cells[1:])), bool(last)
-
-
-def _has_bare_return(chunk: Bytes, lines: Bools) -> bool:
-    """Whether a carriage return is followed by anything but a line end."""
-    returns = np.flatnonzero(chunk[:-1] == RETURN)
-    return bool(len(returns)) and not bool(lines[returns + 1].all())
-
-
-def _has_no_long_line(lines: Bools) -> bool:
-    whole = len(lines) // LINE * LINE
-    return bool(lines[:whole].reshape(-1, LINE).any(axis=1).all())
+    return int(np.count_nonzero(lines[1:])), int(np.count_nonzero(cells[1:])), not lines[-1]
 
 
 def _count_quotes(chunk: Bytes) -> int:
@@ -156,7 +140,7 @@ def _cut(content: Bytes) -> Iterator[Bytes]:
 
 
 def _streamed(source: Source) -> Iterator[Bytes]:
-    """The same for content that is read piece by piece."""
+    """The chunks of content that is read piece by piece, each preceded by the byte before it."""
     last = b"\n"
     for piece in source.pieces(CHUNK):
         if piece:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from groupgt.errors import DataError, Faults, display
+from groupgt.errors import DataError, display
 from groupgt.formats.checks import Judgments, ranking, result_fault
 from groupgt.formats.jsonl import object_of
-from groupgt.formats.rows import Gathered, gather, one_by_one
+from groupgt.formats.rows import RunBuilder, gather
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -33,12 +33,12 @@ RATINGS = (
 
 def kind_of(source: Source) -> str | None:
     """`truth` or `run`, for a file that is one JSON object keyed by query; `either` if numbers are whole."""
-    found = _BEGIN.match(source.head())
-    if found is None or found[1] in _FIELDS:
+    begin = _BEGIN.match(source.head())
+    if begin is None or begin[1] in _FIELDS:
         return None
-    if found[2].startswith(b"["):
-        return "truth" if re.match(rb"\s*[\[{]", source.head()[found.end() :]) else "run"
-    return "run" if found[4] and b"." in found[4] else "either"
+    if begin[2].startswith(b"["):
+        return "truth" if re.match(rb"\s*[\[{]", source.head()[begin.end() :]) else "run"
+    return "run" if begin[4] and b"." in begin[4] else "either"
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
@@ -56,13 +56,13 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
             continue
         for document, cell in row.items():
             judgments.add(source.path, qid, "", document, finite_number(cell), cell)
-    return gather(one_by_one(judgments.rows()), policy, qids=rows, shape="flat")
+    return gather(judgments.rows(), policy, qids=rows, shape="flat")
 
 
 def read_run(source: Source) -> Run:
     """Scores by document, as ranx writes them; or lists of ids, best first."""
-    faults = Faults()
-    gathered = Gathered()
+    builder = RunBuilder()
+    faults = builder.faults
     kinds = set()
     for qid, row in _by_query(source).items():
         where = f"{source.path}: query {display(qid)}"
@@ -70,29 +70,29 @@ def read_run(source: Source) -> Run:
             faults.add(where, f"the query id {fault}")
         elif isinstance(row, dict):
             kinds.add("scores")
-            gathered.ids[qid], gathered.scores[qid] = [], []
+            builder.add_ranking(qid, [], [])
             for document, cell in row.items():
                 score = finite_number(cell)
                 order = "score" if score is not None else f"score of {display(document)}"
                 if fault := result_fault(qid, document, score, cell, order):
                     faults.add(where, fault)
                 elif score is not None:
-                    gathered.add(qid, document, score)
+                    builder.add(qid, document, score)
         elif isinstance(row, list):
             kinds.add("lists")
-            gathered.add_ranking(qid, ranking(row, where, faults), {}, {})
+            builder.add_ranking(qid, ranking(row, where, faults))
         else:
             faults.add(where, f"expected {{id: score}} or a list of ids, found {display(row)}")
     faults.stop()
     if len(kinds) > 1:
         raise DataError(f"{source.path}: some queries have scores and some do not; use one of the two throughout")
-    return gathered.run(source)
+    return builder.run(source)
 
 
 def first_text(source: Source) -> str:
     """The first string in the lists if most of the first ones are texts and not ids; otherwise empty."""
-    found = _BEGIN.match(source.head())
-    start = found.end() if found is not None else 0
+    begin = _BEGIN.match(source.head())
+    start = begin.end() if begin is not None else 0
     cells = [cell for cell, is_key in _STRING.findall(source.head()[start:]) if not is_key]
     strings = [cell.decode("utf-8", "replace") for cell in cells[:20]]
     return strings[0] if are_texts(strings) else ""

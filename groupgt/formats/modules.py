@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module, invalidate_caches
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -20,23 +20,21 @@ READ: dict[str, bytes | None] = {}
 def imported(target: str, folder: Path) -> Any:
     """The object named by `module:name`; raises `ConfigError` if it does not exist."""
     module_name, _, name = target.partition(":")
-    sys.path[:] = [str(folder), *(each for each in sys.path if each != str(folder))]
+    sys.path[:] = [str(folder), *(path for path in sys.path if path != str(folder))]
     _forget(module_name, folder)
     try:
         with users_code():
-            found: Any = import_module(module_name)
+            value: Any = import_module(module_name)
         READ[module_name] = _source(module_name)
     except ModuleNotFoundError as error:
-        missing = error.name or module_name
-        raise ConfigError(f"target: there is no module {missing!r}, next to the file or installed") from None
+        raise _no_module(error.name or module_name) from None
     except (Exception, SystemExit) as error:
         raise ConfigError(f"target: {module_name} cannot be imported: {one_line(error)}") from None
     for part in name.split("."):
-        if not hasattr(found, part):
-            near = near_names(part, [each for each in dir(found) if not each.startswith("_")])
-            raise ConfigError(f"target: {module_name} has no {part!r}{near}")
-        found = getattr(found, part)
-    return found
+        if not hasattr(value, part):
+            raise _no_name(module_name, part, dir(value))
+        value = getattr(value, part)
+    return value
 
 
 def check_target(target: str, folder: Path) -> None:
@@ -45,10 +43,10 @@ def check_target(target: str, folder: Path) -> None:
     parts = module_name.split(".")
     path, origin = [str(folder), *sys.path], None
     for depth in range(1, len(parts) + 1):
-        found = spec_of(".".join(parts[:depth]), path)
-        if found is None:
-            raise ConfigError(f"target: there is no module {module_name!r}, next to the file or installed")
-        path, origin = list(found.submodule_search_locations or []), found.origin
+        spec = spec_of(".".join(parts[:depth]), path)
+        if spec is None:
+            raise _no_module(module_name)
+        path, origin = list(spec.submodule_search_locations or []), spec.origin
     if origin is None or not origin.endswith(".py"):
         return
     try:
@@ -57,10 +55,18 @@ def check_target(target: str, folder: Path) -> None:
     except (OSError, SyntaxError, ValueError):
         return  # importing it reports the error
     names = set(_bound(tree.body))
-    wanted = name.partition(".")[0]
-    if wanted not in names and not names & {"*", "__getattr__"} and b"globals" not in source:
-        near = near_names(wanted, [each for each in sorted(names) if not each.startswith("_")])
-        raise ConfigError(f"target: {module_name} has no {wanted!r}{near}")
+    requested = name.partition(".")[0]
+    if requested not in names and not names & {"*", "__getattr__"} and b"globals" not in source:
+        raise _no_name(module_name, requested, sorted(names))
+
+
+def _no_module(name: str) -> ConfigError:
+    return ConfigError(f"target: there is no module {name!r}, next to the file or installed")
+
+
+def _no_name(module_name: str, name: str, names: Iterable[str]) -> ConfigError:
+    hint = near_names(name, [public for public in names if not public.startswith("_")])
+    return ConfigError(f"target: {module_name} has no {name!r}{hint}")
 
 
 def spec_of(name: str, path: list[str] | None) -> ModuleSpec | None:
@@ -68,11 +74,11 @@ def spec_of(name: str, path: list[str] | None) -> ModuleSpec | None:
     finders: list[Any] = [PathFinder, *sys.meta_path]
     for finder in finders:
         try:
-            found: ModuleSpec | None = finder.find_spec(name, path)
+            spec: ModuleSpec | None = finder.find_spec(name, path)
         except Exception:  # noqa: S112 - a finder of somebody else's
             continue
-        if found is not None:
-            return found
+        if spec is not None:
+            return spec
     return None
 
 
@@ -105,11 +111,11 @@ def _forget(module_name: str, folder: Path) -> None:
     if top not in sys.modules or top in sys.stdlib_module_names:
         return
     invalidate_caches()
-    beside = PathFinder.find_spec(top, [str(folder)])
-    path, own = source_of(top), beside.origin if beside is not None else None
-    elsewhere = path is not None and own is not None and Path(own).resolve() != path.resolve()
+    spec = PathFinder.find_spec(top, [str(folder)])
+    path, origin = source_of(top), spec.origin if spec is not None else None
+    elsewhere = path is not None and origin is not None and Path(origin).resolve() != path.resolve()
     if elsewhere or (module_name in READ and READ[module_name] != _source(module_name)):
-        for name in [each for each in sys.modules if f"{each}.".startswith(f"{top}.")]:
+        for name in [module for module in sys.modules if f"{module}.".startswith(f"{top}.")]:
             del sys.modules[name]
 
 

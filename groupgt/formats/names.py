@@ -7,13 +7,11 @@ import os
 from collections.abc import Sequence
 from pathlib import PurePath, PurePosixPath
 
-from groupgt.formats.source import Source
-
 COMPRESSED = (".gz", ".zst")
 # The endings of results and their formats; JSON Lines and ranx JSON are distinguished by content.
 ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".trec": "trec", ".run": "trec"}
 ENDINGS |= {".txt": "trec", ".res": "trec"}
-KNOWN = (*COMPRESSED, *ENDINGS, ".jsonl", ".json")
+REMOVED_ENDINGS = (*COMPRESSED, *ENDINGS, ".jsonl", ".json")
 
 
 def ending_of(path: str) -> str:
@@ -45,19 +43,9 @@ def without_endings(name: str) -> str:
     """
     while True:
         stem, dot, ending = name.rpartition(".")
-        if not stem or f"{dot}{ending}".lower() not in KNOWN:
+        if not stem or f"{dot}{ending}".lower() not in REMOVED_ENDINGS:
             return name
         name = stem
-
-
-def run_name(source: Source) -> str:
-    """The name of the run in a file.
-
-    >>> from pathlib import Path
-    >>> run_name(Source(Path("runs/bm25.v2.trec.gz")))
-    'bm25.v2'
-    """
-    return without_endings(source.path.name)
 
 
 def name_of(path: str) -> str:
@@ -70,28 +58,28 @@ def name_of(path: str) -> str:
     return without_endings(parts[-1] if parts else "results")
 
 
-def told_apart(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
+def distinct_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     """The names of the runs of these files; equal names get the parts of their folders that differ.
 
     Shared beginnings and endings, up to a dot, are removed. Files in one folder that differ only in their endings keep
     them.
 
-    >>> told_apart(["a/run/bm25.trec", "b/run/bm25.trec", "b/run/dense.trec"])
+    >>> distinct_names(["a/run/bm25.trec", "b/run/bm25.trec", "b/run/dense.trec"])
     ['a/bm25', 'b/bm25', 'dense']
-    >>> told_apart(["runs/input.uwmt.gz", "runs/input.pircs.gz"])
+    >>> distinct_names(["runs/input.uwmt.gz", "runs/input.pircs.gz"])
     ['uwmt', 'pircs']
     """
     names = _without_shared([without_endings(PurePath(path).name) for path in paths])
-    alike: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
-        alike.setdefault(name, []).append(place)
-    for places in alike.values():
-        files = [PurePath(os.path.abspath(paths[place])) for place in places]
+    positions_of: dict[str, list[int]] = {}
+    for position, name in enumerate(names):
+        positions_of.setdefault(name, []).append(position)
+    for positions in positions_of.values():
+        files = [PurePath(os.path.abspath(paths[position])) for position in positions]
         if len(set(files)) < 2:
             continue
-        for place, file, folders in zip(places, files, _differing([file.parent.parts for file in files])):
-            beside = {other for other in files if other.parent == file.parent}
-            names[place] = "/".join((*folders, names[place] if len(beside) == 1 else file.name))
+        for position, file, folders in zip(positions, files, _differing([file.parent.parts for file in files])):
+            neighbors = {other for other in files if other.parent == file.parent}
+            names[position] = "/".join((*folders, names[position] if len(neighbors) == 1 else file.name))
     return names
 
 
@@ -101,11 +89,11 @@ def _without_shared(names: Sequence[str]) -> list[str]:
     if len(set(names)) < 2:
         return list(names)
     # A decimal point does not separate parts.
-    while min(map(len, parts)) > 1 and len({each[0] for each in parts}) == 1 and not parts[0][0][-1:].isdigit():
-        parts = [each[1:] for each in parts]
-    while min(map(len, parts)) > 1 and len({each[-1] for each in parts}) == 1 and not parts[0][-1][:1].isdigit():
-        parts = [each[:-1] for each in parts]
-    return [".".join(each) for each in parts]
+    while min(map(len, parts)) > 1 and len({words[0] for words in parts}) == 1 and not parts[0][0][-1:].isdigit():
+        parts = [words[1:] for words in parts]
+    while min(map(len, parts)) > 1 and len({words[-1] for words in parts}) == 1 and not parts[0][-1][:1].isdigit():
+        parts = [words[:-1] for words in parts]
+    return [".".join(words) for words in parts]
 
 
 def _differing(folders: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -113,5 +101,6 @@ def _differing(folders: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     if len({len(parts) for parts in folders}) == 1:
         differs = [len(set(column)) > 1 for column in zip(*folders)]
         return [tuple(part for part, differing in zip(parts, differs) if differing) for parts in folders]
-    shared = next(at for at in range(min(map(len, folders)) + 1) if len({parts[: at + 1] for parts in folders}) > 1)
+    depths = range(min(map(len, folders)) + 1)
+    shared = next(depth for depth in depths if len({parts[: depth + 1] for parts in folders}) > 1)
     return [parts[shared:] for parts in folders]

@@ -17,12 +17,13 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, display, listed
-from groupgt.formats.records import OWN, Questions, files_in, keys_of, parts_of, records
+from groupgt.formats.jsonl import write_objects
+from groupgt.formats.records import OUR_KEYS, Queries, folder_of, keys_of, parts_of
 from groupgt.formats.rows import rename_hint
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
@@ -34,22 +35,19 @@ VERSIONS = (None, "v3", "RAGTIME26")
 ENDINGS = (".json", ".json.gz", ".jsonl", ".jsonl.gz")
 ALL, ANY = ("AND", "SUM"), (None, "OR", "Default")
 # The most sets that a part of an OR may become.
-MOST_SETS = 100
+MAX_SETS = 100
 
 
 def look(source: Source) -> str | None:
     """`truth` for a file of this format."""
     keys = keys_of(source)
-    if not keys.keys() & set(BANKS) or keys.keys() & OWN:
+    if not keys.keys() & set(BANKS) or keys.keys() & OUR_KEYS:
         return None
     named = any(keys.get(key) for key in ("query_id", "title_query", "format_version"))
     return "truth" if named or b'"topic_id"' in source.head() else None
 
 
-def is_folder(path: Path) -> bool:
-    """Whether each file of a folder is a bank."""
-    files = files_in(path, ENDINGS)
-    return bool(files) and look(Source(files[0])) == "truth"
+is_folder = folder_of(look, ENDINGS)
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
@@ -62,34 +60,33 @@ def read_spans(source: Source, policy: Policy) -> GroundTruth:
     return _Banks(source, spans=True).truth(policy)
 
 
-class _Banks(Questions):
+class _Banks(Queries):
     """The banks in one file, or in the files of a folder."""
 
     def __init__(self, source: Source, *, spans: bool) -> None:
         super().__init__()
         self.spans = spans
         self.references = 0
-        for file in parts_of(source, ENDINGS):
-            for where, record in records(file, self.faults):
-                self.read(where, record)
-        if self.qids and not self.references and not self.faults:
+        for bank in self.records(*parts_of(source, ENDINGS)):
+            self.read(bank)
+        if self.rows and not self.references and not self.faults:
             what = "no nugget references a document, so rankings cannot be evaluated"
             raise DataError(f"{source.path}: {what}; add references to its answers, questions or claims")
 
-    def read(self, where: str, bank: Mapping[str, Any]) -> None:
+    def read(self, bank: Mapping[str, Any]) -> None:
         """Reads one bank."""
         if bank.get("format_version") not in VERSIONS:
-            self.faults.add(where, f"expected the format_version v3, found {display(bank['format_version'])}")
+            self.fault(f"expected the format_version v3, found {display(bank['format_version'])}")
         if all(bank.get(key) is None for key in BANKS):
             what = f"expected nuggets as {listed(BANKS)}, found the keys {', '.join(bank)}"
-            self.faults.add(where, f"{what}{rename_hint(bank, BANKS)}")
+            self.fault(f"{what}{rename_hint(bank, BANKS)}")
         groups: list[dict[str, Any]] = []
         try:
             for key in BANKS:
-                for nugget in self.values_at(bank, key, where):
-                    groups += self.groups_of(nugget, where, None)
+                for nugget in self.values_at(bank, key):
+                    groups += self.groups_of(nugget, None)
         except RecursionError:
-            self.faults.add(where, "the nesting of sub_nuggets is too deep")
+            self.fault("the nesting of sub_nuggets is too deep")
         for number, group in enumerate(groups, 1):
             if group["name"] == str(number):
                 del group["name"]
@@ -100,109 +97,100 @@ class _Banks(Questions):
         qid = bank.get("query_id")
         if qid is None and isinstance(title, str) and title:
             qid = hashlib.md5(title.encode(), usedforsecurity=False).hexdigest()
-        self.add(where, qid if qid is not None else about.get("topic_id", about.get("query_id")), groups, title)
+        self.add(qid if qid is not None else about.get("topic_id", about.get("query_id")), groups, title)
 
-    def groups_of(self, nugget: Mapping[str, Any], where: str, importance: Any) -> list[dict[str, Any]]:
+    def groups_of(self, nugget: Mapping[str, Any], importance: Any) -> list[dict[str, Any]]:
         """The groups of one nugget and of its sub-nuggets."""
         text = nugget.get("question", nugget.get("claim"))
         if not isinstance(text, str):
-            self.faults.add(where, f"expected a string as the question or claim of a nugget, found {display(text)}")
+            self.fault(f"expected a string as the question or claim of a nugget, found {display(text)}")
             return []
         importance = nugget.get("importance", importance)
-        own = self.places_of(nugget, where)
+        support = self.documents_of(nugget)
         parts = [
-            [
-                _group(
-                    f"{text}: {answer.get('answer')}",
-                    self.places_of(answer, where),
-                    answer.get("importance", importance),
-                )
-            ]
-            for answer in self.values_at(nugget, "answers", where)
+            [_group(f"{text}: {answer.get('answer')}", self.documents_of(answer), answer.get("importance", importance))]
+            for answer in self.values_at(nugget, "answers")
         ]
-        subs = self.list_at(nugget, "sub_nuggets", where, dict, optional=True)
-        parts += [self.groups_of(sub, where, importance) for sub in subs]
+        parts += [self.groups_of(sub, importance) for sub in self.list_at(nugget, "sub_nuggets", optional=True)]
         aggregator = nugget.get("aggregator_type")
         if not parts:
-            return [_group(text, own, importance)]
+            return [_group(text, support, importance)]
         if aggregator in ALL:
             # Support for the whole nugget supports each of its parts.
-            for group in (group for part in parts for group in part):
-                group["alternatives"] = _distinct(group["alternatives"] + own)
-            return [group for part in parts for group in part]
+            groups = list(chain.from_iterable(parts))
+            for group in groups:
+                group["alternatives"] = _distinct(group["alternatives"] + support)
+            return groups
         sets = [math.prod(len(group["alternatives"]) for group in part) for part in parts if len(part) > 1]
-        if aggregator in ANY and max(sets, default=0) <= MOST_SETS:
-            any_of = [place for part in parts for place in _alternatives(part)]
-            return [_group(text, _distinct(any_of + own), importance)]
+        if aggregator in ANY and max(sets, default=0) <= MAX_SETS:
+            any_of = [alternative for part in parts for alternative in _alternatives(part)]
+            return [_group(text, _distinct(any_of + support), importance)]
         if aggregator in ANY:
-            what = f"any of its parts is enough, but one of them is covered in {max(sets):,} ways (at most {MOST_SETS})"
+            what = f"any of its parts is enough, but one of them is covered in {max(sets):,} ways (at most {MAX_SETS})"
         elif aggregator == "NOT":
             what = "it requires something not to be retrieved, which groups cannot express"
         else:
             what = f"expected AND, OR, SUM or NOT as its aggregator_type, found {display(aggregator)}"
-        self.faults.add(where, f"the nugget {display(text)}: {what}")
+        self.fault(f"the nugget {display(text)}: {what}")
         return []
 
-    def places_of(self, holder: Mapping[str, Any], where: str) -> list[Any]:
+    def documents_of(self, holder: Mapping[str, Any]) -> list[Any]:
         """The documents that references name, or the spans in them."""
-        places: list[Any] = []
-        for reference in self.list_at(holder, "references", where, object, optional=True):
+        alternatives: list[Any] = []
+        for reference in self.list_at(holder, "references", object, optional=True):
             named = reference if isinstance(reference, Mapping) else {"doc_id": reference}
             name, offsets = id_text(named.get("doc_id")), named.get("offsets")
             if name is None:
-                self.faults.add(where, f"expected a reference with a doc_id, found {display(reference)}")
+                self.fault(f"expected a reference with a doc_id, found {display(reference)}")
             elif not self.spans:
-                places.append(name)
+                alternatives.append(name)
             elif isinstance(offsets, Mapping):
-                places.append({"doc": name, "start": offsets.get("start_offset"), "end": offsets.get("end_offset")})
+                alternatives.append(
+                    {"doc": name, "start": offsets.get("start_offset"), "end": offsets.get("end_offset")}
+                )
             else:
-                what = f"the reference to {name!r} has no offsets; read documents instead: nuggetbank"
-                self.faults.add(where, what)
-        self.references += len(places)
-        return _distinct(places)
+                self.fault(f"the reference to {name!r} has no offsets; read documents instead: nuggetbank")
+        self.references += len(alternatives)
+        return _distinct(alternatives)
 
-    def values_at(self, record: Mapping[str, Any], key: str, where: str) -> list[Any]:
+    def values_at(self, record: Mapping[str, Any], key: str) -> list[Any]:
         """The objects at a key, whose value is a list of them, or a mapping from their texts."""
         cells = record.get(key)
-        listed = {**record, key: list(cells.values())} if isinstance(cells, Mapping) else record
-        return self.list_at(listed, key, where, dict, optional=True)
+        record = {**record, key: list(cells.values())} if isinstance(cells, Mapping) else record
+        return self.list_at(record, key, optional=True)
 
 
 def _alternatives(part: list[dict[str, Any]]) -> list[Any]:
     """The alternatives of a part: those of its group, or for several groups, sets with one alternative of each."""
     if len(part) == 1:
-        alternatives: list[Any] = part[0]["alternatives"]
-        return alternatives
-    chosen = product(*(group["alternatives"] for group in part))
-    return [_together(_distinct([member for place in places for member in _members(place)])) for places in chosen]
+        return list(part[0]["alternatives"])
+    sets: list[Any] = []
+    for choice in product(*(group["alternatives"] for group in part)):
+        parts = (item["all"] if isinstance(item, Mapping) and "all" in item else [item] for item in choice)
+        members = _distinct(list(chain.from_iterable(parts)))
+        sets.append(members[0] if len(members) == 1 else {"all": members})
+    return sets
 
 
-def _members(place: Any) -> list[Any]:
-    members: list[Any] = place["all"] if isinstance(place, Mapping) and "all" in place else [place]
-    return members
-
-
-def _together(members: list[Any]) -> Any:
-    return members[0] if len(members) == 1 else {"all": members}
-
-
-def _group(name: str, places: list[Any], importance: Any) -> dict[str, Any]:
-    group = {"alternatives": places, "name": name}
+def _group(name: str, alternatives: list[Any], importance: Any) -> dict[str, Any]:
+    group = {"alternatives": alternatives, "name": name}
     return group if importance is None else {**group, "importance": importance}
 
 
-def _distinct(places: list[Any]) -> list[Any]:
-    return list({json.dumps(place): place for place in places}.values())
+def _distinct(alternatives: list[Any]) -> list[Any]:
+    return list({json.dumps(alternative): alternative for alternative in alternatives}.values())
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     """Writes one bank per line: each group is a question with references, named by its name or number."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for position, (qid, groups) in enumerate(truth.items()):
-            title = truth.texts[position] if truth.texts else None
-            bank = {"query_id": qid, **({"title_query": title} if title else {}), "format_version": "v3"}
-            nuggets = {nugget["question"]: nugget for nugget in _nuggets(qid, groups)}
-            file.write(json.dumps({**bank, "nugget_bank": nuggets}, ensure_ascii=False) + "\n")
+    write_objects(path, _bank_rows(truth))
+
+
+def _bank_rows(truth: GroundTruth) -> Iterator[dict[str, Any]]:
+    for position, (qid, groups) in enumerate(truth.items()):
+        title = truth.texts[position] if truth.texts else None
+        bank = {"query_id": qid, **({"title_query": title} if title else {}), "format_version": "v3"}
+        yield {**bank, "nugget_bank": {nugget["question"]: nugget for nugget in _nuggets(qid, groups)}}
 
 
 def _nuggets(qid: str, groups: list[Any]) -> Iterator[dict[str, Any]]:

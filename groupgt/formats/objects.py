@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
+from groupgt.formats.frames import library_of
 
 Pairs = dict[str, list[tuple[str, float]]]
 
@@ -16,7 +17,8 @@ def _by_query(value: Any, field: str, title: str) -> Pairs | None:
     """Groups rows with `query_id`, `doc_id` and a field by query; None for anything else. Raises `DataError`."""
     if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
         return None
-    rows: list[Any] = list(value) if _is_iterator(value) or _has(next(iter(value), None), field) else []
+    is_iterator = iter(value) is value
+    rows: list[Any] = list(value) if is_iterator or _has(next(iter(value), None), field) else []
     if not rows or not _has(rows[0], field):
         return None
     faults = Faults()
@@ -30,10 +32,6 @@ def _by_query(value: Any, field: str, title: str) -> Pairs | None:
     return pairs
 
 
-def _is_iterator(value: Any) -> bool:
-    return iter(value) is value
-
-
 def _has(row: Any, field: str) -> bool:
     return all(hasattr(row, name) for name in ("query_id", "doc_id", field))
 
@@ -43,7 +41,7 @@ def truth_in(value: Any) -> Mapping[str, Mapping[str, float]] | None:
 
     Raises `DataError` if a document of a query has two grades.
     """
-    if type(value).__module__.split(".")[0] == "ranx":
+    if library_of(value) == "ranx":
         return dict(value.to_dict()) if type(value).__name__ == "Qrels" else None
     pairs = _by_query(value, "relevance", "ground truth")
     if pairs is None:
@@ -61,7 +59,7 @@ def truth_in(value: Any) -> Mapping[str, Mapping[str, float]] | None:
 
 def run_in(value: Any) -> Mapping[str, Any] | None:
     """`{qid: ranking}` of results of another library; None for anything else."""
-    if type(value).__module__.split(".")[0] == "ranx":
+    if library_of(value) == "ranx":
         return dict(value.to_dict()) if type(value).__name__ == "Run" else None
     return _by_query(value, "score", "results")
 

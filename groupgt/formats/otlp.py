@@ -15,12 +15,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from groupgt.errors import DataError, Faults, display, first_of, listed
-from groupgt.formats.fields import length_of
+from groupgt.formats.fields import first_in, length_of
 from groupgt.formats.records import records
-from groupgt.formats.rows import Gathered
+from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run, Traces
@@ -35,12 +35,13 @@ TEXTS = ("input.value", "gen_ai.retrieval.query.text")
 INPUTS = ("query", "question", "input", "user_input")
 TOKENS = ("tokens", "token_count")
 LONGEST_NUMBER = 20
+T = TypeVar("T")
 DOCUMENT = re.compile(r"retrieval\.documents\.(\d{1,9})\.document\.(\w+)")
 
 
 def look(source: Source) -> str | None:
     """`run` for a file of spans."""
-    head = b"" if source.is_folder or source.is_parquet else source.head().lstrip()
+    head = source.head().lstrip()
     names = (b'"resourceSpans"', b'"resource_spans"', b'"trace_id"', b'"traceId"')
     return "run" if head[:1] in (b"{", b"[") and any(name in head for name in names) else None
 
@@ -66,7 +67,7 @@ class Span:
     @property
     def qid(self) -> str | None:
         """The id of the query; None if the span has none."""
-        ids = [_first(place, QUERY_IDS) for place in (self.attributes, _decoded(self.attributes.get("metadata")))]
+        ids = [_first(row, QUERY_IDS) for row in (self.attributes, _decoded(self.attributes.get("metadata")))]
         return next(map(id_text, filter(None, ids)), None)
 
     @property
@@ -81,16 +82,16 @@ class Span:
         """The documents that a search returned, best first, as `id`, `content`, `score` and `metadata`."""
         flat: dict[int, dict[str, Any]] = {}
         for name, value in self.attributes.items():
-            if found := DOCUMENT.fullmatch(name):
-                flat.setdefault(int(found[1]), {})[found[2]] = value
+            if match := DOCUMENT.fullmatch(name):
+                flat.setdefault(int(match[1]), {})[match[2]] = value
         listed = _decoded(self.attributes.get("gen_ai.retrieval.documents", []))
         if not isinstance(listed, list):
             faults.add(self.where, f"expected a list as gen_ai.retrieval.documents, found {display(listed)}")
             listed = []
-        for document in [flat[place] for place in sorted(flat)] or map(_decoded, listed):
-            known = document if isinstance(document, Mapping) else {}
-            if id_text(known.get("id")) or isinstance(known.get("content"), str):
-                yield dict(known)
+        for document in [flat[rank] for rank in sorted(flat)] or map(_decoded, listed):
+            is_valid = isinstance(document, Mapping)
+            if is_valid and (id_text(document.get("id")) or isinstance(document.get("content"), str)):
+                yield dict(document)
             else:
                 faults.add(self.where, f"expected a document with an id or a content, found {display(document)}")
 
@@ -105,52 +106,54 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
         if by_session and span.trace not in sessions:
             faults.add(span.where, f"expected the id of its session as {listed(SESSIONS)}, found none")
         queries.setdefault(str(sessions.get(span.trace)) if by_session else span.trace, []).append(span)
-    found: dict[str, list[tuple[int, dict[str, Any]]]] = {}
+    results: dict[str, list[tuple[int, dict[str, Any]]]] = {}
     texts: dict[str, list[str]] = {}
     ms: dict[str, float] = {}
-    for key, each in queries.items():
-        searches = [span for span in each if span.is_search and not _is_within(span, spans)]
+    for key, query_spans in queries.items():
+        searches = [span for span in query_spans if span.is_search and not _is_within(span, spans)]
         if not searches:
             continue
-        qids = list(dict.fromkeys(qid for span in each if (qid := span.qid) is not None))
+        qids = list(dict.fromkeys(qid for span in query_spans if (qid := span.qid) is not None))
         if len(qids) > 1:
-            faults.add(each[0].where, f"{key}: expected one query, found the ids {first_of(qids, 3)}")
-        if qids and (wrong := id_fault(qids[0])):
-            faults.add(each[0].where, f"{key}: the query id {wrong}")
+            faults.add(query_spans[0].where, f"{key}: expected one query, found the ids {first_of(qids, 3)}")
+        if qids and (fault := id_fault(qids[0])):
+            faults.add(query_spans[0].where, f"{key}: the query id {fault}")
         name = qids[0] if qids else key
-        if name in found:
+        if name in results:
             what = "a second trace of the same query; keep one, or read otlp-sessions"
-            faults.add(each[0].where, f"query {name!r}: {what}")
-        inputs = (span.text for span in (each[0], searches[0]))
+            faults.add(query_spans[0].where, f"query {name!r}: {what}")
+        inputs = (span.text for span in (query_spans[0], searches[0]))
         texts[name] = [] if qids else list(dict.fromkeys(text for text in inputs if text is not None))
         ms[name] = sum(span.end - span.begin for span in searches)
-        found[name] = [(call, each) for call, span in enumerate(searches, 1) for each in span.documents(faults)]
+        results[name] = [
+            (call, document) for call, span in enumerate(searches, 1) for document in span.documents(faults)
+        ]
     faults.stop()
-    if not found:
+    if not results:
         what = "expected a span whose openinference.span.kind is RETRIEVER or gen_ai.operation.name is retrieval"
         raise DataError(f"{source.path}: {what}, found none in {len(spans):,} spans")
-    return replace(_gathered(found).run(source), traces=Traces(texts, ms, left_out=len(queries) - len(found)))
+    return replace(_builder_of(results).run(source), traces=Traces(texts, ms, left_out=len(queries) - len(results)))
 
 
-def _gathered(found: Mapping[str, list[tuple[int, dict[str, Any]]]]) -> Gathered:
+def _builder_of(results_of: Mapping[str, list[tuple[int, dict[str, Any]]]]) -> RunBuilder:
     """The results of each query, with those fields that all documents have."""
-    documents = [document for results in found.values() for _, document in results]
+    documents = [document for results in results_of.values() for _, document in results]
     fields: dict[str, list[Any]] = {
         "text": [document.get("content") for document in documents],
         SCORE: [finite_number(document.get("score")) for document in documents],
         "tokens": [length_of(_first(_decoded(document.get("metadata")) or {}, TOKENS)) for document in documents],
     }
     columns = {name: iter(cells) for name, cells in fields.items() if cells and None not in cells}
-    gathered = Gathered()
-    for qid, results in found.items():
+    builder = RunBuilder()
+    for qid, results in results_of.items():
         names: dict[str, str] = {}
         ids = [_id_of(document, names) for _, document in results]
         cells = {name: [next(column) for _ in results] for name, column in columns.items()}
         lengths: dict[str, list[Any]] = {CALLS: [call for call, _ in results]}
         if "tokens" in cells:
             lengths["tokens"] = cells.pop("tokens")
-        gathered.add_ranking(qid, ids, lengths, cells)
-    return gathered
+        builder.add_ranking(qid, ids, None, lengths, cells)
+    return builder
 
 
 def _id_of(document: Mapping[str, Any], names: dict[str, str]) -> str:
@@ -232,7 +235,7 @@ def _decoded(cell: Any) -> Any:
 
 
 def _first(row: Any, names: Iterable[str]) -> Any:
-    return next((row[name] for name in names if name in row), None) if isinstance(row, Mapping) else None
+    return row.get(first_in(names, row)) if isinstance(row, Mapping) else None
 
 
 def _is_within(span: Span, spans: Mapping[tuple[str, str], Span]) -> bool:
@@ -261,35 +264,33 @@ def matched(run: Run, truth: GroundTruth) -> Run:
     names: dict[str, str] = {}
     taken: dict[str, str] = {}
     for key, texts in traces.texts.items():
-        known = next((qids[plain] for text in texts if (plain := " ".join(text.split())) in qids), [])
-        if len(known) > 1:
-            faults.add(
-                run.title,
-                f"trace {key}: its text is that of the queries {first_of(known, 3)}; add an id: {QUERY_IDS[0]}",
-            )
-        name = known[0] if known else key
+        matches = next((qids[plain] for text in texts if (plain := " ".join(text.split())) in qids), [])
+        if len(matches) > 1:
+            what = f"its text is that of the queries {first_of(matches, 3)}; add an id: {QUERY_IDS[0]}"
+            faults.add(run.title, f"trace {key}: {what}")
+        name = matches[0] if matches else key
         if name in taken:
             faults.add(run.title, f"query {name!r}: the traces {taken[name]} and {key} are both of it; keep one")
         names[key], taken[name] = name, key
-    faults.stop(DataError)
-    by_text = sum(names[key] != key for key in names)
+    faults.stop()
+    by_text = sum(name != key for key, name in names.items())
     by_id = sum(key in truth.index and not traces.texts[key] for key in names)
     if not by_text + by_id:
         what = f"no trace of {len(names):,} belongs to a query of the ground truth"
-        way = f"identify queries by an attribute ({', '.join(QUERY_IDS)}), or by the text that the ground truth has"
-        raise DataError(f"{run.title}: {what}; {way}")
+        hint = f"identify queries by an attribute ({', '.join(QUERY_IDS)}), or by the text that the ground truth has"
+        raise DataError(f"{run.title}: {what}; {hint}")
+
+    def renamed(rows: Mapping[str, T]) -> dict[str, T]:
+        return {names[key]: cells for key, cells in rows.items()}
+
     lists = run.lists
-    renamed = replace(
+    fields = {name: lambda read=read: renamed(read()) for name, read in lists.fields.items()}  # bound now
+    contents = replace(
         lists,
-        rankings={names[key]: ids for key, ids in lists.rankings.items()},
-        lengths={unit: {names[key]: cells for key, cells in rows.items()} for unit, rows in lists.lengths.items()},
-        fields={name: _renamed(read, names) for name, read in lists.fields.items()},
+        rankings=renamed(lists.rankings),
+        lengths={unit: renamed(rows) for unit, rows in lists.lengths.items()},
+        fields=fields,
     )
-    ms = {names[key]: each for key, each in traces.ms.items() if names[key] in truth.index}
-    return replace(
-        run, contents=renamed, traces=replace(traces, texts={}, ms=ms, by_id=by_id, by_text=by_text, count=len(names))
-    )
-
-
-def _renamed(read: Any, names: Mapping[str, str]) -> Any:
-    return lambda: {names[key]: cells for key, cells in read().items()}
+    ms = {qid: duration for qid, duration in renamed(traces.ms).items() if qid in truth.index}
+    traces = replace(traces, texts={}, ms=ms, by_id=by_id, by_text=by_text, count=len(names))
+    return replace(run, contents=contents, traces=traces)

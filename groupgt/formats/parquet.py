@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import mmap
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,7 @@ from typing import Any
 from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.formats.fields import CALL_LIST, SCORES
-from groupgt.formats.names import run_name
-from groupgt.formats.rows import SHAPE
+from groupgt.formats.rows import SHAPE, Calls, Ranking, run_in
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, guarded
 from groupgt.model.ground_truth import GroundTruth
@@ -77,8 +75,8 @@ def _check_chunk(chunk: memoryview, meta: dict[int, Any], path: Path, start: int
             raise ValueError
         if kind in (DATA, DATA_2):
             values += inner[PAGE_VALUES]
-        most = unpacked if kind == DICTIONARY else meta[VALUES]
-        if kind != INDEX and not 0 <= inner[PAGE_VALUES] <= most:
+        limit = unpacked if kind == DICTIONARY else meta[VALUES]
+        if kind != INDEX and not 0 <= inner[PAGE_VALUES] <= limit:
             raise ValueError
         if kind == DATA_2 and not _levels_fit(inner, packed):
             raise ValueError
@@ -164,13 +162,10 @@ class _Compact:
 
 def scan(source: Source) -> pl.LazyFrame:
     """The columns of a file; its pages are checked when it is first read."""
-    if "frame" not in source.kept:
-        source.kept["frame"] = _checked(source)
-    frame: pl.LazyFrame = source.kept["frame"]
-    return frame
+    return source.cached(_scan)
 
 
-def _checked(source: Source) -> pl.LazyFrame:
+def _scan(source: Source) -> pl.LazyFrame:
     if not source.is_parquet:
         raise DataError(f"{source.path}: expected a parquet file, found something else; name another format")
     if source.is_pipe:
@@ -188,8 +183,7 @@ def _guard_of(source: Source) -> Guard:
 
 def names_of(source: Source) -> list[str]:
     """The names of the columns of a file."""
-    names: list[str] = scan(source).collect_schema().names()
-    return names
+    return list(scan(source).collect_schema())
 
 
 def read_table(source: Source) -> pl.DataFrame:
@@ -198,9 +192,10 @@ def read_table(source: Source) -> pl.DataFrame:
     return table
 
 
-def rows_of(source: Source) -> list[dict[str, Any]]:
-    """Every row of a file as a dict."""
-    return read_table(source).to_dicts()
+def rows_of(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row of a file as a dict, with its location."""
+    for number, row in enumerate(read_table(source).to_dicts(), 1):
+        yield f"{source.path}: row {number}", row
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
@@ -213,18 +208,14 @@ def read_run(source: Source, qids: list[str] | None = None) -> Run:
 
     Node output has no `qid`: its rows are those of `qids`, in order.
     """
-    run = frames.run_of(scan(source), str(source.path), qids, guard=_guard_of(source))
-    return replace(run, name=run_name(source), source=str(source.path))
+    return run_in(source, frames.run_of(scan(source), str(source.path), qids, guard=_guard_of(source)).contents)
 
 
 def read_parts(sources: Sequence[Source], title: str) -> Run:
     """One run from many files with the same columns."""
     for source in sources:
         check_pages(source.path)
-
-    def guard(step: Callable[[], Any]) -> Any:
-        return guarded(title, "a parquet file is damaged, cut off, or has other columns than the rest", step)
-
+    guard = partial(guarded, title, "a parquet file is damaged, cut off, or has other columns than the rest")
     return frames.run_of(pl.scan_parquet([source.path for source in sources], glob=False), title, guard=guard)
 
 
@@ -233,8 +224,10 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     columns: dict[str, pl.Series] = {"qid": pl.Series(truth.qids, dtype=pl.String)}
     if truth.texts:
         columns["query"] = pl.Series(truth.texts, dtype=pl.String)
-    groups = [[_alternatives(group) for group in groups] for _, groups in truth.items()]
-    columns["retrieval_gt"] = pl.Series(groups, dtype=pl.List(pl.List(pl.String)))
+    lists = [
+        [group["alternatives"] if isinstance(group, dict) else group for group in groups] for _, groups in truth.items()
+    ]
+    columns["retrieval_gt"] = pl.Series(lists, dtype=pl.List(pl.List(pl.String)))
     if truth.excluded:
         columns["excluded_ids"] = pl.Series([sorted(ids) for ids in truth.excluded], dtype=pl.List(pl.String))
     if truth.shape != "groups":
@@ -244,17 +237,7 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     pl.DataFrame(columns).write_parquet(path)
 
 
-def _alternatives(group: Any) -> list[str]:
-    return list(group["alternatives"] if isinstance(group, dict) else group)
-
-
-def write_run(
-    path: Path,
-    rankings: Iterable[tuple[str, list[str], list[float]]],
-    *,
-    scored: bool,
-    calls: Mapping[str, Sequence[int]] | None = None,
-) -> None:
+def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:
     """Writes `qid, retrieved_ids[, retrieve_scores][, retrieved_calls]`."""
     rows = list(rankings)
     columns = {
@@ -264,6 +247,6 @@ def write_run(
     if scored:
         columns[SCORES] = pl.Series([scores for _, _, scores in rows], dtype=pl.List(pl.Float64))
     if calls:
-        made = [list(calls[qid]) for qid, _, _ in rows]
-        columns[CALL_LIST] = pl.Series(made, dtype=pl.List(pl.Int64))
+        lists = [list(calls[qid]) for qid, _, _ in rows]
+        columns[CALL_LIST] = pl.Series(lists, dtype=pl.List(pl.Int64))
     pl.DataFrame(columns).write_parquet(path)

@@ -10,22 +10,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed
 from groupgt.formats import csv, frames, parquet, trec
+from groupgt.formats.checks import collect
 from groupgt.formats.names import kind_by_ending, name_of
+from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
-from groupgt.model.run import Columns, Lists, Run
+from groupgt.model.run import Columns, Run
 from groupgt.model.values import CALLS
 from groupgt.runtime import pl
 
 # At least two letters: a single one is a drive.
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+T = TypeVar("T")
 
 
-def is_url(path: object) -> bool:
+def is_url(path: object) -> TypeGuard[str]:
     """Whether a path is a URL, such as `s3://bucket/run.parquet`.
 
     >>> is_url("s3://bucket/run.parquet"), is_url("C://runs/a.trec"), is_url("runs/a.trec")
@@ -40,16 +43,16 @@ def files_of(path: str | os.PathLike[str]) -> list[Path] | None:
     Files whose names begin with a dot or an underscore are ignored: the writers of the others use them for notes.
     """
     text = os.fspath(path)
-    found = Path(text)
-    if found.is_dir():
-        files = [each for each in found.rglob("*") if each.is_file()]
-    elif glob.has_magic(text) and not found.exists():
-        files = [Path(each) for each in glob.glob(text, recursive=True) if Path(each).is_file()]
+    folder = Path(text)
+    if folder.is_dir():
+        files = [file for file in folder.rglob("*") if file.is_file()]
+    elif glob.has_magic(text) and not folder.exists():
+        files = [Path(file) for file in glob.glob(text, recursive=True) if Path(file).is_file()]
     else:
         return None
-    files = sorted(each for each in files if each.name[0] not in "._")
+    files = sorted(file for file in files if file.name[0] not in "._")
     if not files:
-        raise DataError(f"{text}: {'the folder contains no files' if found.is_dir() else 'no file matches'}")
+        raise DataError(f"{text}: {'the folder contains no files' if folder.is_dir() else 'no file matches'}")
     return files
 
 
@@ -59,16 +62,16 @@ def refuse_many(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
         title, runs = os.fspath(path), repr(os.fspath(path))
         files: Sequence[Any] | None = None if is_url(path) else files_of(path)
     else:
-        title, runs, files = first_of([os.fspath(each) for each in path], 2), "[…]", path if len(path) > 1 else None
+        title, runs, files = first_of([os.fspath(file) for file in path], 2), "[…]", path if len(path) > 1 else None
     if files is not None:
         what = f"expected one run, found {len(files):,} file{'' if len(files) == 1 else 's'}"
-        way = f"measure each with groupgt.evaluate_runs(truth, {runs}, …), or read the parts of one with parts=True"
-        raise ConfigError(f"{title}: {what}; {way}")
+        hint = f"measure each with groupgt.evaluate_runs(truth, {runs}, …), or read the parts of one with parts=True"
+        raise ConfigError(f"{title}: {what}; {hint}")
 
 
 def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> Run:
     """One run from many files; `read` reads each of them."""
-    sources = [Source.at(each) for each in files]
+    sources = [Source.at(file) for file in files]
     if all(source.is_parquet for source in sources):
         run = parquet.read_parts(sources, title)
     else:
@@ -79,28 +82,12 @@ def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> 
 def _read_each(sources: Sequence[Source], read: Callable[[Source], Run]) -> list[Run]:
     """The run of each file; raises `DataError` with the errors of all files."""
     faults = Faults()
-    parts: list[Run] = []
-    for source in sources:
-        try:
-            parts.append(read(replace(source, streamed=True)))
-        except DataError as error:
-            faults.merge(error)
+    parts = collect(lambda source: read(replace(source, streamed=True)), sources, faults)
     if faults and not any(source.is_huge for source in sources):
         # Parts that are not read yet may have errors as well.
-        _recheck([part.as_columns for part in parts], faults)
+        collect(lambda part: part.as_columns.checked, parts, faults)
     faults.stop()
     return parts
-
-
-def _recheck(parts: Sequence[Columns], faults: Faults) -> list[Run]:
-    """Each run, read again by the slow reader, and their errors."""
-    runs = []
-    for columns in parts:
-        try:
-            runs.append(columns.checked)
-        except DataError as error:
-            faults.merge(error)
-    return runs
 
 
 def _in_one(parts: Sequence[Run], title: str) -> Run:
@@ -110,57 +97,49 @@ def _in_one(parts: Sequence[Run], title: str) -> Run:
 
 def _of_lists(parts: Sequence[Run], title: str) -> Run:
     """Joins lists; if a query spans files, scores determine its order."""
-    faults = Faults()
-    rankings: dict[str, list[Any]] = {}
-    scores: dict[str, list[float]] = {}
-    lengths: dict[str, dict[str, list[int | None]]] = {}
-    fields: dict[str, dict[str, list[Any]]] = {}
+    builder = RunBuilder()
     for part in parts:
         lists = part.lists
-        read_fields = {name: read() for name, read in lists.fields.items()}
-        for qid, ranking in lists.rankings.items():
-            if qid in rankings and (lists.scores is None or qid not in scores):
-                faults.add(f"{part.source}: query {qid!r}", f"is also in another file of {title}, without scores")
+        fields = {name: read() for name, read in lists.fields.items()}
+        for qid, ids in lists.rankings.items():
+            if qid in builder.ids and (lists.scores is None or qid not in builder.scores):
+                what = f"is also in another file of {title}, without scores"
+                builder.faults.add(f"{part.source}: query {qid!r}", what)
                 continue
-            rankings.setdefault(qid, []).extend(ranking)
-            if lists.scores is not None:
-                scores.setdefault(qid, []).extend(lists.scores[qid])
-            for unit, column in lists.lengths.items():
-                lengths.setdefault(unit, {}).setdefault(qid, []).extend(column.get(qid, ()))
-            for name, cells in read_fields.items():
-                fields.setdefault(name, {}).setdefault(qid, []).extend(cells[qid])
-    faults.stop(DataError)
-    if scores and len(scores) < len(rankings):
+            builder.add_ranking(
+                qid,
+                ids,
+                None if lists.scores is None else lists.scores[qid],
+                {unit: column.get(qid, ()) for unit, column in lists.lengths.items()},
+                {name: cells[qid] for name, cells in fields.items()},
+            )
+    lists = builder.lists
+    if lists.scores and len(lists.scores) < len(lists.rankings):
         raise DataError(f"{title}: some files have scores and some do not; use one of the two throughout")
-    read = {name: lambda column=column: column for name, column in fields.items()}  # bound now
-    return Run(Lists(rankings, scores or None, lengths, read))
+    return Run(lists)
 
 
 def _of_columns(parts: Sequence[Run], title: str) -> Run:
     """Concatenates columns; parts that were read as lists become columns too."""
-    held = [part.as_columns for part in parts]
-    schemas = [each.frame.collect_schema() for each in held]
+    columns_of_parts = [part.as_columns for part in parts]
+    schemas = [columns.frame.collect_schema() for columns in columns_of_parts]
     names = [name for name in schemas[0].names() if all(name in schema for schema in schemas)]
     if CALLS not in names and any(CALLS in schema for schema in schemas):
         raise DataError(f"{title}: some files have calls and some do not; use one of the two throughout")
 
     def guard(step: Callable[[], Any]) -> Any:
-        for each in reversed(held):
-            step = _within(each.guard, step)
+        for columns in reversed(columns_of_parts):
+            step = partial(columns.guard, step)
         return step()
 
     def recheck() -> Run:
         faults = Faults()
-        runs = _recheck(held, faults)
+        runs = collect(lambda columns: columns.checked, columns_of_parts, faults)
         faults.stop()
         return _in_one(runs, title)
 
-    frame = pl.concat([each.frame.select(names) for each in held])
-    return Run(Columns(frame, recheck, guard, ids_checked=all(each.ids_checked for each in held)))
-
-
-def _within(guard: Callable[[Callable[[], Any]], Any], step: Callable[[], Any]) -> Callable[[], Any]:
-    return lambda: guard(step)
+    frame = pl.concat([columns.frame.select(names) for columns in columns_of_parts])
+    return Run(Columns(frame, recheck, guard, ids_checked=all(columns.ids_checked for columns in columns_of_parts)))
 
 
 def at_url(url: str, format: str | None = None) -> Run:
@@ -171,29 +150,26 @@ def at_url(url: str, format: str | None = None) -> Run:
     """
     chosen = format or kind_by_ending(url)
     if chosen not in ("parquet", "csv", "trec"):
-        known = listed(["parquet", "csv", "trec"])
-        raise ConfigError(f"{url}: expected results as {known}, by the ending or by name (--run-format; run_format=)")
-
-    def guard(step: Callable[[], Any]) -> Any:
-        return guarded(url, "cannot be read", step)
-
+        names = listed(["parquet", "csv", "trec"])
+        raise ConfigError(f"{url}: expected results as {names}, by the ending or by name (--run-format; run_format=)")
+    guard, lines = partial(guarded, url, "cannot be read"), partial(_lines_at, url)
+    contents: Any
     if chosen == "parquet":
-        run = frames.run_of(pl.scan_parquet(url), url, guard=guard)
-    elif chosen == "csv":
-        run = csv.run_at(url, guard, partial(_lines_at, url))
+        contents = frames.run_of(pl.scan_parquet(url), url, guard=guard).contents
     else:
-        run = trec.run_at(url, partial(_lines_at, url))
-    return replace(run, name=name_of(url), source=url)
+        contents = csv.columns_at(url, guard, lines) if chosen == "csv" else trec.columns_at(url, lines)
+    return Run(contents, name=name_of(url), source=url)
 
 
 def _lines_at(url: str) -> Iterator[bytes]:
     """The lines of a text file at a URL, as a stream."""
-    batches = guarded(url, "cannot be read", lambda: iter(pl.scan_lines(url).collect_batches(maintain_order=True)))
-    while (batch := guarded(url, "cannot be read", lambda: next(batches, None))) is not None:
+    guard = partial(guarded, url, "cannot be read")
+    batches = guard(lambda: iter(pl.scan_lines(url).collect_batches(maintain_order=True)))
+    while (batch := guard(lambda: next(batches, None))) is not None:
         yield from map(str.encode, batch["line"].to_list())
 
 
-def fetched(url: str, read: Callable[[Path], Any]) -> Any:
+def fetched(url: str, read: Callable[[Path], T]) -> T:
     """The result of `read` for a local copy of a text file at a URL."""
     with tempfile.TemporaryDirectory(prefix="groupgt-") as folder:
         copy = Path(folder) / PurePosixPath(url).name

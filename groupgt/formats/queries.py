@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.formats.beir import QUERIES, table_in
+from groupgt.formats.beir import table_in
 from groupgt.formats.checks import Firsts
 from groupgt.formats.corpus import table_rows
 from groupgt.formats.csv import header_of
@@ -29,7 +29,7 @@ _LABEL = re.compile(r"\A(?:number|topic|query|question)\s*:", re.IGNORECASE)
 
 def queries_file(path: Path) -> Path:
     """The file of query texts: the path itself, or the file in a BEIR or MTEB folder."""
-    return (table_in(path, "queries", QUERIES) or path / "queries.jsonl") if path.is_dir() else path
+    return (table_in(path, "queries") or path / "queries.jsonl") if path.is_dir() else path
 
 
 def read_queries(path: str | os.PathLike[str]) -> dict[str, str]:
@@ -74,14 +74,12 @@ def _rows(source: Source, faults: Faults) -> Iterator[tuple[str, Any, Any]]:
             else:
                 yield where, row[key], row[column] if column else None
     else:
-        for number, line in enumerate(source.lines(held=True), 1):
-            if line.strip():
-                qid, tab, text = line.decode().partition("\t")
-                where = f"{source.path}:{number}"
-                if tab:
-                    yield where, qid.strip(), text.strip()
-                else:
-                    faults.add(where, f"expected a query id, a tab and a text, found {display(line.decode())}")
+        for where, line in source.located_lines():
+            qid, tab, text = line.partition("\t")
+            if tab:
+                yield where, qid.strip(), text.strip()
+            else:
+                faults.add(where, f"expected a query id, a tab and a text, found {display(line)}")
 
 
 def _has_header(source: Source) -> bool:
@@ -102,6 +100,6 @@ def _topics(source: Source) -> Iterator[tuple[str, str, str]]:
 
 def _field(topic: str, name: str) -> str:
     """The content of a field of a topic, without its label (`Number:`), on one line."""
-    found = re.search(rf"<{name}(?:\s[^>]*)?>(.*?)(?=<|\Z)", topic, re.IGNORECASE | re.DOTALL)
-    text = html.unescape(found[1]).strip() if found else ""
+    match = re.search(rf"<{name}(?:\s[^>]*)?>(.*?)(?=<|\Z)", topic, re.IGNORECASE | re.DOTALL)
+    text = html.unescape(match[1]).strip() if match else ""
     return " ".join(_LABEL.sub("", text).split())

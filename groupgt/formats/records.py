@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,30 +19,30 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import id_text
 
 # Keys of groupgt's own formats: a record with one of them is not from a benchmark.
-OWN = {"retrieval_gt", "retrieved_ids", "doc_id"}
+OUR_KEYS = {"retrieval_gt", "retrieved_ids", "doc_id"}
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|:\s*([{\[]?)|[{}\[\]]', re.DOTALL)
 
 
-def holds(source: Source, *keys: str) -> bool:
+def has_keys(source: Source, *keys: str) -> bool:
     """Whether the first record of a file has all of these keys and none of groupgt's own.
 
     The value of one of them must be a string or number, unlike in an object keyed by query, as ranx writes it.
     """
-    found = keys_of(source)
-    return found.keys() >= set(keys) and not found.keys() & OWN and any(found[key] for key in keys)
+    first = keys_of(source)
+    return first.keys() >= set(keys) and not first.keys() & OUR_KEYS and any(first[key] for key in keys)
+
+
+def look_for(*keys: str) -> Callable[[Source], str | None]:
+    """Recognizes ground truth by the keys of its first record."""
+    return lambda source: "truth" if has_keys(source, *keys) else None
 
 
 def keys_of(source: Source) -> dict[str, bool]:
     """The keys of the first record of a file, with whether their value is a string or number; empty for other files."""
-    if "record keys" not in source.kept:
-        source.kept["record keys"] = _keys_of(source)
-    keys: dict[str, bool] = source.kept["record keys"]
-    return keys
+    return source.cached(_keys_of)
 
 
 def _keys_of(source: Source) -> dict[str, bool]:
-    if source.is_folder:
-        return {}
     if source.is_parquet:
         return dict.fromkeys(parquet.names_of(source), True)
     head = source.head().lstrip()
@@ -72,52 +71,53 @@ def _first_keys(text: str) -> dict[str, bool]:
     return keys
 
 
-def files_in(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    """The files of a folder with one of some endings, by name."""
-    return sorted(path for path in folder.iterdir() if path.is_file() and path.name.endswith(endings))
-
-
 def parts_of(source: Source, endings: tuple[str, ...]) -> list[Source]:
-    """The file itself, or the files of a folder with one of some endings."""
+    """The file itself, or the files of a folder with one of some endings, by name."""
     if not source.is_folder:
         return [source]
-    return [Source(path, ceiling=source.ceiling) for path in files_in(source.path, endings)]
+    paths = sorted(path for path in source.path.iterdir() if path.is_file() and path.name.endswith(endings))
+    return [Source(path, ceiling=source.ceiling) for path in paths]
+
+
+def folder_of(look: Callable[[Source], str | None], endings: tuple[str, ...]) -> Callable[[Path], bool]:
+    """Recognizes a folder by its first file with one of some endings."""
+    return lambda folder: any(map(look, parts_of(Source(folder), endings)[:1]))
 
 
 def records(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each record with its place; anything that is not a record is collected as an error."""
+    """Each record with its location; anything that is not a record is collected as an error."""
     if source.is_parquet:
-        for number, row in enumerate(parquet.rows_of(source), 1):
-            yield f"{source.path}: row {number}", row
-    elif _is_one_object(source):
+        yield from parquet.rows_of(source)
+    # One JSON object over several lines, rather than one object per line.
+    elif not is_array(source) and not source.first_line.rstrip().endswith(b"}"):
         yield f"{source.path}:1", object_of(source)
     else:
-        for number, row in objects(source, faults):
-            yield f"{source.path}:{number}", row
+        yield from objects(source, faults)
 
 
-def _is_one_object(source: Source) -> bool:
-    """Whether a file is one JSON object over several lines, rather than one object per line."""
-    return not is_array(source) and not source.first_line.rstrip().endswith(b"}")
+class Queries:
+    """Queries gathered from records, and the errors in them; `where` is the location of the current record."""
 
+    def __init__(self) -> None:
+        self.faults = Faults()
+        self.where = ""
+        # For each query: its id, groups, text, further columns, excluded ids, and its location.
+        self.rows: list[tuple[Any, list[Any], str | None, Mapping[str, Any], list[str], str]] = []
+        self._firsts = Firsts()
+        self._reported = 0
 
-@dataclass
-class Questions:
-    """Queries gathered from the records of one file, and the errors in them."""
+    def records(self, *sources: Source) -> Iterator[dict[str, Any]]:
+        """The records of some files, one after another."""
+        for where, record in (row for source in sources for row in records(source, self.faults)):
+            self.where = where
+            yield record
 
-    faults: Faults = field(default_factory=Faults)
-    qids: list[Any] = field(default_factory=list)
-    groups: list[Any] = field(default_factory=list)
-    places: list[str] = field(default_factory=list)
-    texts: list[str | None] = field(default_factory=list)
-    columns: list[dict[str, Any]] = field(default_factory=list)
-    excluded: list[list[str]] = field(default_factory=list)
-    firsts: Firsts = field(default_factory=Firsts)
-    known_faults: int = 0
+    def fault(self, what: str) -> None:
+        """Adds an error in the current record."""
+        self.faults.add(self.where, what)
 
     def add(
         self,
-        where: str,
         qid: Any,
         groups: list[Any],
         text: Any = None,
@@ -128,103 +128,96 @@ class Questions:
 
         If its record has an error, it is not checked further: errors that follow from another are not reported.
         """
-        if self.faults.total > self.known_faults:
-            self.known_faults = self.faults.total
+        if self.faults.total > self._reported:
+            self._reported = self.faults.total
             return
         for number, group in enumerate(groups, 1):
             if isinstance(group, Mapping):
-                self.is_important(qid, group.get("name"), group.get("importance"), f"{where}, nugget {number}")
-        self.qids.append(qid)
-        self.groups.append(groups)
-        self.places.append(where)
-        self.texts.append(text if isinstance(text, str) and text.strip() else None)
-        self.columns.append(dict(columns or {}))
-        self.excluded.append(excluded or [])
+                self.is_important(qid, group.get("name"), group.get("importance"), number)
+        query = text if isinstance(text, str) and text.strip() else None
+        self.rows.append((qid, groups, query, columns or {}, excluded or [], self.where))
 
-    def has(self, record: Mapping[str, Any], key: str, where: str) -> bool:
+    def has(self, record: Mapping[str, Any], key: str) -> bool:
         """Whether a record has a key; records an error if not, with the key that may have been meant."""
         if key not in record:
-            found = ", ".join(map(str, record)) or "no keys"
-            self.faults.add(where, f"expected the key {key}, found {found}{rename_hint(record, [key])}")
+            keys = ", ".join(map(str, record)) or "no keys"
+            self.fault(f"expected the key {key}, found {keys}{rename_hint(record, [key])}")
         return key in record
 
-    def once(self, name: Hashable, where: str, what: str) -> bool:
+    def once(self, name: Hashable, what: str) -> bool:
         """Whether something occurs for the first time; a repetition is an error that names both places."""
-        again = self.firsts.again(name, where)
+        again = self._firsts.again(name, self.where)
         if again:
-            self.faults.add(where, f"{what} twice {again}")
+            self.fault(f"{what} twice {again}")
         return not again
 
-    def agrees(self, name: Hashable, value: Any, where: str, what: str) -> bool:
-        """Whether something agrees with its earlier value, if any; a contradiction is an error with both places."""
-        earlier = self.firsts.earlier(name, where, value)
+    def agrees(self, name: Hashable, value: Any, number: int, what: str) -> bool:
+        """Whether a value of a nugget agrees with its earlier value, if any; an error names both places."""
+        where = f"{self.where}, nugget {number}"
+        earlier = self._firsts.earlier(name, where, value)
         if earlier is None or earlier[1] == value:
             return True
         self.faults.add(where, f"{what} {value}, and {earlier[1]} at {earlier[0]}; keep one")
         return False
 
-    def is_important(self, qid: Any, nugget: Any, importance: Any, where: str) -> None:
+    def is_important(self, qid: Any, nugget: Any, importance: Any, number: int) -> None:
         """Records the importance of a nugget, if it has one; the same nugget must not have another."""
         if isinstance(nugget, str) and importance is not None:
             what = f"query {display(qid)}: the nugget {display(nugget)} is"
-            self.agrees(("importance", str(qid), nugget), importance, where, what)
+            self.agrees(("importance", str(qid), nugget), importance, number, what)
 
     def importance_of(self, qid: Any, nugget: str) -> Any:
         """The importance of a nugget; None if it has none."""
-        return self.firsts.value(("importance", str(qid), nugget))
+        return self._firsts.value(("importance", str(qid), nugget))
 
-    def list_at(
-        self, record: Mapping[str, Any], key: str, where: str, kind: type, *, optional: bool = False
-    ) -> list[Any]:
+    def list_at(self, record: Mapping[str, Any], key: str, kind: type = dict, *, optional: bool = False) -> list[Any]:
         """The list at a key; any other value is an error, and so are other items in it.
 
         An `optional` key may be absent, unless a key with a similar name is present.
         """
         if optional and (record[key] is None if key in record else not _has_near(tuple(record), key)):
             return []
-        if not self.has(record, key, where):
+        if not self.has(record, key):
             return []
         cells = record[key]
         if not isinstance(cells, list):
-            self.faults.add(where, f"expected a list as {key}, found {display(cells)}")
+            self.fault(f"expected a list as {key}, found {display(cells)}")
             return []
-        sound = [cell for cell in cells if isinstance(cell, kind)]
-        if len(sound) < len(cells):
-            wrong = next(cell for cell in cells if not isinstance(cell, kind))
-            self.faults.add(where, f"expected {_NAMES[kind]} in {key}, found {display(wrong)}")
-        return sound
+        invalid = [cell for cell in cells if not isinstance(cell, kind)]
+        if invalid:
+            self.fault(f"expected {_NAMES[kind]} in {key}, found {display(invalid[0])}")
+        return [cell for cell in cells if isinstance(cell, kind)]
 
-    def text_at(self, record: Mapping[str, Any], key: str, where: str) -> str | None:
+    def text_at(self, record: Mapping[str, Any], key: str) -> str | None:
         """The text at a key; any other value is an error."""
-        if not self.has(record, key, where):
+        if not self.has(record, key):
             return None
         if isinstance(record[key], str):
             return str(record[key])
-        self.faults.add(where, f"expected a string as the {key}, found {display(record[key])}")
+        self.fault(f"expected a string as the {key}, found {display(record[key])}")
         return None
 
-    def ids_at(self, record: Mapping[str, Any], key: str, where: str) -> list[str]:
+    def ids_at(self, record: Mapping[str, Any], key: str) -> list[str]:
         """The ids in the list at a key."""
-        cells = self.list_at(record, key, where, object)
-        ids = [name for cell in cells if (name := id_text(cell)) is not None]
-        if len(ids) < len(cells):
-            wrong = next(cell for cell in cells if id_text(cell) is None)
-            self.faults.add(where, f"expected ids (strings or integers) in {key}, found {display(wrong)}")
-        return ids
+        cells = self.list_at(record, key, object)
+        invalid = [cell for cell in cells if id_text(cell) is None]
+        if invalid:
+            self.fault(f"expected ids (strings or integers) in {key}, found {display(invalid[0])}")
+        return [name for cell in cells if (name := id_text(cell)) is not None]
 
     def truth(self, policy: Policy) -> GroundTruth:
         """The ground truth of all queries; raises `DataError` with every error."""
-        names = dict.fromkeys(name for row in self.columns for name in row)
-        columns = {name: [row.get(name) for row in self.columns] for name in names}
+        qids, groups, texts, columns, excluded, places = zip(*self.rows) if self.rows else ((),) * 6
+        names = dict.fromkeys(name for row in columns for name in row)
         try:
             truth = GroundTruth.from_rows(
-                self.qids,
-                self.groups,
+                qids,
+                groups,
                 policy,
-                place=self.places.__getitem__,
-                texts=self.texts if any(self.texts) else None,
-                columns=columns,
-                excluded=self.excluded if any(self.excluded) else None,
+                place=places.__getitem__,
+                texts=list(texts) if any(texts) else None,
+                columns={name: [row.get(name) for row in columns] for name in names},
+                excluded=excluded if any(excluded) else None,
             )
         except DataError as error:
             self.faults.merge(error)
@@ -239,3 +232,13 @@ def _has_near(keys: tuple[str, ...], key: str) -> bool:
 
 
 _NAMES: dict[type, str] = {dict: "objects", str: "strings"}
+
+
+def graded(grades: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Alternatives from documents and their grades."""
+    return [{"id": document, "grade": grade} for document, grade in grades.items()]
+
+
+def singles(alternatives: Iterable[Any]) -> list[list[Any]]:
+    """A group for each distinct alternative."""
+    return [[alternative] for alternative in dict.fromkeys(alternatives)]

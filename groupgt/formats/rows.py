@@ -9,19 +9,24 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, listed, near_names
-from groupgt.formats.names import run_name
+from groupgt.formats.names import without_endings
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import SHAPES, GroundTruth, Shape
 from groupgt.model.policy import Policy
-from groupgt.model.run import Columns, Lists, Run
+from groupgt.model.run import Columns, Lines, Lists, Remote, Run
 from groupgt.model.validity import is_number, shown
 from groupgt.runtime import pl
 
 # Query, group, document, grade.
 Judgment = tuple[str, str, str, float]
+# Query, ids, scores.
+Ranking = tuple[str, list[str], list[float]]
+# The call of each result, by query.
+Calls = Mapping[str, Sequence[int]]
 
 
 def gather(
@@ -34,12 +39,14 @@ def gather(
 ) -> GroundTruth:
     """Ground truth from rows: those of one query and group become a group; a name that is just its number is dropped.
 
-    The queries `qids` are included even without a row. Rows that name their groups have the shape `subtopics`.
+    The queries `qids` are included even without a row. Rows that name their groups have the shape `subtopics`; if it is
+    `flat`, each document is a group of its own.
     """
     queries: dict[str, dict[str, list[Any]]] = {qid: {} for qid in qids}
     for qid, label, document, grade in rows:
         alternative: Any = document if grade == 1 else {"id": document, "grade": grade}
-        queries.setdefault(qid, {}).setdefault(label, []).append(alternative)
+        labelled = queries.setdefault(qid, {})
+        labelled.setdefault(str(len(labelled) + 1) if shape == "flat" else label, []).append(alternative)
     groups = [
         [
             alternatives if label == str(number) else {"alternatives": alternatives, "name": label}
@@ -57,20 +64,11 @@ SHAPE = "gt_shape"
 
 def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
     """The shape that rows name; `default` if none does. Raises `DataError` if they differ, or if it is not a shape."""
-    named = list(dict.fromkeys(cell for cell in cells if cell not in (None, "")))
-    shape: Any = named[0] if named else default
+    named: list[Any] = list(dict.fromkeys(cell for cell in cells if cell not in (None, "")))
+    shape: Shape = named[0] if named else default
     if len(named) > 1 or shape not in SHAPES:
         raise DataError(f"{title}: expected {listed(SHAPES)} as {SHAPE}, the same in all rows, found {shown(named)}")
-    checked: Shape = shape
-    return checked
-
-
-def one_by_one(rows: Iterable[Judgment]) -> Iterable[Judgment]:
-    """Makes every document a group of its own, as judgments without groups are read."""
-    numbers: dict[str, int] = {}
-    for qid, _, document, grade in rows:
-        numbers[qid] = numbers.get(qid, 0) + 1
-        yield qid, str(numbers[qid]), document, grade
+    return shape
 
 
 def number_text(value: float) -> str:
@@ -83,7 +81,7 @@ def number_text(value: float) -> str:
 
 
 # How many names are compared with a missing one, and how many are shown.
-MOST_NAMES, NAMED = 1000, 100
+COMPARED_NAMES, SHOWN_NAMES = 1000, 100
 # The names of columns in other tools.
 OTHER_NAMES = {
     "qid": ("query_id", "queryid", "question_id", "q_id", "query-id", "topic", "topic_id", "question"),
@@ -99,22 +97,22 @@ OTHER_NAMES = {
 }
 
 
-def rename_hint(names: Collection[str], wanted: Iterable[str]) -> str:
+def rename_hint(names: Collection[str], expected: Iterable[str]) -> str:
     """`; rename query_id to qid`: the names that other tools use for a missing one, or that look like it.
 
     >>> rename_hint(["query_id", "score"], ["qid", "score"]), rename_hint(["qid", "grps"], ["qid", "groups"])
     ('; rename query_id to qid', " (is groups called 'grps'?)")
     """
     pairs: list[str] = []
-    missing = [name for name in wanted if name not in names]
+    missing = [name for name in expected if name not in names]
     for name in missing:
-        alike = [*OTHER_NAMES.get(name, ()), name.replace("_", "")]
-        meant = next((each for each in names if each.lower() in alike or each.strip().lower() == name), None)
+        other_names = [*OTHER_NAMES.get(name, ()), name.replace("_", "")]
+        meant = next((key for key in names if key.lower() in other_names or key.strip().lower() == name), None)
         pairs += [f"{meant} to {name}"] if meant is not None and f"{meant} to" not in " ".join(pairs) else []
     if pairs:
         return f"; rename {', '.join(pairs)}"
-    near = ((name, near_names(name, islice(names, MOST_NAMES))) for name in missing)
-    return next((words.replace("did you mean", f"is {name} called") for name, words in near if words), "")
+    hints = ((name, near_names(name, islice(names, COMPARED_NAMES))) for name in missing)
+    return next((words.replace("did you mean", f"is {name} called") for name, words in hints if words), "")
 
 
 def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str) -> str:
@@ -129,29 +127,46 @@ def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str)
         hint = "; rows of a query with the same group are alternatives"
     if not hint and any(map(is_number, names)):
         hint = "; is the header line missing?"
-    found = ", ".join(names[:NAMED]) + ", …" * (len(names) > NAMED)
-    return f"{what} missing: expected {expected}, found {found}{hint}"
+    columns = ", ".join(names[:SHOWN_NAMES]) + ", …" * (len(names) > SHOWN_NAMES)
+    return f"{what} missing: expected {expected}, found {columns}{hint}"
 
 
-def misnamed_grade(names: Collection[str], wanted: str = "grade") -> str:
+def misnamed_grade(names: Collection[str], expected: str = "grade") -> str:
     """The error if a column has grades under another name; empty if none does.
 
     >>> misnamed_grade(["qid", "group", "doc_id", "relevance"])
     "expected the grades as 'grade', found 'relevance'; rename relevance to grade"
     """
     other = next((name for name in names if name.lower() in OTHER_NAMES["grade"]), None)
-    if wanted in names or other is None:
+    if expected in names or other is None:
         return ""
-    return f"expected the grades as {wanted!r}, found {other!r}; rename {other} to {wanted}"
+    return f"expected the grades as {expected!r}, found {other!r}; rename {other} to {expected}"
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Writes lines, which end with line feeds."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)
 
 
 BLOCK = 1 << 14
 
 
-class Gathered:
-    """The results of one file, gathered by query as rows are read; scores determine their order."""
+def run_in(source: Source, contents: Lists | Columns | Lines | Remote) -> Run:
+    """The run in a file, named after it.
+
+    >>> from pathlib import Path
+    >>> run_in(Source(Path("runs/bm25.v2.trec.gz")), Lists({})).name
+    'bm25.v2'
+    """
+    return Run(contents, name=without_endings(source.path.name), source=str(source.path))
+
+
+class RunBuilder:
+    """Results by query as rows are read, and the errors in them; scores determine their order."""
 
     def __init__(self) -> None:
+        self.faults = Faults()
         self.ids: dict[str, list[str]] = {}
         self.scores: dict[str, list[float]] = {}
         self.lengths: dict[str, dict[str, list[int | None]]] = {}
@@ -178,22 +193,30 @@ class Gathered:
     def add_ranking(
         self,
         qid: str,
-        ids: list[str],
-        lengths: Mapping[str, list[int | None]],
-        fields: Mapping[str, list[Any]],
+        ids: Iterable[str],
+        scores: Iterable[float] | None = None,
+        lengths: Mapping[str, Iterable[int | None]] | None = None,
+        fields: Mapping[str, Iterable[Any]] | None = None,
     ) -> None:
-        """Adds all results of a query in their given order."""
-        self.ids[qid] = ids
-        for unit, column in lengths.items():
-            self.lengths.setdefault(unit, {})[qid] = column
-        for name, cells in fields.items():
-            self.fields.setdefault(name, {})[qid] = cells
+        """Adds results of a query in their given order."""
+        self.ids.setdefault(qid, []).extend(ids)
+        if scores is not None:
+            self.scores.setdefault(qid, []).extend(scores)
+        for unit, column in (lengths or {}).items():
+            self.lengths.setdefault(unit, {}).setdefault(qid, []).extend(column)
+        for name, cells in (fields or {}).items():
+            self.fields.setdefault(name, {}).setdefault(qid, []).extend(cells)
+
+    @property
+    def lists(self) -> Lists:
+        """All results; raises `DataError` with every error."""
+        self.faults.stop()
+        fields = {name: lambda cells=cells: cells for name, cells in self.fields.items()}  # bound now
+        return Lists(self.ids, self.scores or None, self.lengths, fields)
 
     def run(self, source: Source) -> Run:
-        """All results as a run, named after its file."""
-        fields = {name: lambda cells=cells: cells for name, cells in self.fields.items()}  # bound now
-        lists = Lists(self.ids, self.scores or None, self.lengths, fields)
-        return Run(lists, name=run_name(source), source=str(source.path))
+        """All results as the run in a file; raises `DataError` with every error."""
+        return run_in(source, self.lists)
 
 
 def checked_columns(
@@ -210,9 +233,9 @@ def checked_columns(
     faults.stop()
 
     def batches(
-        names: list[str] | None, condition: pl.Expr | None, most: int | None, size: int | None
+        names: list[str] | None, condition: pl.Expr | None, limit: int | None, size: int | None
     ) -> Iterator[pl.DataFrame]:
-        left = islice(rows(Faults()), most)
+        left = islice(rows(Faults()), limit)
         while block := list(islice(left, BLOCK)):
             frame = pl.DataFrame(block, schema=dict(schema), orient="row")
             frame = frame if names is None else frame.select(names)

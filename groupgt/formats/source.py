@@ -9,14 +9,15 @@ from __future__ import annotations
 import io
 import os
 import stat
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
+from operator import methodcaller
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
-from groupgt.errors import DataError, GroupgtWarning, display, near_names
+from groupgt.errors import DataError, display, near_names, warn
 from groupgt.runtime import resident
 
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
@@ -28,11 +29,12 @@ HUGE = 512 << 20
 # How many times larger the content of a compressed file is, at least: an assumption.
 PACKED = 8
 PIECE = 1 << 20
-# The most blank lines that are skipped, and the longest line.
+# The most blank lines that are skipped, and the bytes of the beginning of a file, with a first line of any length.
 BLANK_LINES = 100
-LONGEST_HEAD = 1 << 26
+HEAD, LONGEST_HEAD = 1 << 16, 1 << 26
 # The bytes of zstd that are decompressed at a time: few, so that the output is some tens of megabytes at most.
 ZSTD_PIECE = 1 << 11
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +42,13 @@ class Source:
     """One file or folder; it is opened when its content is first needed, and a pipe is read only once.
 
     `streamed` means that it is read as columns, however small it is. `ceiling` is the number of bytes of content that
-    may be kept in memory; 0 means no limit. `kept` has results of readers that are needed again.
+    may be kept in memory; 0 means no limit.
     """
 
     path: Path
     streamed: bool = False
     ceiling: int = 0
-    kept: dict[str, Any] = field(default_factory=dict, repr=False)
+    _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Source:
@@ -56,19 +58,26 @@ class Source:
         text = os.fspath(path)
         if not text.strip():
             raise DataError(f"expected the path of a file, found the empty string {text!r}")
-        place = Path(text)
+        location = Path(text)
         try:
-            mode = place.stat().st_mode
+            mode = location.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
-            raise DataError(f"{place}: file not found{neighbors(place)}") from None
+            raise DataError(f"{location}: file not found{neighbors(location)}") from None
         except (OSError, ValueError) as error:
-            raise DataError(f"{display(text)}: cannot be read: {_reason(error)}") from None
+            raise _unreadable(display(text), error) from None
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISFIFO(mode)):
-            raise DataError(f"{place}: expected a file, a folder or a pipe, found a device")
-        return cls(place)
+            raise DataError(f"{location}: expected a file, a folder or a pipe, found a device")
+        return cls(location)
 
     def __fspath__(self) -> str:
         return str(self.path)
+
+    def cached(self, read: Callable[[Source], T]) -> T:
+        """The result of a function that is needed again; it is computed once."""
+        if read not in self._cache:
+            self._cache[read] = read(self)
+        result: T = self._cache[read]
+        return result
 
     @property
     def is_folder(self) -> bool:
@@ -103,19 +112,26 @@ class Source:
         """Whether it is read as columns."""
         if self.streamed or self.is_huge:
             return True
-        held = self.is_pipe or self.is_compressed
-        return (len(self.data) if held else self.path.stat().st_size) > SMALL
+        return (len(self.data) if self.is_unpacked else self.path.stat().st_size) > SMALL
 
     @cached_property
     def is_huge(self) -> bool:
         """Whether its content should not be kept in memory as a whole."""
         if self.is_pipe:
             return False
-        most = min(HUGE, self.ceiling // 2) if self.ceiling else HUGE
+        limit = min(HUGE, self.ceiling // 2) if self.ceiling else HUGE
         size = self.path.stat().st_size
         if not self.is_compressed:
-            return size > most
-        return size > most // PACKED or not self._hold(most)
+            return size > limit
+        if size > limit // PACKED or (content := self._content(limit)) is None:
+            return True
+        vars(self)["data"] = content
+        return False
+
+    @property
+    def is_unpacked(self) -> bool:
+        """Whether its content is read or decompressed into memory as a whole before it is used."""
+        return (self.is_pipe or self.is_compressed) and not self.is_huge
 
     @cached_property
     def data(self) -> bytes:
@@ -123,23 +139,18 @@ class Source:
 
         Raises `DataError` for UTF-16, for damaged files, and for more bytes than the ceiling.
         """
+        return self._content() or b""
+
+    def _content(self, limit: int | None = None) -> bytes | None:
+        """The whole content; None if it has more bytes than the limit."""
         pieces, size = [], 0
         for piece in self.pieces():
             size += len(piece)
+            if limit is not None and size > limit:
+                return None
             self._check_room(size)
             pieces.append(piece)
         return b"".join(pieces)
-
-    def _hold(self, most: int) -> bool:
-        """Caches the content as `data` if it has at most `most` bytes."""
-        pieces, size = [], 0
-        for piece in self.pieces():
-            size += len(piece)
-            if size > most:
-                return False
-            pieces.append(piece)
-        self.__dict__["data"] = b"".join(pieces)
-        return True
 
     def _check_room(self, size: int) -> None:
         if 0 < self.ceiling < size:
@@ -151,24 +162,24 @@ class Source:
     @property
     def for_polars(self) -> Path | bytes:
         """The input for polars: a path, or the content if it is in memory; polars decompresses huge content itself."""
-        return self.path if self.is_huge or not (self.is_compressed or self.is_pipe) else self.data
+        return self.data if self.is_unpacked else self.path
 
     @property
-    def is_held(self) -> bool:
+    def in_memory(self) -> bool:
         """Whether the whole content is in memory."""
         return "data" in self.__dict__
 
-    def head(self, size: int = 1 << 16) -> bytes:
-        """The first bytes of the content: at least `size`, and the whole first line if it has an end."""
-        if self.is_held or self.is_pipe or (self.is_compressed and not self.is_huge):
-            end = self.data.find(b"\n", size, LONGEST_HEAD)
-            return self.data[: size if b"\n" in self.data[:size] else end if end >= 0 else LONGEST_HEAD]
-        found = b""
-        for piece in self.pieces(min(size, PIECE)):
-            found += piece
-            if len(found) >= size and (b"\n" in found or len(found) >= LONGEST_HEAD):
+    def head(self) -> bytes:
+        """The first bytes of the content: at least `HEAD`, and the whole first line if it has an end."""
+        if self.in_memory or self.is_unpacked:
+            end = self.data.find(b"\n", HEAD, LONGEST_HEAD)
+            return self.data[: HEAD if b"\n" in self.data[:HEAD] else end if end >= 0 else LONGEST_HEAD]
+        content = b""
+        for piece in self.pieces(HEAD):
+            content += piece
+            if len(content) >= HEAD and (b"\n" in content or len(content) >= LONGEST_HEAD):
                 break
-        return found
+        return content
 
     @cached_property
     def first_line(self) -> bytes:
@@ -178,21 +189,14 @@ class Source:
 
     def pieces(self, size: int = PIECE) -> Iterator[bytes]:
         """The content piece by piece, decompressed, without a byte order mark; raises `DataError`."""
-        if self.is_held:
+        if self.in_memory:
             yield from (self.data[start : start + size] for start in range(0, len(self.data), size))
             return
-        begin = b""
-        begun = False
-        for piece in self._decompressed(size):
-            if begun:
-                yield piece
-                continue
+        content, begin = self._decompressed(size), b""
+        while len(begin) < len(BYTE_ORDER_MARK) and (piece := next(content, b"")):
             begin += piece
-            begun = len(begin) >= len(BYTE_ORDER_MARK)
-            if begun:
-                yield self._without_mark(begin)
-        if not begun:
-            yield self._without_mark(begin)
+        yield self._without_mark(begin)
+        yield from content
 
     @property
     def has_parts(self) -> bool:
@@ -202,7 +206,7 @@ class Source:
     @cached_property
     def extent(self) -> tuple[int, int]:
         """The offsets of the content that is read in parts; raises `DataError` for UTF-16."""
-        if self.is_held or self.is_compressed or self.is_pipe:
+        if self.in_memory or self.is_unpacked:
             return 0, len(self.data)
         with self._opened() as file:
             begin = file.read(len(BYTE_ORDER_MARK))
@@ -210,14 +214,14 @@ class Source:
 
     def part(self, low: int, high: int) -> bytes | memoryview:
         """The content between two offsets; raises `DataError` if it is no longer there."""
-        if self.is_held:
+        if self.in_memory:
             return memoryview(self.data)[low:high]
         with self._opened() as file:
             try:
                 file.seek(low)
                 part = file.read(high - low)
             except OSError as error:
-                raise DataError(f"{self.path}: cannot be read: {_reason(error)}") from None
+                raise _unreadable(self.path, error) from None
         if len(part) < high - low:
             raise DataError(f"{self.path}: the file was truncated while being read")
         return part
@@ -228,13 +232,12 @@ class Source:
         return begin.removeprefix(BYTE_ORDER_MARK)
 
     def _decompressed(self, size: int) -> Iterator[bytes]:
-        """The decompressed content, piece by piece."""
         with self._opened() as file:
             if not self.is_compressed:
                 try:
                     yield from iter(lambda: file.read(size), b"")
                 except OSError as error:
-                    raise DataError(f"{self.path}: cannot be read: {_reason(error)}") from None
+                    raise _unreadable(self.path, error) from None
                 return
             import zlib
 
@@ -251,19 +254,19 @@ class Source:
         try:
             return io.BytesIO(self._piped) if self.is_pipe else self.path.open("rb")
         except OSError as error:
-            raise DataError(f"{self.path}: cannot be read: {_reason(error)}") from None
+            raise _unreadable(self.path, error) from None
 
     @cached_property
     def _piped(self) -> bytes:
         return self.path.read_bytes()
 
-    def lines(self, *, held: bool = False) -> Iterable[bytes]:
+    def lines(self, *, keep: bool = False) -> Iterable[bytes]:
         """The lines without their line endings; raises `DataError` with the line of the first byte that is not text.
 
-        If the caller keeps them in memory (`held`), the ceiling applies.
+        If the caller keeps them in memory (`keep`), the ceiling applies.
         """
-        if self.is_huge or (held and self.ceiling):
-            return map(_without_return, self.raw_lines(held=held))
+        if self.is_huge or (keep and self.ceiling):
+            return map(_without_return, self.raw_lines(keep=keep))
         return self._lines
 
     @cached_property
@@ -272,12 +275,18 @@ class Source:
         lines = self.data.split(b"\n")
         return list(map(_without_return, lines)) if b"\r" in self.data else lines
 
-    def raw_lines(self, *, held: bool = False) -> Iterator[bytes]:
-        """The same as a stream, including carriage returns."""
+    def located_lines(self) -> Iterator[tuple[str, str]]:
+        """The lines that are not blank, each with its location."""
+        for number, line in enumerate(self.lines(keep=True), 1):
+            if line.strip():
+                yield f"{self.path}:{number}", line.decode()
+
+    def raw_lines(self, *, keep: bool = False) -> Iterator[bytes]:
+        """Streams the lines, including carriage returns."""
         number, size = 1, 0
         begin: list[bytes] = []
-        for piece in self.pieces():
-            if held and self.ceiling:
+        for piece in chain(self.pieces(), (b"\n",)):
+            if keep and self.ceiling:
                 size += len(piece)
                 # The Python objects of a line may take ten times its bytes.
                 self._check_room(max(size, resident()))
@@ -292,9 +301,6 @@ class Source:
             number += len(lines)
             yield from lines
             begin = [piece[end + 1 :]]
-        block = b"".join(begin)
-        self._check_text(block, number)
-        yield block
 
     def check_text(self) -> None:
         """Raises `DataError` with the line of the first byte that is not UTF-8, or NUL."""
@@ -318,12 +324,11 @@ class Source:
     def warn_if_empty(self, what: str) -> None:
         """Warns if every line is blank."""
         if not any(piece.strip() for piece in self.pieces()):
-            warnings.warn(f"{self.path}: the file is empty: 0 {what}", GroupgtWarning, stacklevel=3)
+            warn(f"{self.path}: the file is empty: 0 {what}")
 
 
-def _without_return(line: bytes) -> bytes:
-    """A line without the carriage return that ends lines in some files."""
-    return line.removesuffix(b"\r")
+# Removes the carriage return that ends lines in some files.
+_without_return = methodcaller("removesuffix", b"\r")
 
 
 def _gunzipped(file: BinaryIO, size: int) -> Iterator[bytes]:
@@ -371,8 +376,8 @@ def bytes_text(size: int) -> str:
     return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
+def _unreadable(path: object, error: Exception) -> DataError:
+    return DataError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def neighbors(path: Path) -> str:

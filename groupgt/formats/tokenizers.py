@@ -39,16 +39,16 @@ def check_tokenizer(name: str, *, allow_code: bool = False) -> tuple[Plugin, Any
     Raises `ConfigError` for an unknown name, and for code that is not allowed.
     """
     use, colon, argument = name.partition(":") if isinstance(name, str) else ("", "", "")
-    known = [*forms(), *(entry_points("tokenizer") if use not in ours("tokenizer") else ())]
-    if use not in (form.partition(":")[0] for form in known):
-        raise ConfigError(f"tokenizer: expected {listed(known)}, found {display(name)}")
+    names = [*forms(), *(entry_points("tokenizer") if use not in ours("tokenizer") else ())]
+    if use not in (form.partition(":")[0] for form in names):
+        raise ConfigError(f"tokenizer: expected {listed(names)}, found {display(name)}")
     try:
         plugin: Plugin = find("tokenizer", use)
     except ConfigError as error:
         raise ConfigError(f"tokenizer: {error}") from None
     option = next(iter(options_of(plugin.options)), None)
     if colon if option is None else not argument:
-        raise ConfigError(f"tokenizer: expected {listed(known)}, found {display(name)}")
+        raise ConfigError(f"tokenizer: expected {listed(names)}, found {display(name)}")
     if plugin.runs_code and not allow_code:
         raise ConfigError(f"tokenizer: {name} is your code, which runs only with --allow-code")
     return plugin, options_from(plugin.options, {} if option is None else {option: argument}, f"tokenizer {use}: ")
@@ -103,7 +103,7 @@ def _tiktoken(options: Encoding, folder: Path) -> Count:
         encoding = tiktoken.get_encoding(name)
     except Exception as error:  # its vocabulary comes over the network, by whatever library is there
         raise ConfigError(f"tokenizer: tiktoken cannot load {name!r}: {error}") from None
-    return lambda texts: [len(each) for each in encoding.encode_batch(list(texts), disallowed_special=())]
+    return lambda texts: [len(tokens) for tokens in encoding.encode_batch(list(texts), disallowed_special=())]
 
 
 def _tokenizers(options: Vocabulary, folder: Path) -> Count:
@@ -122,7 +122,7 @@ def _tokenizers(options: Vocabulary, folder: Path) -> Count:
     # A file may specify that every text is padded or truncated to one length.
     loaded.no_padding()
     loaded.no_truncation()
-    return lambda texts: [len(each.ids) for each in loaded.encode_batch(list(texts), add_special_tokens=False)]
+    return lambda texts: [len(tokens.ids) for tokens in loaded.encode_batch(list(texts), add_special_tokens=False)]
 
 
 def _python(options: Function, folder: Path) -> Count:

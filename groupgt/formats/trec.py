@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,10 +12,18 @@ from groupgt import native
 from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats.checks import Judgments, ids_fault, score_fault
 from groupgt.formats.layout import layout_of
-from groupgt.formats.names import run_name
-from groupgt.formats.rows import Judgment, checked_columns, gather, number_text, one_by_one, order_fault
+from groupgt.formats.rows import (
+    Judgment,
+    Ranking,
+    checked_columns,
+    gather,
+    number_text,
+    order_fault,
+    run_in,
+    write_lines,
+)
 from groupgt.formats.source import Source
-from groupgt.formats.validity import explained, is_number, number_of
+from groupgt.formats.validity import is_number, number_of, rechecked
 from groupgt.model import validity
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -24,7 +31,7 @@ from groupgt.model.run import Columns, Lines, Lists, Run
 from groupgt.runtime import pl
 
 RUN_COLUMNS = "qid Q0 doc rank score tag"
-LEAST, MOST = 6, 10
+MIN_COLUMNS, MAX_COLUMNS = 6, 10
 BARE_RETURN = "found a carriage return (U+000D) that ends no line; end lines with line feeds"
 ITER_HINT = ", or read the second column as the group: --truth-format trec-subtopics"
 
@@ -36,12 +43,11 @@ def read_qrels(source: Source, policy: Policy) -> GroundTruth:
     """`qid iter doc rel`, or `qid doc rel` if it cannot mean anything else: each document is a group of its own."""
     if _is_without_iter(source):
         return read_without_iter(source, policy)
-    judged = judgments(source, QRELS)
-    return gather(one_by_one(judged), policy, shape="flat")
+    return gather(judgments(source, QRELS), policy, shape="flat")
 
 
 def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
-    """The same if no format is named; raises `DataError` if the second column may be that of subtopics."""
+    """Reads qrels whose format is not named; raises `DataError` if the second column may be that of subtopics."""
     if not _is_without_iter(source) and len({second for _, second, _, _ in judgments(source, QRELS)}) > 1:
         raise DataError(
             f"{source.path}: the second column has several values; add --truth-format trec-subtopics if they are "
@@ -52,7 +58,7 @@ def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
 
 def read_without_iter(source: Source, policy: Policy) -> GroundTruth:
     """`qid doc rel`, as in MS MARCO and Cranfield: each document is a group of its own, with its grade."""
-    return gather(one_by_one(judgments(source, WITHOUT_ITER)), policy, shape="flat")
+    return gather(judgments(source, WITHOUT_ITER), policy, shape="flat")
 
 
 def _is_without_iter(source: Source) -> bool:
@@ -60,29 +66,22 @@ def _is_without_iter(source: Source) -> bool:
 
     The last column has grades, not documents, if a value repeats within a query, or if it has only one value.
     """
-    if len(_cells_of_first(source)) != 3:
+    rows: list[list[bytes]] = []
+    for cells in map(bytes.split, source.lines(keep=True)):
+        if cells and not cells[0].startswith(b"#"):
+            if len(cells) != 3:
+                return False
+            rows.append(cells)
+    grades = {grade for _, _, grade in rows}
+    numbers = [validity.number_of(grade.decode()) for grade in grades]
+    if not rows or not all(number is not None and number.is_integer() for number in numbers):
         return False
-    rows = [cells for line in source.lines(held=True) if (cells := line.split()) and not cells[0].startswith(b"#")]
-    grades = {cells[-1] for cells in rows}
-    if any(len(cells) != 3 for cells in rows) or not all(_is_whole(grade.decode()) for grade in grades):
+    if len({(qid, document) for qid, document, _ in rows}) < len(rows):
         return False
-    if len({(cells[0], cells[1]) for cells in rows}) < len(rows):
-        return False
-    if len({(cells[0], cells[2]) for cells in rows}) < len(rows) or len(grades) < 2 <= len(rows):
+    if len({(qid, grade) for qid, _, grade in rows}) < len(rows) or len(grades) < 2 <= len(rows):
         return True
     what = f"expected 4 columns ({QRELS}), found 3, which may be {WITHOUT_ITER} or qid iter doc"
     raise DataError(f"{source.path}: {what}; if they are {WITHOUT_ITER}, say so: --truth-format trec-no-iter")
-
-
-def _is_whole(text: str) -> bool:
-    number = validity.number_of(text)
-    return number is not None and number.is_integer()
-
-
-def _cells_of_first(source: Source) -> list[bytes]:
-    """The columns of the first line that is not a comment."""
-    lines = (line.split() for line in source.lines(held=True))
-    return next((cells for cells in lines if cells and not cells[0].startswith(b"#")), [])
 
 
 def read_subtopics(source: Source, policy: Policy) -> GroundTruth:
@@ -94,25 +93,20 @@ def judgments(source: Source, expected: str) -> list[Judgment]:
     """Every line of qrels with the `expected` columns; raises `DataError` with every error."""
     source.warn_if_empty("judgments")
     width = len(expected.split())
-    judged = Judgments(
-        lambda number: f"{source.path}:{number}",
-        called="relevance",
-        grouped="subtopic" in expected,
-        hint=ITER_HINT if expected == QRELS else "",
-    )
-    for number, line in enumerate(source.lines(held=True), 1):
+    grouped, hint = "subtopic" in expected, ITER_HINT if expected == QRELS else ""
+    judged = Judgments(lambda number: f"{source.path}:{number}", called="relevance", grouped=grouped, hint=hint)
+    for number, line in enumerate(source.lines(keep=True), 1):
         cells = line.split()
         if b"\r" in line:
-            judged.faults.add(f"{source.path}:{number}", BARE_RETURN)
+            judged.faults.add(judged.where(number), BARE_RETURN)
+        elif not cells or cells[0].startswith(b"#"):
             continue
-        if not cells or cells[0].startswith(b"#"):
-            continue
-        if len(cells) != width:
+        elif len(cells) != width:
             what = f"expected {width} columns ({expected}), found {len(cells)}{_surplus(cells)}"
-            judged.faults.add(f"{source.path}:{number}", what)
-            continue
-        qid, group, document, grade_text = (cells[at].decode() for at in (0, 1, -2, -1))
-        judged.add(number, qid, group, document, validity.number_of(grade_text), grade_text)
+            judged.faults.add(judged.where(number), what)
+        else:
+            qid, group, document, grade_text = (cells[at].decode() for at in (0, 1, -2, -1))
+            judged.add(number, qid, group, document, validity.number_of(grade_text), grade_text)
     return judged.rows()
 
 
@@ -135,17 +129,17 @@ def read_run(source: Source) -> Run:
         return _read_lines(source)
     if native.built is None or source.streamed or not source.has_parts:
         return _streamed(source)
-    lines = Lines(source.part, *source.extent, read=partial(_streamed, source), recheck=partial(_with_care, source))
-    return Run(lines, name=run_name(source), source=str(source.path))
+    lines = Lines(source.part, *source.extent, read=partial(_streamed, source), recheck=partial(_read_strictly, source))
+    return run_in(source, lines)
 
 
 def _read_lines(source: Source) -> Run:
-    """A run of lists, read line by line; raises `DataError` with every invalid line."""
+    """Reads lists line by line; raises `DataError` with every invalid line."""
     faults = Faults()
     source.warn_if_empty("results")
     ids: dict[bytes, list[str]] = {}
     scores: dict[bytes, list[float]] = {}
-    for qid, document, score in _results(source.lines(), str(source.path), faults, odd=_holds_odd_bytes(source.data)):
+    for qid, document, score in _results(source.lines(), str(source.path), faults, odd=_has_odd_bytes(source.data)):
         if qid not in ids:
             ids[qid], scores[qid] = [], []
         ids[qid].append(document.decode())
@@ -154,15 +148,15 @@ def _read_lines(source: Source) -> Run:
     lists = Lists(
         {qid.decode(): ranking for qid, ranking in ids.items()}, {qid.decode(): row for qid, row in scores.items()}
     )
-    return Run(lists, name=run_name(source), source=str(source.path))
+    return run_in(source, lists)
 
 
-def _holds_odd_bytes(data: bytes) -> bool:
-    """Whether the bytes may contain what ids cannot have, or a carriage return within a line; False is certain."""
+def _has_odd_bytes(data: bytes) -> bool:
+    """Whether bytes may contain invalid characters of ids, or a carriage return within a line; False is certain."""
     content = np.frombuffer(data, dtype=np.uint8)
     returns = data.count(b"\r\n") + data.endswith(b"\r")
-    known = data.count(b"\n") + data.count(b"\t") + returns
-    return int(np.count_nonzero(content < ord(" "))) != known or validity.holds_odd_letters(content)
+    expected = data.count(b"\n") + data.count(b"\t") + returns
+    return int(np.count_nonzero(content < ord(" "))) != expected or validity.holds_odd_letters(content)
 
 
 def _results(
@@ -171,19 +165,18 @@ def _results(
     """The query, document and score of each line; invalid lines are collected as errors."""
     for number, line in enumerate(lines, 1):
         cells = line.split()
-        doubtful = odd or len(cells) != LEAST or not cells[3].isdigit() or len(line) > validity.LONGEST_ID
-        if doubtful:
+        fault = None
+        if odd or len(cells) != MIN_COLUMNS or not cells[3].isdigit() or len(line) > validity.LONGEST_ID:
             if not cells:
                 continue
-            if fault := _line_fault(line, cells):
-                faults.add(f"{title}:{number}", fault)
+            fault = _line_fault(line, cells)
+        if not fault:
+            score = validity.number_of_bytes(cells[4])
+            if score is not None:
+                yield cells[0], cells[2], score
                 continue
-        score = validity.number_of_bytes(cells[4])
-        if score is None:
-            what = score_fault(cells[4].decode())
-            faults.add(f"{title}:{number}", f"query {display(cells[0].decode())}: {what}")
-            continue
-        yield cells[0], cells[2], score
+            fault = f"query {display(cells[0].decode())}: {score_fault(cells[4].decode())}"
+        faults.add(f"{title}:{number}", fault)
 
 
 def tag_of(source: Source) -> str:
@@ -191,11 +184,8 @@ def tag_of(source: Source) -> str:
 
     Raises `DataError` if there is none.
     """
-    tags: dict[bytes, int] = {}
-    for line in source.lines():
-        cells = line.split(None, LEAST)
-        if len(cells) >= LEAST:
-            tags[cells[LEAST - 1]] = tags.get(cells[LEAST - 1], 0) + 1
+    rows = (line.split(None, MIN_COLUMNS) for line in source.lines())
+    tags = dict.fromkeys(cells[MIN_COLUMNS - 1] for cells in rows if len(cells) >= MIN_COLUMNS)
     if not tags:
         raise DataError(f"{source.path}: expected a TREC run, whose sixth column is its tag; name it by NAME=PATH")
     first, *others = (tag.decode("utf-8", "replace") for tag in tags)
@@ -207,40 +197,35 @@ def tag_of(source: Source) -> str:
 def is_result(line: bytes) -> bool:
     """Whether a line is certainly a result, judging by its rank and score."""
     cells = line.split()
-    return (
-        len(cells) >= LEAST
-        and validity.is_rank(cells[3].decode("utf-8", "replace"))
-        and validity.number_of_bytes(cells[4]) is not None
-    )
+    is_ranked = len(cells) >= MIN_COLUMNS and validity.is_rank(cells[3].decode("utf-8", "replace"))
+    return is_ranked and validity.number_of_bytes(cells[4]) is not None
 
 
 def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
     """The errors in a line of results, except for its score."""
     if b"\r" in line:
         return BARE_RETURN
-    if len(cells) < LEAST:
-        return f"expected {LEAST} columns ({RUN_COLUMNS}), found {len(cells)}"
-    if len(cells) > MOST:
-        return f"expected {LEAST} columns ({RUN_COLUMNS}), found {len(cells)}: are two lines joined?"
-    query = f"query {display(cells[0].decode())}"
-    sixth = cells[5].decode()
-    if len(cells) > LEAST and validity.is_number(sixth):
-        what = f"expected {LEAST} columns ({RUN_COLUMNS}), found {len(cells)}, the sixth being the number {sixth}"
-        return f"{query}: {what}: does an id contain a blank?"
-    if not validity.is_rank(cells[3].decode()):
-        return f"{query}: expected a whole number as the rank, found {display(cells[3].decode())}"
-    fault = ids_fault(cells[0].decode(), cells[2].decode())
-    return None if fault is None else f"{query}: {fault}"
+    what = f"expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found {len(cells)}"
+    if not MIN_COLUMNS <= len(cells) <= MAX_COLUMNS:
+        return what if len(cells) < MIN_COLUMNS else f"{what}: are two lines joined?"
+    qid, _, document, rank, _, sixth = (cell.decode() for cell in cells[:MIN_COLUMNS])
+    if len(cells) > MIN_COLUMNS and validity.is_number(sixth):
+        fault: str | None = f"{what}, the sixth being the number {sixth}: does an id contain a blank?"
+    elif not validity.is_rank(rank):
+        fault = f"expected a whole number as the rank, found {display(rank)}"
+    else:
+        fault = ids_fault(qid, document)
+    return None if fault is None else f"query {display(qid)}: {fault}"
 
 
 def _streamed(source: Source) -> Run:
-    """The same as lazy columns if the file looks regular; otherwise the slow reader."""
+    """Lazy columns if the layout of the bytes is regular; otherwise the strict reader."""
     separator = "\t" if b"\t" in source.first_line else " "
     width = len(source.first_line.split())
     layout = layout_of(source, separator, words=True)
-    if not LEAST <= width <= MOST or not layout.has_columns(width):
-        return _with_care(source)
-    names = [*("qid", "q0", "doc", "rank", "score", "tag"), *map(str, range(LEAST, width))]
+    if not MIN_COLUMNS <= width <= MAX_COLUMNS or not layout.has_columns(width):
+        return _read_strictly(source)
+    names = [*("qid", "q0", "doc", "rank", "score", "tag"), *map(str, range(MIN_COLUMNS, width))]
     rows = pl.scan_csv(
         source.for_polars,
         has_header=False,
@@ -250,34 +235,28 @@ def _streamed(source: Source) -> Run:
         ignore_errors=True,
         glob=False,
     )
-    # The last column of a short line is null; ranks beyond 64 bits, or with a point, are left to the slow reader.
-    whole = pl.col(names[-1]).is_not_null() & pl.col("rank").is_not_null()
-    if width > LEAST:
-        whole &= ~is_number(pl.col("tag"))
-    frame = rows.select("qid", "doc", pl.when(whole).then(pl.col("score")).alias("score"))
-    recheck = partial(_with_care, source)
-    return Run(
-        Columns(frame, recheck, explained(recheck), ids_checked=layout.plain_ids),
-        name=run_name(source),
-        source=str(source.path),
-    )
+    # The last column of a short line is null; ranks beyond 64 bits, or with a point, are left to the strict reader.
+    is_complete = pl.col(names[-1]).is_not_null() & pl.col("rank").is_not_null()
+    if width > MIN_COLUMNS:
+        is_complete &= ~is_number(pl.col("tag"))
+    frame = rows.select("qid", "doc", pl.when(is_complete).then(pl.col("score")).alias("score"))
+    return run_in(source, rechecked(frame, partial(_read_strictly, source), ids_checked=layout.plain_ids))
 
 
-def _with_care(source: Source) -> Run:
-    """The same for a file that looks irregular or has an error: line by line, and as columns if it is huge."""
+def _read_strictly(source: Source) -> Run:
+    """Reads an irregular or invalid file line by line; the result is columns if it is huge."""
     if not source.is_huge:
         return _read_lines(source)
-    return replace(_checked(str(source.path), source.lines), name=run_name(source))
+    return run_in(source, _checked(str(source.path), source.lines).contents)
 
 
-def run_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Run:
-    """A run at a URL; its `lines` are used to report errors."""
-    recheck = partial(_checked, url, lines)
-    return Run(Columns(_columns_of_lines(url), recheck, explained(recheck)), source=url)
+def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
+    """Results at a URL; its `lines` are used to report errors."""
+    return rechecked(_columns_of_lines(url), partial(_checked, url, lines))
 
 
 def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
-    """Results that are read line by line, as columns; raises `DataError` with every invalid line."""
+    """Streams results that are read line by line as columns; raises `DataError` with every invalid line."""
 
     def rows(faults: Faults) -> Iterator[tuple[str, str, float]]:
         for qid, document, score in _results(lines(), title, faults):
@@ -291,7 +270,7 @@ def _columns_of_lines(url: str) -> pl.LazyFrame:
     blank, cell = r"[ \t\x0b\x0c]", r"[^ \t\r\x0b\x0c\x00]+"
     columns = (f"({cell})", cell, f"({cell})", validity.RANK, f"({cell})", f"({cell})")
     pattern = f"^{blank}*" + f"{blank}+".join(columns)
-    pattern += f"((?:{blank}+{cell}){{0,{MOST - LEAST}}}){blank}*$"
+    pattern += f"((?:{blank}+{cell}){{0,{MAX_COLUMNS - MIN_COLUMNS}}}){blank}*$"
     lines = pl.scan_lines(url, row_index_name="row").filter(~pl.col("line").str.contains(f"^{blank}*$"))
     line = pl.when(pl.col("row") == 0).then(pl.col("line").str.strip_prefix("\ufeff")).otherwise(pl.col("line"))
     cells = lines.select(line.str.extract_groups(pattern).struct.rename_fields(_GROUPS).alias("cells")).unnest("cells")
@@ -334,23 +313,22 @@ def _blank_fault(*names: str) -> str | None:
     return None
 
 
-def write_run(path: Path, rankings: Iterable[tuple[str, list[str], list[float]]], tag: str) -> None:
+def write_run(path: Path, rankings: Iterable[Ranking], tag: str) -> None:
     """Writes a TREC run, after a check by `run_fault`."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for qid, ids, scores in rankings:
-            file.writelines(
-                f"{qid} Q0 {document} {rank} {score!r} {tag}\n"
-                for rank, (document, score) in enumerate(zip(ids, scores), 1)
-            )
+    lines = (
+        f"{qid} Q0 {document} {rank} {score!r} {tag}\n"
+        for qid, ids, scores in rankings
+        for rank, (document, score) in enumerate(zip(ids, scores), 1)
+    )
+    write_lines(path, lines)
 
 
-def write_qrels(path: Path, rows: Iterable[Judgment]) -> None:
-    """Writes qrels without groups, after a check by `judgments_fault`."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{qid} 0 {document} {number_text(grade)}\n" for qid, _, document, grade in rows)
+def write_qrels(path: Path, rows: Iterable[Judgment], *, grouped: bool = False) -> None:
+    """Writes qrels, after a check by `judgments_fault`.
 
-
-def write_subtopics(path: Path, rows: Iterable[Judgment]) -> None:
-    """Writes subtopic qrels; the subtopic is the group's name or number, without blanks."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{qid} {group} {document} {number_text(grade)}\n" for qid, group, document, grade in rows)
+    If they are `grouped`, the subtopic is the group's name or number, without blanks.
+    """
+    lines = (
+        f"{qid} {group if grouped else 0} {document} {number_text(grade)}\n" for qid, group, document, grade in rows
+    )
+    write_lines(path, lines)

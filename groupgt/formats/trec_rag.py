@@ -10,7 +10,7 @@ from typing import Any
 
 from groupgt.errors import Faults, display
 from groupgt.formats.jsonl import objects
-from groupgt.formats.rows import Gathered
+from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Source
 from groupgt.model.run import Run
 from groupgt.model.validity import id_text, is_integer
@@ -20,16 +20,16 @@ QUERIES = ("topic_id", "narrative_id", "qid")
 
 def look(source: Source) -> str | None:
     """`run` for a file of answers with references."""
-    head = b"" if source.is_folder or source.is_parquet else source.head()
+    head = source.head()
     return "run" if b'"references"' in head and b'"answer"' in head and head.lstrip()[:1] in b"[{" else None
 
 
 def read_run(source: Source) -> Run:
     """Reads the cited documents of each answer; raises `DataError` with all errors."""
-    faults, gathered = Faults(), Gathered()
+    builder = RunBuilder()
+    faults = builder.faults
     seen: set[str] = set()
-    for number, record in objects(source, faults):
-        where = f"{source.path}:{number}"
+    for where, record in objects(source, faults):
         qid = next((id_text(record[key]) for key in QUERIES if key in record), None)
         references, answer = record.get("references"), record.get("answer")
         if qid is None or not isinstance(references, list) or not isinstance(answer, list):
@@ -38,26 +38,25 @@ def read_run(source: Source) -> Run:
             faults.add(where, f"query {display(qid)}: duplicate query")
         else:
             seen.add(qid)
-            gathered.add_ranking(qid, _cited(references, answer, f"{where}: query {display(qid)}", faults), {}, {})
-    faults.stop()
-    return gathered.run(source)
+            builder.add_ranking(qid, _cited(references, answer, f"{where}: query {display(qid)}", faults))
+    return builder.run(source)
 
 
 def _cited(references: list[Any], answer: list[Any], where: str, faults: Faults) -> list[str]:
     """The distinct ids of all citations."""
-    known = [id_text(each) for each in references]
+    names = [id_text(reference) for reference in references]
     cited: dict[str, None] = {}
-    for place, sentence in enumerate(answer, 1):
+    for number, sentence in enumerate(answer, 1):
         citations = sentence.get("citations") if isinstance(sentence, dict) else None
         if not isinstance(citations, list):
-            faults.add(f"{where}, sentence {place}", f"expected citations (a list), found {display(sentence)}")
+            faults.add(f"{where}, sentence {number}", f"expected citations (a list), found {display(sentence)}")
             continue
-        for each in citations:
-            is_place = is_integer(each) and each not in references
-            name = known[each] if is_place and 0 <= each < len(known) else id_text(each)
-            if name is None or name not in known:
-                what = f"expected a position in references (0 to {len(known) - 1}) or one of its ids"
-                faults.add(f"{where}, sentence {place}", f"{what}, found {display(each)}")
+        for citation in citations:
+            is_position = is_integer(citation) and citation not in references
+            name = names[citation] if is_position and 0 <= citation < len(names) else id_text(citation)
+            if name is None or name not in names:
+                what = f"expected a position in references (0 to {len(names) - 1}) or one of its ids"
+                faults.add(f"{where}, sentence {number}", f"{what}, found {display(citation)}")
             else:
                 cited.setdefault(name)
     return list(cited)

@@ -7,10 +7,11 @@ the streaming engine applies them to every batch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import result_fault
+from groupgt.model.run import Columns, Run
 from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, RANK, finite_number
 from groupgt.model.values import CALLS, LONGEST
 from groupgt.runtime import pl
@@ -18,20 +19,21 @@ from groupgt.runtime import pl
 # Runs a polars step and reports what is wrong with its source.
 Guard = Callable[[Callable[[], Any]], Any]
 # The most invalid rows that are reported.
-LOOKED_AT = 1000
+MAX_INVALID_ROWS = 1000
+T = TypeVar("T")
 
 
 def is_id(text: pl.Expr) -> pl.Expr:
     """Whether a text is an id; false for null."""
-    holds = text.str.len_bytes() <= LONGEST_ID
-    holds &= text.str.contains(f"[^{BLANKS}]") & ~text.str.contains(f"[{FORBIDDEN}]")
-    return holds.fill_null(False)
+    is_valid = text.str.len_bytes() <= LONGEST_ID
+    is_valid &= text.str.contains(f"[^{BLANKS}]") & ~text.str.contains(f"[{FORBIDDEN}]")
+    return is_valid.fill_null(False)
 
 
 def is_plainly_id(text: pl.Expr) -> pl.Expr:
-    """Whether a text is an id of visible ASCII characters, a check that nearly all ids pass; false means unsure."""
-    holds = (text.str.len_bytes() <= LONGEST_ID) & text.str.contains(r"(?-u)^[!-~]+$")
-    return holds.fill_null(False)
+    """Whether a text is an id of visible ASCII characters, as nearly all ids are; false means unsure."""
+    is_valid = (text.str.len_bytes() <= LONGEST_ID) & text.str.contains(r"(?-u)^[!-~]+$")
+    return is_valid.fill_null(False)
 
 
 def is_score(number: pl.Expr) -> pl.Expr:
@@ -60,17 +62,21 @@ def is_number(text: pl.Expr) -> pl.Expr:
     return text.str.contains(f"^(?:{NUMBER})$").fill_null(False)
 
 
-def guarded(title: object, what: str, read: Callable[[], Any]) -> Any:
+def guarded(title: object, what: str, read: Callable[[], T]) -> T:
     """Runs a polars step and converts its exceptions to a `DataError`."""
     try:
         return read()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{title}: {what}: {first}") from None
+        raise DataError(f"{title}: {what}: {first_line(error)}") from None
 
 
-def explained(recheck: Callable[[], Any]) -> Guard:
-    """A guard that reads a source again with the slow reader if polars fails, to report what is wrong and where."""
+def first_line(error: BaseException) -> str:
+    """The first line of the message of an exception, or its class if it has none."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def rechecked(frame: pl.LazyFrame, recheck: Callable[[], Run], *, ids_checked: bool = False) -> Columns:
+    """Results that are read again row by row if polars fails, to locate the error."""
 
     def guard(step: Callable[[], Any]) -> Any:
         try:
@@ -79,29 +85,23 @@ def explained(recheck: Callable[[], Any]) -> Guard:
             recheck()
             raise
 
-    return guard
+    return Columns(frame, recheck, guard, ids_checked=ids_checked)
 
 
-def refuse_rows(
-    rows: pl.LazyFrame, title: str, order: str, guard: Guard = lambda read: read(), *, place: str = "row "
-) -> NoReturn:
-    """Raises `DataError` with the rows whose `qid`, `doc` or `score` is invalid; `order` is the name of the score.
-
-    The number of a row, from 0, is in its column `row`, if there is one.
-    """
-    numbered = rows if "row" in guard(rows.collect_schema) else rows.with_row_index("row")
+def refuse_rows(rows: pl.LazyFrame, title: str, order: str, guard: Guard = lambda read: read()) -> NoReturn:
+    """Raises `DataError` with the rows whose `qid`, `doc` or `score` is invalid; `order` is the name of the score."""
     call = pl.col(CALLS) if CALLS in guard(rows.collect_schema) else pl.lit(1)
-    numbered = numbered.select("row", "qid", "doc", "score", call.alias(CALLS))
-    wrong = ~(is_id(pl.col("qid")) & is_id(pl.col("doc")) & is_score(pl.col("score")) & is_call(pl.col(CALLS)))
-    found = guard(lambda: numbered.filter(wrong).head(LOOKED_AT).collect())
+    numbered = rows.with_row_index("row", 1).select("row", "qid", "doc", "score", call.alias(CALLS))
+    is_invalid = ~(is_id(pl.col("qid")) & is_id(pl.col("doc")) & is_score(pl.col("score")) & is_call(pl.col(CALLS)))
+    invalid = guard(lambda: numbered.filter(is_invalid).head(MAX_INVALID_ROWS).collect())
     faults = Faults()
-    for row, qid, document, score, made in found.iter_rows():
-        where = f"{title}: {place}{row + 1}: query {display(qid)}"
+    for row, qid, document, score, call_number in invalid.iter_rows():
+        where = f"{title}: row {row}: query {display(qid)}"
         if qid is None or document is None:
             faults.add(where, "expected a qid and a doc_id, found null")
         else:
-            given = score if score is None or order == "score" else -score
-            fault = result_fault(qid, document, finite_number(score), given, order, made)
+            cell = score if score is None or order == "score" else -score
+            fault = result_fault(qid, document, finite_number(score), cell, order, call_number)
             faults.add(where, fault or "expected a result")
     faults.stop()
     raise DataError(f"{title}: the results changed while they were being read")

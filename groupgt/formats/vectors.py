@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -11,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.errors import DataError
+from groupgt.formats.fields import first_in
+from groupgt.formats.validity import first_line, guarded
 from groupgt.model.validity import id_text
 from groupgt.runtime import pl
 
 COLUMNS = ("vector", "embedding", "embeddings")
 # The first version of sentence-transformers that takes only weights from the folder of a model.
-LEAST_MAJOR = 6
+MIN_MAJOR = 6
 Vectors = NDArray[np.float64]
 
 
@@ -28,17 +31,17 @@ def encoder_of(model: str) -> Callable[[list[str]], Vectors]:
     import sentence_transformers
 
     installed = str(getattr(sentence_transformers, "__version__", "of an unknown version"))
-    if not installed.partition(".")[0].isdecimal() or int(installed.partition(".")[0]) < LEAST_MAJOR:
-        way = f"{LEAST_MAJOR} or later is needed: pip install -U 'groupgt[dense]'"
-        raise DataError(f"the model {model!r}: sentence-transformers {installed} runs code of a model's folder; {way}")
+    if not installed.partition(".")[0].isdecimal() or int(installed.partition(".")[0]) < MIN_MAJOR:
+        hint = f"{MIN_MAJOR} or later is needed: pip install -U 'groupgt[dense]'"
+        raise DataError(f"the model {model!r}: sentence-transformers {installed} runs code of a model's folder; {hint}")
     try:
         loaded = sentence_transformers.SentenceTransformer(model, trust_remote_code=False)
     except (OSError, ValueError, RuntimeError) as error:
-        raise DataError(f"the model {model!r} cannot be loaded: {_first_line(error)}") from None
+        raise DataError(f"the model {model!r} cannot be loaded: {first_line(error)}") from None
 
     def encode(texts: list[str]) -> Vectors:
         vectors = loaded.encode(texts, show_progress_bar=False, convert_to_numpy=True)
-        return _sound(np.asarray(vectors, dtype=np.float64).reshape(len(texts), -1), f"the model {model!r}", [])
+        return _check_finite(np.asarray(vectors, dtype=np.float64).reshape(len(texts), -1), f"the model {model!r}", [])
 
     return encode
 
@@ -51,24 +54,24 @@ def read_vectors(path: Path, key: str, ids: Sequence[str]) -> Vectors:
     if len(vectors) != len(ids):
         what = "documents of the corpus" if key == "doc_id" else "queries of the ground truth"
         raise DataError(f"{path}: expected {len(ids):,} rows, those of the {what}, found {len(vectors):,}")
-    return _sound(vectors, str(path), ids)
+    return _check_finite(vectors, str(path), ids)
 
 
 def table_of(path: Path) -> dict[str, Vectors]:
     """{id: vector} of a parquet file; raises `DataError`."""
     if path.suffix != ".parquet":
         raise DataError(f"{path}: expected a parquet file with an id and a vector in each row, found another name")
-    try:
-        frame = pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{path}: expected a parquet file: {_first_line(error)}") from None
-    own = next((each for each in ("doc_id", "id", "_id") if each in frame.columns), "doc_id")
-    ids = [id_text(each) for each in frame[own].to_list()] if own in frame.columns else []
-    names = [name for name in ids if name is not None]
-    return dict(zip(names, read_vectors(path, own, names)))
+    frame = _table(path)
+    key = first_in(("doc_id", "id", "_id"), frame.columns)
+    ids = [name for cell in frame[key].to_list() if (name := id_text(cell)) is not None] if key else []
+    return dict(zip(ids, read_vectors(path, key or "doc_id", ids)))
 
 
-def _sound(vectors: Vectors, source: str, ids: Sequence[str]) -> Vectors:
+def _table(path: Path) -> pl.DataFrame:
+    return guarded(path, "expected a parquet file", partial(pl.read_parquet, path))
+
+
+def _check_finite(vectors: Vectors, source: str, ids: Sequence[str]) -> Vectors:
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(bad):
         name = f" ({ids[int(bad[0])]!r})" if len(ids) else ""
@@ -81,7 +84,7 @@ def _npy(path: Path) -> Vectors:
         with path.open("rb") as file:
             loaded = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError, BadZipFile) as error:
-        raise DataError(f"{path}: expected an array of NumPy: {_first_line(error)}") from None
+        raise DataError(f"{path}: expected an array of NumPy: {first_line(error)}") from None
     if not isinstance(loaded, np.ndarray):
         raise DataError(f"{path}: expected an array of NumPy, found an archive")
     if loaded.dtype.kind not in "fiu":
@@ -90,25 +93,21 @@ def _npy(path: Path) -> Vectors:
 
 
 def _parquet(path: Path, key: str, ids: Sequence[str]) -> Vectors:
-    try:
-        frame = pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{path}: expected a parquet file: {_first_line(error)}") from None
-    name = next((each for each in COLUMNS if each in frame.columns), None)
-    own = next((each for each in (key, "id", "_id") if each in frame.columns), None)
-    if name is None or own is None:
+    frame = _table(path)
+    name, id_column = first_in(COLUMNS, frame.columns), first_in((key, "id", "_id"), frame.columns)
+    if name is None or id_column is None:
         raise DataError(f"{path}: expected the columns {key} and vector, found {', '.join(frame.columns)}")
-    names = [id_text(each) for each in frame[own].to_list()]
-    rows = {each: row for row, each in enumerate(names)}
-    missing = [each for each in ids if each not in rows]
+    names = list(map(id_text, frame[id_column].to_list()))
+    rows = {text: row for row, text in enumerate(names)}
+    missing = [text for text in ids if text not in rows]
     if missing:
         raise DataError(f"{path}: {len(missing):,} ids have no vector: {', '.join(missing[:3])}")
     if len(rows) < len(names):
-        counts, known = Counter(names), set(ids)
-        twice = [each for each, count in counts.items() if count > 1 and each in known]
-        if twice:
-            raise DataError(f"{path}: {len(twice):,} ids have several vectors: {', '.join(map(str, twice[:3]))}")
-    column = frame[name].gather([rows[each] for each in ids])
+        requested = set(ids)
+        repeated = [str(text) for text, count in Counter(names).items() if count > 1 and text in requested]
+        if repeated:
+            raise DataError(f"{path}: {len(repeated):,} ids have several vectors: {', '.join(repeated[:3])}")
+    column = frame[name].gather([rows[text] for text in ids])
     try:
         lists = column.cast(pl.List(pl.Float64))
     except pl.exceptions.PolarsError:
@@ -117,7 +116,3 @@ def _parquet(path: Path, key: str, ids: Sequence[str]) -> Vectors:
     if len(lengths) != 1 or None in lengths:
         raise DataError(f"{path}: expected vectors of one length in the column {name}")
     return lists.explode().to_numpy().reshape(len(ids), -1) if lengths[0] else np.empty((len(ids), 0))
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)

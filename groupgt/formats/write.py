@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,11 +11,9 @@ import numpy as np
 
 from groupgt.errors import ConfigError, DataError, listed, near_names
 from groupgt.formats import beir, csv, jsonl, nuggetbank, parquet, trec
-from groupgt.formats.rows import Judgment, order_fault
+from groupgt.formats.rows import Calls, Judgment, Ranking, order_fault
 from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.validity import are_ids
-
-Ranking = tuple[str, list[str], list[float]]
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,7 @@ TRUTH_WRITERS: dict[str, _Writer] = {
         fault=trec.judgments_fault,
     ),
     "trec-subtopics": _Writer(
-        lambda path, truth: trec.write_subtopics(path, _judgments(truth, blanks=False)),
+        lambda path, truth: trec.write_qrels(path, _judgments(truth, blanks=False), grouped=True),
         names="distinct words",
         shape="subtopics",
         fault=trec.judgments_fault,
@@ -122,7 +120,9 @@ TRUTH_WRITERS: dict[str, _Writer] = {
 }
 # Written only for other tools: the losses are intended.
 FLAT = "qrels-flat"
-RUN_WRITERS = ("trec", "jsonl", "csv", "parquet")
+RUN_WRITERS: dict[str, Callable[..., None]] = {
+    **{"trec": trec.write_run, "jsonl": jsonl.write_run, "csv": csv.write_run, "parquet": parquet.write_run}
+}
 
 
 def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]:
@@ -149,8 +149,7 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
 
 def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
     """The losses in this format that would change scores; None if there are none."""
-    sizes = truth.judgments.group_sizes
-    if not writer.groups and (bool((sizes > 1).any()) or not truth.judgments.one_to_one):
+    if not writer.groups and (bool((truth.judgments.group_sizes > 1).any()) or not truth.judgments.one_to_one):
         return (
             "has no groups, but this ground truth has alternatives; write jsonl or trec-subtopics, "
             "or qrels-flat, which flattens them"
@@ -176,14 +175,14 @@ def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
 def _lost(truth: GroundTruth, writer: _Writer) -> list[str]:
     """The losses in this format that do not change scores by default."""
     empty = int((truth.per_query == 0).sum())
-    told = {
+    losses = {
         "the importance of groups": bool(truth.importance) and not writer.importance,
         f"the columns {', '.join(truth.columns)}": bool(truth.columns) and not writer.columns,
         "the texts of the queries": bool(truth.texts) and not writer.texts,
         f"{empty} queries without ground truth": empty > 0 and not writer.columns,
         _names_lost(truth, writer): True,
     }
-    return [text for text, lost in told.items() if text and lost]
+    return [text for text, lost in losses.items() if text and lost]
 
 
 def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
@@ -200,20 +199,6 @@ def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
     return "blanks in the names of groups, which are written as _" if only_blanks else "the names of groups"
 
 
-# The call of each result, by query.
-Calls = Mapping[str, Sequence[int]]
-
-
-def run_fault(rankings: Sequence[Ranking], format: str, *, scored: bool, calls: Calls | None = None) -> str | None:
-    """Why these results, best first, cannot be written so that they are read back unchanged; None if they can."""
-    if format == "trec":
-        return trec.run_fault(rankings)
-    if format == "csv" and scored:
-        made = calls or {}
-        return next((fault for ranking in rankings if (fault := order_fault(*ranking, made.get(ranking[0])))), None)
-    return None
-
-
 def write_run(
     path: Path, rankings: list[Ranking], format: str, *, scored: bool, tag: str, calls: Calls | None = None
 ) -> list[str]:
@@ -226,15 +211,19 @@ def write_run(
         raise ConfigError(f"format: expected {listed(RUN_WRITERS)} for results, found {format!r}{near}")
     if format == "trec" and calls:
         rankings = [(qid, ids, [1 / rank for rank in range(1, len(ids) + 1)]) for qid, ids, _ in rankings]
-    if fault := run_fault(rankings, format, scored=scored, calls=calls):
-        raise DataError(fault)
+    fault = None
     if format == "trec":
-        # A tag is one word, so that every line has six columns.
-        trec.write_run(path, iter(rankings), "_".join(tag.split()) or "groupgt")
-    elif format == "jsonl":
-        jsonl.write_run(path, iter(rankings), scored=scored, calls=calls)
-    elif format == "csv":
-        csv.write_run(path, iter(rankings), scored=scored, calls=calls)
-    else:
-        parquet.write_run(path, rankings, scored=scored, calls=calls)
-    return ["the calls that found results"] if calls and format == "trec" else []
+        fault = trec.run_fault(rankings)
+    elif format == "csv" and scored:
+        by_query = calls or {}
+        fault = next(
+            (fault for ranking in rankings if (fault := order_fault(*ranking, by_query.get(ranking[0])))), None
+        )
+    if fault:
+        raise DataError(fault)
+    if format != "trec":
+        RUN_WRITERS[format](path, rankings, scored=scored, calls=calls)
+        return []
+    # A tag is one word, so that every line has six columns.
+    trec.write_run(path, rankings, "_".join(tag.split()) or "groupgt")
+    return ["the calls that found results"] if calls else []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groupgt.cli.main import main
-from groupgt.formats.names import told_apart
+from groupgt.formats.names import distinct_names
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_tags_name_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     ],
 )
 def test_names_of_files(paths: list[str], named: list[str]) -> None:
-    assert told_apart(paths) == named
+    assert distinct_names(paths) == named
 
 
 @pytest.mark.usefixtures("folder")

@@ -9,7 +9,7 @@ import pytest
 
 import groupgt
 from groupgt.formats.detect import run_paths
-from groupgt.formats.names import told_apart, without_endings
+from groupgt.formats.names import distinct_names, without_endings
 
 RESULT = "q Q0 a 1 1.0 t\n"
 TRUTH = {"q": [["a"]]}
@@ -48,11 +48,11 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_folders_of_different_depths_and_one_file_twice() -> None:
-    assert told_apart(["bm25.trec", "old/bm25.trec", "old/x/bm25.trec"]) == ["bm25", "old/bm25", "old/x/bm25"]
-    assert told_apart(["a/m/x/r.trec", "a/m/y/r.trec", "b/m/x/r.trec"]) == ["a/x/r", "a/y/r", "b/x/r"]
-    assert told_apart(["a/r.trec", "a/r.csv", "b/r.trec"]) == ["a/r.trec", "a/r.csv", "b/r"]
+    assert distinct_names(["bm25.trec", "old/bm25.trec", "old/x/bm25.trec"]) == ["bm25", "old/bm25", "old/x/bm25"]
+    assert distinct_names(["a/m/x/r.trec", "a/m/y/r.trec", "b/m/x/r.trec"]) == ["a/x/r", "a/y/r", "b/x/r"]
+    assert distinct_names(["a/r.trec", "a/r.csv", "b/r.trec"]) == ["a/r.trec", "a/r.csv", "b/r"]
     # A run that is named twice is a mistake, which evaluation refuses.
-    assert told_apart(["a/r.trec", "./a/r.trec"]) == ["r", "r"]
+    assert distinct_names(["a/r.trec", "./a/r.trec"]) == ["r", "r"]
 
 
 def test_a_folder_or_a_pattern_names_many_runs(tmp_path: Path) -> None:

@@ -222,13 +222,8 @@ def test_rows_are_named_by_their_number_and_order() -> None:
     assert "run: row 2: query None: expected a qid and a doc_id, found null" in lines
     assert "run: row 3: query 'q': the document id ' ' is blank" in lines
     assert "run: row 4: query 'q': expected a finite number as the score, found inf" in lines
-    with pytest.raises(of_columns.DataError, match=r"run: line 8: query 'q': expected .* as the rank, found -inf"):
-        of_columns.refuse_rows(
-            pl.LazyFrame({name: column[3:] for name, column in rows.items()} | {"row": [7]}),
-            "run",
-            "rank",
-            place="line ",
-        )
+    with pytest.raises(of_columns.DataError, match=r"run: row 1: query 'q': expected .* as the rank, found -inf"):
+        of_columns.refuse_rows(pl.LazyFrame({name: column[3:] for name, column in rows.items()}), "run", "rank")
     sound = pl.LazyFrame({"qid": ["q"], "doc": ["a"], "score": [1.0]})
     with pytest.raises(of_columns.DataError, match="run: the results changed while"):
         of_columns.refuse_rows(sound, "run", "score")
@@ -244,7 +239,12 @@ def test_what_polars_says_is_an_error_of_ours() -> None:
         of_columns.guarded("run", "cannot be read", lambda: (_ for _ in ()).throw(OSError()))
     assert of_columns.guarded("run", "cannot be read", lambda: 7) == 7
     rechecked: list[int] = []
-    guard = of_columns.explained(lambda: rechecked.append(1))
+
+    def recheck() -> groupgt.Run:
+        rechecked.append(1)
+        return groupgt.Run.of({})
+
+    guard = of_columns.rechecked(pl.LazyFrame(), recheck).guard
     assert guard(lambda: 8) == 8
     assert rechecked == []
     with pytest.raises(pl.exceptions.ComputeError):

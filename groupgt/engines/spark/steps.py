@@ -13,7 +13,7 @@ from groupgt.errors import ConfigError, DataError, near_names
 from groupgt.formats.detect import located
 from groupgt.formats.fields import CALL_COLUMN, CALL_LIST, NESTED
 from groupgt.formats.names import name_of
-from groupgt.formats.trec import LEAST, MOST
+from groupgt.formats.trec import MAX_COLUMNS, MIN_COLUMNS
 from groupgt.model.run import Remote, Run
 from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, RANK
 from groupgt.runtime import pl
@@ -119,8 +119,8 @@ def _trec(lines: DataFrame) -> DataFrame:
     def cell(place: int) -> Column:
         return sql.get("cells", sql.lit(place))
 
-    joined = (sql.size("cells") > LEAST) & cell(5).rlike(SPELLED)
-    sound = sql.size("cells").between(LEAST, MOST) & ~joined & ~sql.contains("line", sql.lit("\r"))
+    joined = (sql.size("cells") > MIN_COLUMNS) & cell(5).rlike(SPELLED)
+    sound = sql.size("cells").between(MIN_COLUMNS, MAX_COLUMNS) & ~joined & ~sql.contains("line", sql.lit("\r"))
     sound &= cell(3).rlike(rf"^(?:{RANK})\z") & cell(4).rlike(SPELLED)
     return rows.select(
         cell(0).alias("qid"), cell(2).alias("doc_id"), sql.when(sound, cell(4)).try_cast("double").alias("score")
