@@ -105,14 +105,20 @@ def chosen(kind: str, spec: Any, *, texts: bool = False, also: str = "") -> tupl
     if not isinstance(spec, Mapping) or not isinstance(spec.get("use"), str) or set(spec) - {"use", "with"}:
         ways = ["a name", '{"use": name, "with": {…}}', *([also] if also else [])]
         raise ConfigError(f"{kind}: expected {', '.join(ways[:-1])}, or {ways[-1]}, found {display(spec)}")
-    try:
-        plugin: Plugin = find(kind, spec["use"])
-    except ConfigError as error:
-        raise ConfigError(f"{kind}: {error}") from None
+    plugin = plugin_named(kind, spec["use"])
     values = spec.get("with") or {}
     if not isinstance(values, Mapping):
         raise ConfigError(f"{kind} with: expected options by name, found {display(values)}")
     return plugin, options_from(plugin.options, values, f"{kind} {plugin.name}: ", texts=texts)
+
+
+def plugin_named(kind: str, name: str) -> Plugin:
+    """The plugin with a name; raises `ConfigError` with the kind and the known names if there is none."""
+    try:
+        plugin: Plugin = find(kind, name)
+    except ConfigError as error:
+        raise ConfigError(f"{kind}: {error}") from None
+    return plugin
 
 
 def options_from(kind: type[Any] | None, values: Mapping[str, Any], where: str = "", *, texts: bool = False) -> Any:

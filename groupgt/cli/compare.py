@@ -11,17 +11,17 @@ from typing import Any
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options, typed
+from groupgt.cli.inputs import Inputs, input_options, typed, typed_parameters
 from groupgt.cli.options import EVALUATION, ONE_CONVENTION
 from groupgt.cli.output import (
-    FILE,
     Decorator,
-    check_table_ending,
     details_option,
+    file_option,
     format_option,
     prepared,
     show,
     show_result,
+    table_option,
     write_table,
 )
 from groupgt.comparison.across import Across
@@ -67,18 +67,17 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
     help="With a result folder as TRUTH: compare its data sets, each system with itself on the data set --baseline.",
 )
 @setting_options()
-@click.option(
+@file_option(
     "--annotator",
     "annotators",
     multiple=True,
-    type=FILE,
     help="Ground truth of the same queries by another annotator; repeatable. Differences are then means over all "
     "annotators, and their disagreement is part of intervals and p-values.",
 )
-@click.option("--per-query", type=FILE, help="Write per-query values: .csv, .jsonl or .parquet.")
-@click.option("--failures", type=FILE, help="Write which groups each run covers: .csv, .jsonl or .parquet.")
-@click.option("--html", "page", type=FILE, help="Write an HTML report: one self-contained page.")
-@click.option("--summary", type=FILE, help="Write a Markdown summary for a pull request: verdict and changes.")
+@table_option("--per-query", help="Write per-query values: .csv, .jsonl or .parquet.")
+@table_option("--failures", help="Write which groups each run covers: .csv, .jsonl or .parquet.")
+@file_option("--html", "page", help="Write an HTML report: one self-contained page.")
+@file_option("--summary", help="Write a Markdown summary for a pull request: verdict and changes.")
 @click.option(
     "--digits",
     type=click.IntRange(1, 12),
@@ -122,11 +121,9 @@ def compare_command(
         return
     if settings["pairs"] and style == "csv":
         raise ConfigError("--pairs: not available as CSV; use --format json")
-    for option, given in (("--digits", typed("digits")), ("--against", against)):
-        if given and style != PAPER:
-            raise ConfigError(f"{option}: is for the table of a paper; add --format {PAPER}")
-    check_table_ending(per_query)
-    check_table_ending(failures)
+    for option in ("digits", "against"):
+        if typed(option) and style != PAPER:
+            raise ConfigError(f"--{option}: is for the table of a paper; add --format {PAPER}")
     comparison = _comparison(inputs, baseline, primary, settings, per_query, failures, page, summary, others=annotators)
     # Nothing is written if there is an error, and nothing is printed if writing fails.
     if style == PAPER:
@@ -150,11 +147,10 @@ WITH_ACROSS = {"truth_path", "across", "baseline", "primary", "metric_texts", "s
 
 def _across(inputs: Inputs, baseline: str | None, primary: str | None, settings: dict[str, Any]) -> Across:
     """Compares the data sets of a result folder with one of them; raises `ConfigError` for other options."""
-    context = click.get_current_context()
-    for option in context.command.params:
-        name = option.name or ""
-        if (typed(name) and name not in {*WITH_ACROSS, *settings}) or (name == "pairs" and settings[name]):
-            spelled = option.opts[-1] if isinstance(option, click.Option) else option.make_metavar(context)
+    for option in typed_parameters():
+        if option.name == "pairs" or option.name not in {*WITH_ACROSS, *settings}:
+            is_option = isinstance(option, click.Option)
+            spelled = option.opts[-1] if is_option else option.make_metavar(click.get_current_context())
             raise ConfigError(f"{spelled}: does not go with --across, which compares the data sets of a result folder")
     from groupgt.report.across import across_in
     from groupgt.report.folder import ResultFolder, folders_of
@@ -185,8 +181,8 @@ def _comparison(
         if not inputs.metric_texts:
             metrics, primary = compare.get("metrics", []), primary or inputs.reopened.primary
         settings = _as_typed(settings, compare)
-        named = compare.get("baseline")
-        baseline = named if baseline is None and named in inputs.reopened.chosen else baseline
+        if baseline is None and compare.get("baseline") in inputs.reopened.chosen:
+            baseline = compare["baseline"]
     if len(inputs.runs) < 2:
         raise ConfigError(f"expected at least two runs, found {len(inputs.runs)}: {inputs.runs[0]}")
     request = replace(inputs.request, annotators=tuple(inputs.truth_at(path, None) for path in others))

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from groupgt.cli.output import FILE
+from groupgt.cli.output import FILE, file_option
 from groupgt.formats.tokenizers import forms
 from groupgt.metrics.base import AUTO, CONVENTIONS
 from groupgt.plugins import ours
@@ -60,10 +60,9 @@ POLICY: Group = [
     )
 ]
 CORPUS: Group = [
-    click.option(
+    file_option(
         "--corpus",
         "corpus_path",
-        type=FILE,
         help="The corpus (JSONL, parquet or CSV). Its texts are shown next to ids and compared by labellers. "
         "Budgets such as recall@2000tokens need its texts, or its columns tokens and chars.",
     )
@@ -157,10 +156,9 @@ BY: Group = [
     )
 ]
 AUDIT: Group = [
-    click.option(
+    file_option(
         "--audit",
         "audit_path",
-        type=FILE,
         help="An annotator's judgments of a random sample of the queries: corrects means and differences.",
     ),
     click.option("--assume-random", is_flag=True, help="Assume that the queries of --audit are a random sample."),

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-from click.core import ParameterSource
 
 from groupgt.cli.compare import BASELINE, setting_options
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options
+from groupgt.cli.inputs import Inputs, input_options, typed_parameters
 from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, ONE_CONVENTION, POLICY, TRUTH_FORMAT, WHERE
 from groupgt.cli.output import FILE, check_outputs, output_option, say, show
 from groupgt.comparison.settings import Settings
@@ -132,7 +131,10 @@ def _of_folders(inputs: Inputs, asked: Asked) -> Figure:
     from groupgt.report.folder import folders_of, read_folders
     from groupgt.report.merge import compared_metrics, merged, merged_figures, settings_of
 
-    _refuse_reading_options()
+    kept = {"truth_path", "run_paths", "metric_texts"}
+    reading = Inputs.__dataclass_fields__.keys() - kept
+    if names := ", ".join(parameter.opts[0] for parameter in typed_parameters() if parameter.name in reading):
+        raise ConfigError(f"{names}: a result folder is already evaluated; drop input and metric options")
     check_outputs([], [asked.output])
     folders = read_folders(folders_of([inputs.truth_path, *inputs.run_paths]))
     metrics = inputs.metrics if inputs.metric_texts else compared_metrics(folders)
@@ -163,17 +165,3 @@ def _of_rankings(
     systems = systems.only(shown) if shown else systems
     known = drawable(systems)
     return {**known, "depth": lambda: _against_depth(opened, "depth", systems) or known["depth"]()}
-
-
-def _refuse_reading_options() -> None:
-    """Refuses options of reading and measuring, which have no effect on a result folder."""
-    context = click.get_current_context()
-    kept = {"truth_path", "run_paths", "metric_texts"}
-    typed = [
-        parameter.opts[0]
-        for parameter in context.command.params
-        if parameter.name in Inputs.__dataclass_fields__.keys() - kept
-        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
-    ]
-    if typed:
-        raise ConfigError(f"{', '.join(typed)}: a result folder is already evaluated; drop input and metric options")

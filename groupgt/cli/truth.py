@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from groupgt.cli.options import ANY_RUNS, CORPUS, LABELLER, MAYBE_RUN, PARTS, PO
 from groupgt.cli.output import (
     FILE,
     check_outputs,
-    check_table_ending,
+    file_option,
     format_option,
     output_option,
     say,
     show_result,
+    table_option,
     write_table,
 )
 from groupgt.curation.agree import agree
@@ -57,13 +59,14 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style
     if near_duplicates and inputs.corpus_path is None:
         raise ConfigError("--near-duplicates: needs the texts; add --corpus")
     runs = [(str(run), run) for run in inputs.runs]
-    least = threshold if near_duplicates else None
-    show_result(checked(str(inputs.truth_path), inputs.truth, runs, inputs.request_for(), inputs.texts, least), style)
+    minimum = threshold if near_duplicates else None
+    findings = checked(str(inputs.truth_path), inputs.truth, runs, inputs.request_for(), inputs.texts, minimum)
+    show_result(findings, style)
 
 
 @command("rechunk")
-@click.option("--from", "old", type=FILE, help="The chunks that TRUTH refers to: their table, or their corpus.")
-@click.option("--to", "new", type=FILE, help="New chunks; omit to get spans in documents instead.")
+@file_option("--from", "old", help="The chunks that TRUTH refers to: their table, or their corpus.")
+@file_option("--to", "new", help="New chunks; omit to get spans in documents instead.")
 @output_option("File to write: .jsonl, .parquet, .csv or .tsv; omit it for a dry run.")
 @click.option(
     "--method",
@@ -86,7 +89,7 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style
 )
 @click.option("--unit", type=click.Choice(UNITS), default="chars", show_default=True, help="Unit of start and end.")
 @click.option("--drop-lost", is_flag=True, help="Drop queries that would lose an entire group.")
-@click.option("--report", type=FILE, help="Write the outcome for every alternative: .csv, .jsonl or .parquet.")
+@table_option("--report", help="Write the outcome for every alternative: .csv, .jsonl or .parquet.")
 @format_option
 @input_options(TRUTH)
 def rechunk_command(
@@ -104,7 +107,6 @@ def rechunk_command(
     Chunks are tables with chunk_id, doc_id, start and end, or corpora with texts. Nothing is written if a query would
     lose an entire group and so require less than before.
     """
-    check_table_ending(report)
     out_format = "" if output is None else _truth_format_of(output)
     if output is None and new is None:
         raise ConfigError("expected --to (the new chunks) or --output (a file for the places)")
@@ -121,7 +123,7 @@ def rechunk_command(
 @command("suggest")
 @output_option("File to write: candidates, or the ground truth.", required=True)
 @click.option("--threshold", type=float, default=0.9, show_default=True, help="Minimum similarity of a candidate.")
-@click.option("--accept", type=FILE, help="Reviewed candidate file; rows marked yes are added.")
+@file_option("--accept", help="Reviewed candidate file; rows marked yes are added.")
 @input_options(TRUTH, CORPUS)
 def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path | None) -> None:
     """Propose near-duplicates of judged passages as further alternatives, for review.
@@ -148,11 +150,11 @@ def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path
 
 
 @command("agree")
-@click.option("--annotator", type=FILE, help="A second ground truth for the same queries.")
+@file_option("--annotator", help="A second ground truth for the same queries.")
 @click.option("--other", metavar="NAME", help="A second labeller for the same results.")
 @click.option("--other-with", multiple=True, metavar="OPTION=VALUE", help="Options of the second labeller; repeatable.")
 @click.option("--worst", type=click.IntRange(min=0), default=20, show_default=True, help="How many groups to list.")
-@click.option("--groups", type=FILE, help="Write every group's counts: .csv, .jsonl or .parquet.")
+@table_option("--groups", help="Write every group's counts: .csv, .jsonl or .parquet.")
 @format_option
 @input_options(TRUTH, MAYBE_RUN, LABELLER)
 def agree_command(
@@ -170,7 +172,6 @@ def agree_command(
     (or journals of groupgt judge) decide which results are relevant; without RUN, which of the documents that either
     has judged.
     """
-    check_table_ending(groups)
     inputs.check(also_read=[annotator], written=[groups])
     agreement = agree(
         inputs.truth,
@@ -201,9 +202,7 @@ def agree_command(
 )
 @click.option("--from", "source_format", help="Format of IN, such as trec-subtopics (default: auto-detect).")
 @click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN contains (default: auto-detect).")
-@click.option(
-    "--truth", type=FILE, help="Ground truth that gives the query ids, for results without qid and for traces."
-)
+@file_option("--truth", help="Ground truth that gives the query ids, for results without qid and for traces.")
 @click.option("--shape", type=click.Choice(SHAPES), help="Kind of ground truth (default: given by its format).")
 @input_options(TRUTH_FORMAT, WHERE, POLICY, PARTS)
 def convert_command(
@@ -236,30 +235,21 @@ def convert_command(
         raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")
     if inputs.conditions:
         raise ConfigError("--where: selects queries of ground truth, but IN is a run")
-    known = as_ground_truth(truth, inputs.policy, inputs.truth_format) if truth else None
-    run = read_run(read, source_format, parts=inputs.in_parts, qids=known.qids if known else None)
-    run = in_call_order(matched(run, known) if known else run)
+    queries = as_ground_truth(truth, inputs.policy, inputs.truth_format) if truth else None
+    run = read_run(read, source_format, parts=inputs.in_parts, qids=queries.qids if queries else None)
+    run = in_call_order(matched(run, queries) if queries else run)
     rankings = []
     scored = True
-    every = list(all_rankings(run, inputs.policy))
+    ids_and_scores = list(all_rankings(run, inputs.policy))
     # Nothing is dropped: results are written unchanged.
     calls_by_query = calls_of(run, replace(inputs.policy, duplicates="penalize"))
-    for qid, (ids, scores) in every:
+    for qid, (ids, scores) in ids_and_scores:
         scores = calls_by_query[qid].scores if calls_by_query else scores
         scored = scored and scores is not None
-        rankings.append(
-            (qid, ids, list(scores) if scores is not None else [1 / rank for rank in range(1, len(ids) + 1)])
-        )
+        rankings.append((qid, ids, [1 / rank for rank in range(1, len(ids) + 1)] if scores is None else list(scores)))
     calls = {qid: of_query.calls for qid, of_query in calls_by_query.items()}
-    without_place: list[str] = []
-
-    def write(part: Path) -> None:
-        tag = run.name or "groupgt"
-        without_place.extend(write_run(part, rankings, to, scored=scored, tag=tag, calls=calls))
-
-    written_whole(target, write)
-    say(f"wrote {counted(len(rankings), 'query', 'queries')} to {target}")
-    _say_what_is_lost(to, without_place)
+    tag = run.name or "groupgt"
+    _write(target, lambda part: write_run(part, rankings, to, scored=scored, tag=tag, calls=calls), to, len(rankings))
 
 
 def import_autorag(project: Path, target: Path) -> None:
@@ -270,8 +260,8 @@ def import_autorag(project: Path, target: Path) -> None:
         raise ConfigError(f"{target}: already exists; choose another file")
     imported = import_project(project, target)
     say(f"wrote {counted(imported.systems, 'system')} to {target}; run it with: groupgt run {target}")
-    same = imported.means - len(imported.different)
-    say(f"{same:,} of the {imported.means:,} means stored by AutoRAG are reproduced")
+    reproduced = imported.means - len(imported.different)
+    say(f"{reproduced:,} of the {imported.means:,} means stored by AutoRAG are reproduced")
     for line in imported.left:
         say(f"left out: {line}")
     for line in imported.different:
@@ -282,20 +272,20 @@ def _truth_format_of(out: Path) -> str:
     """The format for the ending of --output; raises `ConfigError` if there is none."""
     ending = out.suffix.lower().removeprefix(".")
     if ending not in TRUTH_ENDINGS:
-        endings = listed(f".{each}" for each in TRUTH_ENDINGS)
+        endings = listed(f".{name}" for name in TRUTH_ENDINGS)
         raise ConfigError(f"--output {out}: expected a file that ends in {endings}, found {out.suffix or 'no ending'}")
     return ending
 
 
 def _write_truth(out: Path, truth: GroundTruth, format: str, before: str = "") -> None:
-    """Writes ground truth completely or not at all; reports what was written, after `before`, and what did not fit."""
-    without_place: list[str] = []
+    _write(out, lambda part: write_ground_truth(part, truth, format), format, len(truth), before)
+
+
+def _write(out: Path, write: Callable[[Path], Sequence[str]], format: str, queries: int, before: str = "") -> None:
+    """Writes a file completely or not at all; reports what was written, after `before`, and what did not fit."""
+    lost_columns: list[str] = []
     written = written_folder if format == "beir" else written_whole
-    written(out, lambda part: without_place.extend(write_ground_truth(part, truth, format)))
-    say(f"{before}wrote {counted(len(truth), 'query', 'queries')} to {out}")
-    _say_what_is_lost(format, without_place)
-
-
-def _say_what_is_lost(format: str, without_place: list[str]) -> None:
-    if without_place:
-        say(f"warning: {format} cannot store {listed(without_place)}")
+    written(out, lambda part: lost_columns.extend(write(part)))
+    say(f"{before}wrote {counted(queries, 'query', 'queries')} to {out}")
+    if lost_columns:
+        say(f"warning: {format} cannot store {listed(lost_columns)}")

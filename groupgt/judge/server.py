@@ -32,17 +32,17 @@ HEADERS = {
 }
 
 
-def _own(name: str) -> str:
+def _page_file(name: str) -> str:
     return (files("groupgt.judge") / "page" / name).read_text(encoding="utf-8")
 
 
 # The files of the page, which contain no data.
 STATIC: dict[str, tuple[str, Callable[[], str]]] = {
-    "/": ("text/html", lambda: _own("judge.html")),
+    "/": ("text/html", lambda: _page_file("judge.html")),
     "/page.css": ("text/css", stylesheet),
-    "/judge.css": ("text/css", lambda: _own("judge.css")),
+    "/judge.css": ("text/css", lambda: _page_file("judge.css")),
     "/base.js": ("text/javascript", lambda: script("base")),
-    "/judge.js": ("text/javascript", lambda: _own("judge.js")),
+    "/judge.js": ("text/javascript", lambda: _page_file("judge.js")),
 }
 
 
@@ -74,12 +74,12 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
     def permitted(request: Request) -> Response | None:
         if (refusal := refused(request)) is not None:
             return refusal
-        given = request.headers.get(TOKEN, "")
-        if not secrets.compare_digest(given.encode("utf-8", "replace"), token.encode()):
+        sent_token = request.headers.get(TOKEN, "")
+        if not secrets.compare_digest(sent_token.encode("utf-8", "replace"), token.encode()):
             return answer(401, {"error": "open the address that the command printed"})
         return None
 
-    def told(make: Callable[[], Any]) -> Response:
+    def respond(make: Callable[[], Any]) -> Response:
         try:
             with lock:
                 return answer(200, make())
@@ -87,14 +87,14 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
             return answer(400, {"error": str(error)})
 
     def overview(request: Request) -> Response:
-        return permitted(request) or told(session.overview)
+        return permitted(request) or respond(session.overview)
 
     def view(request: Request) -> Response:
-        return permitted(request) or told(lambda: session.view(request.query_params.get("qid", "")))
+        return permitted(request) or respond(lambda: session.view(request.query_params.get("qid", "")))
 
     def search(request: Request) -> Response:
-        asked = request.query_params
-        return permitted(request) or told(lambda: session.search(asked.get("text", ""), asked.get("qid", "")))
+        query = request.query_params
+        return permitted(request) or respond(lambda: session.search(query.get("text", ""), query.get("qid", "")))
 
     async def act(request: Request) -> Response:
         if (refusal := permitted(request)) is not None:
@@ -107,23 +107,27 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
             if len(body) > LARGEST:
                 return answer(413, {"error": f"expected at most {LARGEST:,} bytes"})
         try:
-            asked = json.loads(body)
+            requested = json.loads(body)
         except (ValueError, RecursionError):
             return answer(400, {"error": "expected JSON"})
-        if not isinstance(asked, dict):
+        if not isinstance(requested, dict):
             return answer(400, {"error": "expected an object"})
 
         def done() -> dict[str, Any]:
-            written = session.act(asked)
+            written = session.act(requested)
             if written["act"] in ("done", "skip") and finished is not None:
                 finished()
-            told = {"seq": written["seq"], "view": session.view(written["qid"]), "overview": session.overview()}
             undone = next((act for act in session.log.acts if act["seq"] == written.get("of")), {})
-            return {**told, "undone": undone.get("doc")}
+            return {
+                "seq": written["seq"],
+                "view": session.view(written["qid"]),
+                "overview": session.overview(),
+                "undone": undone.get("doc"),
+            }
 
         from starlette.concurrency import run_in_threadpool
 
-        return await run_in_threadpool(told, done)
+        return await run_in_threadpool(respond, done)
 
     routes = [Route(path, static, methods=["GET"]) for path in STATIC]
     routes += [Route("/api/overview", overview), Route("/api/query", view), Route("/api/search", search)]
