@@ -134,6 +134,15 @@ def find(kind: str, name: Any) -> Any:
     return plugin
 
 
+def plugin_named(kind: str, name: str) -> Plugin:
+    """The plugin with a name; the error for an unknown name begins with the kind."""
+    try:
+        plugin: Plugin = find(kind, name)
+    except ConfigError as error:
+        raise ConfigError(f"{kind}: {error}") from None
+    return plugin
+
+
 def looked_up(kind: str, name: str) -> Any:
     """The same, or None if there is nothing with that name."""
     if name in ours(kind):
@@ -153,8 +162,8 @@ def ours(kind: str) -> list[str]:
 
 def names(kind: str) -> list[str]:
     """All names: the built-in ones, then those registered in this process or installed by packages."""
-    others = {*registered(kind), *entry_points(kind)}
-    return [*ours(kind), *sorted(others - set(ours(kind)))]
+    built_in = ours(kind)
+    return [*built_in, *sorted({*registered(kind), *entry_points(kind)} - set(built_in))]
 
 
 def entry_points(kind: str) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from groupgt.cli.output import format_option, screen, show, show_json, show_pros
 from groupgt.errors import GroupgtError
 from groupgt.metrics.description import as_dict, details
 from groupgt.metrics.language import parse_metric
-from groupgt.options import Option, options_of, plugin_named, schema_of
-from groupgt.plugins import KINDS, Plugin, find, names
+from groupgt.options import Option, options_of, schema_of
+from groupgt.plugins import KINDS, Plugin, find, names, plugin_named
 from groupgt.render import tables
 
 
