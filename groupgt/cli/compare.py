@@ -15,10 +15,12 @@ from groupgt.cli.inputs import Inputs, input_options, typed, typed_parameters
 from groupgt.cli.options import EVALUATION, ONE_CONVENTION
 from groupgt.cli.output import (
     Decorator,
+    default_option,
     details_option,
     file_option,
     format_option,
     prepared,
+    repeatable_option,
     show,
     show_result,
     table_option,
@@ -78,16 +80,14 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
 @table_option("--failures", help="Write which groups each run covers: .csv, .jsonl or .parquet.")
 @file_option("--html", "page", help="Write an HTML report: one self-contained page.")
 @file_option("--summary", help="Write a Markdown summary for a pull request: verdict and changes.")
-@click.option(
+@default_option(
     "--digits",
     type=click.IntRange(1, 12),
     default=3,
-    show_default=True,
     help="Digits after the decimal point, with --format latex_booktabs.",
 )
-@click.option(
+@repeatable_option(
     "--against",
-    multiple=True,
     metavar="NAME",
     help="With --format latex_booktabs: test every run against this one, with superscripts; repeatable (default: the "
     "baseline).",
@@ -198,7 +198,7 @@ def _comparison(
 @BASELINE
 @PRIMARY
 @click.option("--difference", type=float, metavar="D", help="The difference to detect (default: the observed one).")
-@click.option("--power", type=float, default=0.8, show_default=True, help="Target power.")
+@default_option("--power", type=float, default=0.8, help="Target power.")
 @setting_options("test", "alpha", "correction")
 @format_option
 @details_option

@@ -22,9 +22,11 @@ from groupgt.cli.options import (
     TRUTH,
 )
 from groupgt.cli.output import (
+    default_option,
     details_option,
     file_option,
     format_option,
+    repeatable_option,
     screen,
     show_json,
     show_result,
@@ -66,7 +68,7 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
 
 @command("explain")
 @click.option("--query", "qid", required=True, metavar="ID", help="The query to explain.")
-@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@default_option("--format", "style", type=click.Choice(["text", "json"]), default="text")
 @input_options(TRUTH, ONE_RUN, METRICS, SEVERAL_CONVENTIONS, LABELLER, BUDGETS)
 def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     """Show how each metric of one query is calculated: hits, and a worked example of each formula."""
@@ -83,20 +85,11 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
 
 
 @command("misses")
-@click.option(
-    "--worst",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="Number of queries to list (with several runs: of groups).",
+@default_option(
+    "--worst", type=click.IntRange(min=1), default=20, help="Number of queries to list (with several runs: of groups)."
 )
-@click.option(
-    "-k",
-    "k",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Cutoff: a group is covered if it has a hit in the top k.",
+@default_option(
+    "-k", "k", type=click.IntRange(min=1), default=10, help="Cutoff: a group is covered if it has a hit in the top k."
 )
 @format_option
 @details_option
@@ -118,17 +111,14 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
 
 
 @command("depth")
-@click.option(
-    "--share", "shares", multiple=True, metavar="S", help="Shares of queries, such as 0.5,0.9 (default: 0.9)."
-)
-@click.option(
+@repeatable_option("--share", "shares", metavar="S", help="Shares of queries, such as 0.5,0.9 (default: 0.9).")
+@default_option(
     "--unit",
     type=click.Choice(["results", *UNITS, SCORE]),
     default="results",
-    show_default=True,
     help="Unit of the cutoff; score finds thresholds that keep unanswerable queries empty.",
 )
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level.")
+@default_option("--confidence", type=float, default=0.95, help="Confidence level.")
 @format_option
 @details_option
 @input_options(TRUTH, RUNS, BY, LABELLER, BUDGETS)

@@ -22,6 +22,7 @@ from groupgt.cli.output import (
     file_option,
     format_option,
     output_option,
+    repeatable_option,
     say,
     show,
     show_csv,
@@ -110,12 +111,10 @@ def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
 @click.command("run", cls=_RunCommand)
 @click.argument("config", type=FILE)
 @click.option("--dry-run", is_flag=True, help="Validate the file and print the plan without retrieving.")
-@click.option(
-    "--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change one value, such as evaluate.k=[5]; repeatable."
+@repeatable_option(
+    "--set", "changes", metavar="KEY=VALUE", help="Change one value, such as evaluate.k=[5]; repeatable."
 )
-@click.option(
-    "--only", multiple=True, metavar="SYSTEM", help="Report only these systems (name or pattern); repeatable."
-)
+@repeatable_option("--only", metavar="SYSTEM", help="Report only these systems (name or pattern); repeatable.")
 @click.option(
     "--jobs", type=click.IntRange(1, 1024), default=1, metavar="N", help="Number of parallel retrieval processes."
 )
@@ -343,7 +342,7 @@ def init_command(folder: Path, project: Path | None) -> None:
 @command("cache")
 @click.argument("place", metavar="CONFIG|FOLDER", type=FILE, default=CACHE)
 @click.option("--clear", is_flag=True, help="Delete the listed runs.")
-@click.option("--only", multiple=True, metavar="SYSTEM", help="Only these systems (name or pattern); repeatable.")
+@repeatable_option("--only", metavar="SYSTEM", help="Only these systems (name or pattern); repeatable.")
 @format_option
 def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
     """List or clear all cached runs that CONFIG would use, or all runs in a cache folder."""

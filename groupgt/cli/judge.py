@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.output import FILE, check_outputs, file_option, say
+from groupgt.cli.output import FILE, check_outputs, default_option, file_option, say
 from groupgt.engines.carriers import all_rankings
 from groupgt.errors import ConfigError, DataError, GroupgtError, first_of
 from groupgt.evaluation.inputs import as_ground_truth
@@ -44,7 +44,7 @@ ADJUDICATED = "adjudicated"
 @click.option("--by", help="Your name in the journal (default: your login name).")
 @click.option("--pool", metavar="WAY:N", help="depth:N, rrf:N or bm25:N (default: depth:10, or bm25:20).")
 @click.option("--sample", "size", type=click.IntRange(min=1), help="A random sample of N queries, in fixed order.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample and of the order of passages.")
+@default_option("--seed", type=int, default=0, help="Seed of the sample and of the order of passages.")
 @click.option(
     "--next",
     "following",
@@ -57,7 +57,7 @@ ADJUDICATED = "adjudicated"
 @file_option("--adjudicate", nargs=2, metavar="A B", help="Two journals; settle where they differ.")
 @click.option("--spans", is_flag=True, help="Write marked words as spans in place of the ids of passages.")
 @click.option("--export", is_flag=True, help="Write OUT from all journals, without opening the page.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port; 0 for any.")
+@default_option("--port", type=click.IntRange(0, 65535), default=0, help="Port; 0 for any.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 def judge_command(
     queries: Path | None,
@@ -158,7 +158,7 @@ def judge_command(
 @command("sample")
 @click.argument("queries", type=FILE)
 @click.option("--size", type=click.IntRange(min=1), required=True, help="Number of queries.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
+@default_option("--seed", type=int, default=0, help="Seed of the sample.")
 @file_option("--out", required=True, help="File to write (.jsonl), one query per line.")
 def sample_command(queries: Path, size: int, seed: int, out: Path) -> None:
     """Draw a random sample of queries, to be judged elsewhere, and record how it was drawn.

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from groupgt.cli.output import FILE, file_option
+from groupgt.cli.output import FILE, default_option, file_option, repeatable_option
 from groupgt.formats.tokenizers import forms
 from groupgt.metrics.base import AUTO, CONVENTIONS
 from groupgt.plugins import ours
@@ -21,20 +21,14 @@ def _one(_context: click.Context, _parameter: click.Parameter, run: Any) -> tupl
 
 _READING: Group = [
     click.option("--run-format", help="Format of the runs (default: auto-detect)."),
-    click.option(
-        "--parts",
-        "in_parts",
-        is_flag=True,
-        help="Read a folder or glob as one run split over many files.",
-    ),
+    click.option("--parts", "in_parts", is_flag=True, help="Read a folder or glob as one run split over many files."),
     click.option("--memory", metavar="SIZE", help="Memory limit, such as 2GB; files are then streamed."),
 ]
 NAMES: Group = [
-    click.option(
+    default_option(
         "--names",
         type=click.Choice(["file", "tag"]),
         default="file",
-        show_default=True,
         help="How runs without NAME= are named: after the file, or by the tag in the sixth column of a TREC run.",
     )
 ]
@@ -42,19 +36,17 @@ TRUTH_FORMAT: Group = [
     click.option("--truth-format", help="Format of TRUTH, such as trec-subtopics (default: auto-detect).")
 ]
 WHERE: Group = [
-    click.option(
+    repeatable_option(
         "--where",
         "conditions",
-        multiple=True,
         metavar="COLUMN=VALUE",
         help="Only queries with this value in a column of TRUTH, such as split=test; repeatable.",
     )
 ]
 POLICY: Group = [
-    click.option(
+    repeatable_option(
         "--policy",
         "policy_texts",
-        multiple=True,
         metavar="FIELD=VALUE",
         help="How to handle invalid or ambiguous data, such as missing=skip, or a preset (autorag, trec); repeatable.",
     )
@@ -70,10 +62,9 @@ CORPUS: Group = [
 PARTS: Group = _READING[1:2]
 TRUTH: Group = [click.argument("truth_path", metavar="TRUTH", type=FILE), *TRUTH_FORMAT, *WHERE, *POLICY]
 FOLDER: Group = [
-    click.option(
+    repeatable_option(
         "--system",
         "systems",
-        multiple=True,
         metavar="NAME",
         help="With a result folder of groupgt run (or its file latest) as TRUTH and no RUNS: a system of it, such as "
         "'bm25[k1=0.9,b=0.4]'; repeatable (default: all).",
@@ -90,18 +81,16 @@ ONE_RUN: Group = [
 MAYBE_RUN: Group = [click.argument("run_paths", metavar="[RUN]", required=False, type=FILE, callback=_one), *_READING]
 THE_RUN: Group = [click.argument("run_paths", metavar="RUN", type=FILE, callback=_one), *_READING]
 LABELLER: Group = [
-    click.option(
+    default_option(
         "--labeller",
         "labeller_name",
         default="id",
-        show_default=True,
         metavar="NAME",
         help=f"How results are matched to alternatives: {', '.join(ours('labeller'))} (see groupgt list labellers).",
     ),
-    click.option(
+    repeatable_option(
         "--with",
         "labeller_options",
-        multiple=True,
         metavar="OPTION=VALUE",
         help="An option of the labeller, such as chunks=chunks.csv or min_overlap=0.5; repeatable.",
     ),
@@ -110,47 +99,35 @@ LABELLER: Group = [
 ]
 BUDGETS: Group = [click.option("--tokenizer", metavar="NAME", help=f"Tokenizer: {', '.join(forms())}.")]
 METRICS: Group = [
-    click.option(
-        "-m",
-        "--metric",
-        "metric_texts",
-        multiple=True,
-        metavar="METRIC",
-        help="Metrics, such as recall@5 or ndcg,mrr; repeatable.",
+    repeatable_option(
+        "-m", "--metric", "metric_texts", metavar="METRIC", help="Metrics, such as recall@5 or ndcg,mrr; repeatable."
     ),
-    click.option(
-        "-k",
-        "cutoff_texts",
-        multiple=True,
-        metavar="K",
-        help="Cutoffs for metrics written without one, such as 1,5,10.",
+    repeatable_option(
+        "-k", "cutoff_texts", metavar="K", help="Cutoffs for metrics written without one, such as 1,5,10."
     ),
 ]
 ONE_CONVENTION: Group = [
-    click.option(
+    default_option(
         "--convention",
         "convention_text",
         type=click.Choice([AUTO, *CONVENTIONS]),
         default=AUTO,
-        show_default=True,
         help="How metrics treat groups; auto depends on the shape of TRUTH.",
     )
 ]
 SEVERAL_CONVENTIONS: Group = [
-    click.option(
+    default_option(
         "--convention",
         "convention_text",
         default=AUTO,
-        show_default=True,
         metavar="C[,C]",
         help=f"{', '.join(CONVENTIONS)}, several side by side; or auto, by the shape of TRUTH.",
     )
 ]
 BY: Group = [
-    click.option(
+    repeatable_option(
         "--by",
         "by_texts",
-        multiple=True,
         metavar="COLUMN",
         help="Slice by a column of TRUTH, by n_groups or n_alternatives; repeatable.",
     )

@@ -154,7 +154,9 @@ class _Table(_File):
 
 
 FILE = _File(path_type=Path)
+default_option = partial(click.option, show_default=True)
 file_option = partial(click.option, type=FILE)
+repeatable_option = partial(click.option, multiple=True)
 table_option = partial(click.option, type=_Table(path_type=Path))
 
 
@@ -196,7 +198,7 @@ def format_option(command: Any) -> Any:
     for option in (
         _display_option(COLOR, type=colors, default="auto", show_default=True, help=color_help),
         _display_option(WIDE, is_flag=True, help="Show all columns regardless of terminal width."),
-        click.option("--format", "style", default=tables.DEFAULT, show_default=True, callback=_style, help=format_help),
+        default_option("--format", "style", default=tables.DEFAULT, callback=_style, help=format_help),
     ):
         command = option(command)
     return command

@@ -13,7 +13,7 @@ from groupgt.cli.compare import BASELINE, setting_options
 from groupgt.cli.help import command
 from groupgt.cli.inputs import Inputs, input_options, typed_parameters
 from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, ONE_CONVENTION, POLICY, TRUTH_FORMAT, WHERE
-from groupgt.cli.output import FILE, check_outputs, output_option, say, show
+from groupgt.cli.output import FILE, check_outputs, default_option, output_option, repeatable_option, say, show
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, DataError
 from groupgt.model.values import UNITS
@@ -45,13 +45,11 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str | None
 )
 @click.argument("what", metavar="WHAT")
 @output_option("File to write: .svg, .png, .pdf, .html or .json.", required=True)
-@click.option("--theme", type=click.Choice(list(THEMES)), default="light", show_default=True)
+@default_option("--theme", type=click.Choice(list(THEMES)), default="light")
 @click.option("--title", metavar="TEXT", help="Title of the figure; empty for none.")
 @click.option("--size", callback=_size, metavar="WIDTHxHEIGHT", help="Size in pixels, such as 400x250.")
 @click.option("--font", metavar="NAME", default="", help="Font, such as 'Times New Roman'.")
-@click.option(
-    "--system", "shown", multiple=True, metavar="NAME", help="Draw only these systems and the baseline; repeatable."
-)
+@repeatable_option("--system", "shown", metavar="NAME", help="Draw only these systems and the baseline; repeatable.")
 @click.option("--dataset", metavar="NAME", help="Data set to use.")
 @BASELINE
 @setting_options("test", "correction", "alpha", "seed", overriding=True)

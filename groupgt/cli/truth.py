@@ -15,9 +15,11 @@ from groupgt.cli.options import ANY_RUNS, CORPUS, LABELLER, MAYBE_RUN, PARTS, PO
 from groupgt.cli.output import (
     FILE,
     check_outputs,
+    default_option,
     file_option,
     format_option,
     output_option,
+    repeatable_option,
     say,
     show_result,
     table_option,
@@ -46,11 +48,9 @@ TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
 
 @command("check")
 @click.option(
-    "--near-duplicates",
-    is_flag=True,
-    help="Look in the corpus for unjudged near-duplicates of judged passages.",
+    "--near-duplicates", is_flag=True, help="Look in the corpus for unjudged near-duplicates of judged passages."
 )
-@click.option("--threshold", type=float, default=0.9, show_default=True, help="Minimum similarity of a near-duplicate.")
+@default_option("--threshold", type=float, default=0.9, help="Minimum similarity of a near-duplicate.")
 @format_option
 @input_options(TRUTH, ANY_RUNS, LABELLER)
 def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style: str) -> None:
@@ -73,21 +73,11 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style
     type=click.Choice(WAYS),
     help="Match by spans or by text (default: spans if both tables have them, otherwise contained).",
 )
-@click.option(
-    "--min-overlap",
-    type=float,
-    default=0.5,
-    show_default=True,
-    help="Minimum fraction of an alternative that a chunk must cover (spans).",
+@default_option(
+    "--min-overlap", type=float, default=0.5, help="Minimum fraction of an alternative that a chunk must cover (spans)."
 )
-@click.option(
-    "--threshold",
-    type=float,
-    default=0.9,
-    show_default=True,
-    help="Minimum similarity, with partial_ratio and token_recall.",
-)
-@click.option("--unit", type=click.Choice(UNITS), default="chars", show_default=True, help="Unit of start and end.")
+@default_option("--threshold", type=float, default=0.9, help="Minimum similarity, with partial_ratio and token_recall.")
+@default_option("--unit", type=click.Choice(UNITS), default="chars", help="Unit of start and end.")
 @click.option("--drop-lost", is_flag=True, help="Drop queries that would lose an entire group.")
 @table_option("--report", help="Write the outcome for every alternative: .csv, .jsonl or .parquet.")
 @format_option
@@ -122,7 +112,7 @@ def rechunk_command(
 
 @command("suggest")
 @output_option("File to write: candidates, or the ground truth.", required=True)
-@click.option("--threshold", type=float, default=0.9, show_default=True, help="Minimum similarity of a candidate.")
+@default_option("--threshold", type=float, default=0.9, help="Minimum similarity of a candidate.")
 @file_option("--accept", help="Reviewed candidate file; rows marked yes are added.")
 @input_options(TRUTH, CORPUS)
 def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path | None) -> None:
@@ -152,8 +142,8 @@ def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path
 @command("agree")
 @file_option("--annotator", help="A second ground truth for the same queries.")
 @click.option("--other", metavar="NAME", help="A second labeller for the same results.")
-@click.option("--other-with", multiple=True, metavar="OPTION=VALUE", help="Options of the second labeller; repeatable.")
-@click.option("--worst", type=click.IntRange(min=0), default=20, show_default=True, help="How many groups to list.")
+@repeatable_option("--other-with", metavar="OPTION=VALUE", help="Options of the second labeller; repeatable.")
+@default_option("--worst", type=click.IntRange(min=0), default=20, help="How many groups to list.")
 @table_option("--groups", help="Write every group's counts: .csv, .jsonl or .parquet.")
 @format_option
 @input_options(TRUTH, MAYBE_RUN, LABELLER)

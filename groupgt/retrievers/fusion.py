@@ -120,12 +120,6 @@ class _Flat:
             scores=np.fromiter(chain.from_iterable(scores), np.float64, total) if scored else None,
         )
 
-    def segments(self) -> tuple[Integers, Integers]:
-        """The number of the (input, query) of each result, and the start of each such list."""
-        key = self.source * len(self.qids) + self.query
-        _, starts, segment = np.unique(key, return_index=True, return_inverse=True)
-        return segment, starts
-
 
 def _fused(flat: _Flat, gains: Floats, missing: Floats, inputs: int, k: int) -> Answers:
     """Sums of gains by document, best first; equal sums by the first input that has the document and the rank there.
@@ -192,25 +186,22 @@ def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | N
     missing = np.zeros((len(inputs), len(flat.qids)))
     if not len(flat.rank):
         return _fused(flat, flat.scores, missing, len(inputs), k)
-    if options.normalization == "theoretical":
-        _check_floor(flat, flat.scores, floor)
-    segment, starts = flat.segments()
-    normal = _normalized(options.normalization, flat.scores, segment, floor[flat.source])
+    floors = floor[flat.source]
+    if options.normalization == "theoretical" and (flat.scores < floors).any():
+        row = int((flat.scores < floors).argmax())
+        raise RetrieverError(
+            f"least: expected scores of at least {floors[row]:g} from input {flat.source[row] + 1}, found "
+            f"{flat.scores[row]:g} (query {flat.qids[flat.query[row]]!r})"
+        )
+    # The number of the (input, query) of each result, and the start of each such list.
+    lists = flat.source * len(flat.qids) + flat.query
+    _, starts, segment = np.unique(lists, return_index=True, return_inverse=True)
+    normal = _normalized(options.normalization, flat.scores, segment, floors)
     if options.normalization == "z_score":
         lowest = np.full(len(starts), np.inf)
         np.minimum.at(lowest, segment, normal)
         missing[flat.source[starts], flat.query[starts]] = lowest
     return _fused(flat, weights[flat.source] * normal, weights[:, None] * missing, len(inputs), k)
-
-
-def _check_floor(flat: _Flat, scores: Floats, floor: Floats) -> None:
-    below = np.flatnonzero(scores < floor[flat.source])
-    if len(below):
-        position, number = int(below[0]), int(flat.source[below[0]])
-        raise RetrieverError(
-            f"least: expected scores of at least {floor[number]:g} from input {number + 1}, found "
-            f"{scores[position]:g} (query {flat.qids[flat.query[position]]!r})"
-        )
 
 
 def _normalized(normalization: Normalization, scores: Floats, segment: Integers, floor: Floats) -> Floats:

@@ -109,8 +109,8 @@ class Http:
     def __init__(self, setting: base.Setting, options: Options) -> None:
         self.options = options
         parts = urlsplit(options.url)
-        user, _, place = parts.netloc.rpartition("@")
-        self.shown = f"{parts.scheme}://{place}{parts.path}"
+        user, _, host = parts.netloc.rpartition("@")
+        self.shown = f"{parts.scheme}://{host}{parts.path}"
         target = f"{parts.path or '/'}?{parts.query}".rstrip("?")
         self.target = quote(target, safe="!$%&'()*+,/:;=?@[]~")
         headers = {"Authorization": f"Basic {b64encode(unquote(user).encode()).decode()}"} if user else {}
@@ -126,10 +126,10 @@ class Http:
         """The rankings from the server."""
         rankings: list[base.Ranking] = []
         for start in range(0, len(queries), self.options.batch):
-            rankings += self._asked(list(queries[start : start + self.options.batch]), k)
+            rankings += self._batch(list(queries[start : start + self.options.batch]), k)
         return rankings
 
-    def _asked(self, queries: list[str], k: int) -> list[base.Ranking]:
+    def _batch(self, queries: list[str], k: int) -> list[base.Ranking]:
         body = json.dumps({"queries": queries, "k": k}, ensure_ascii=False).encode()
         self.limits.begin()
         try:
@@ -211,19 +211,20 @@ class Http:
         """Converts objects to pairs; leaves anything else for the host to check."""
         if not isinstance(ranking, list):
             return ranking
-        results = [self._pair(cell) if isinstance(cell, dict) else cell for cell in ranking]
+        id_field, score_field = self.options.id_field, self.options.score_field
+        results = []
+        for result in ranking:
+            if isinstance(result, dict):
+                if id_field not in result:
+                    raise self._fault(f"expected a result with {id_field!r} (id_field), found ", display(result, READ))
+                doc_id = result[id_field]
+                result = (doc_id, result[score_field]) if score_field in result else doc_id
+            results.append(result)
         for result in results:
-            name = result[0] if isinstance(result, (list, tuple)) and result else result
-            if isinstance(name, str) and self.secrets.are_in(name):
+            doc_id = result[0] if isinstance(result, (list, tuple)) and result else result
+            if isinstance(doc_id, str) and self.secrets.keys is not None and self.secrets.keys.search(doc_id):
                 raise self._fault("the id of a result repeats a password or a key that the server was sent")
         return results
-
-    def _pair(self, cell: dict[str, Any]) -> Any:
-        if self.options.id_field not in cell:
-            what = f"expected a result with {self.options.id_field!r} (id_field), found "
-            raise self._fault(what, display(cell, READ))
-        name, score = cell[self.options.id_field], cell.get(self.options.score_field)
-        return name if self.options.score_field not in cell else (name, score)
 
 
 # ---- limits of a server ------------------------------------------------------------------------------------------
@@ -396,6 +397,7 @@ class Secrets:
         self.spellings = _spellings(values, SHORT + 1)
         keys = [value for name, _, value in pairs if KEY.search(name)]
         keys += [value.rpartition(" ")[2] for name, value in headers.items() if KEY.search(name)]
+        # A pattern of values that are certainly secrets, which an id never contains.
         self.keys = _either(_spellings([password, *keys], LONG))
         self.any = _either(self.spellings)
 
@@ -416,10 +418,6 @@ class Secrets:
             text = unescaped
         return plain
 
-    def are_in(self, name: str) -> bool:
-        """Whether an id contains a value that is certainly a secret."""
-        return self.keys is not None and self.keys.search(name) is not None
-
 
 def _spellings(values: Iterable[str], shortest: int) -> list[str]:
     """The spellings of each value, forwards and backwards, longest first; shorter values are not secrets."""
@@ -435,13 +433,13 @@ def _either(texts: list[str]) -> re.Pattern[str] | None:
 
 def _unescaped(text: str) -> str:
     """A text with escapes of JSON, Python, URLs and HTML decoded."""
-    text = re.sub(r"\\(?:u|x|U)\{?([0-9a-fA-F]{2,8})\}?", lambda match: _character(match[1]), text)
+
+    def character(match: re.Match[str]) -> str:
+        number = int(match[1], 16)
+        return chr(number) if number < 0x110000 else ""
+
+    text = re.sub(r"\\(?:u|x|U)\{?([0-9a-fA-F]{2,8})\}?", character, text)
     return unquote_plus(html.unescape(re.sub(r"\\(.)", r"\1", text)))
-
-
-def _character(digits: str) -> str:
-    number = int(digits, 16)
-    return chr(number) if number < 0x110000 else ""
 
 
 PLUGIN = RetrieverPlugin(
