@@ -165,12 +165,12 @@ def _bare_url(rest: str) -> str:
 def _without_folders(text: str) -> str:
     """A text in which absolute paths are reduced to their last part."""
     text = text.replace("file://", "")
-    for folder in _known_folders():
+    for folder in _private_folders():
         text = text.replace(folder, "")
     return _FOLDERS.sub("", text)
 
 
-def _known_folders() -> list[str]:
+def _private_folders() -> list[str]:
     """Folders whose names may contain any character, longest first."""
     folders = set()
     for folder in (os.curdir, os.path.expanduser("~")):

@@ -201,15 +201,15 @@ def _opinions(
     """The acts and states of two annotators, and the queries that both finished with different groups."""
     acts: dict[str, list[Act]] = {}
     for path in paths:
-        for by, own_acts in read_acts(Source.at(path)).items():
+        for by, annotator_acts in read_acts(Source.at(path)).items():
             if by in acts:
                 raise DataError(f"{path}: expected acts by another annotator than {by!r}")
-            acts[by] = own_acts
+            acts[by] = annotator_acts
     if len(acts) != len(paths):
         raise DataError(f"--adjudicate: expected the journals of two annotators, found {len(acts)}")
     states = {
-        by: {qid: state for qid, state in replayed(own_acts).items() if state.status != OPEN}
-        for by, own_acts in acts.items()
+        by: {qid: state for qid, state in replayed(annotator_acts).items() if state.status != OPEN}
+        for by, annotator_acts in acts.items()
     }
     first, second = states.values()
     differing = [qid for qid in texts if qid in first and qid in second and not same_groups(first[qid], second[qid])]

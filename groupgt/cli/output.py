@@ -64,12 +64,12 @@ def screen() -> Screen:
     options = _display_options()
     width = None
     if sys.stdout.isatty() and not options.get(WIDE):
-        width = max(shutil.get_terminal_size().columns, NARROWEST)
+        width = max(shutil.get_terminal_size().columns, MIN_WIDTH)
     return Screen(width, _is_colored(sys.stdout), bool(options.get(DETAILS)))
 
 
 # Minimum terminal width for which tables are laid out.
-NARROWEST = 40
+MIN_WIDTH = 40
 
 
 def _display_options() -> Mapping[str, Any]:

@@ -77,11 +77,11 @@ def plot_command(
     if not what.startswith("sweep "):
         check_figure(what, UNITS)
     check_picture(output)
-    asked = Asked(
+    request = FigureRequest(
         what, output, dataset, baseline, {k: value for k, value in settings.items() if value is not None}, shown
     )
     is_folder = not inputs.run_paths or (inputs.truth_path / LAST).is_file() or inputs.truth_path.name == LATEST
-    figure = (_of_folders if is_folder else _of_runs)(inputs, asked)
+    figure = (_of_folders if is_folder else _of_runs)(inputs, request)
     figure = figure.styled(title=title, width=size[0], height=size[1], font=font)
     try:
         figure.save(output, theme=theme)
@@ -91,7 +91,7 @@ def plot_command(
     say(f"wrote {output}")
 
 
-class Asked(NamedTuple):
+class FigureRequest(NamedTuple):
     """What to draw: the figure, its file, the data set and systems, and the settings of the comparison."""
 
     what: str
@@ -102,17 +102,17 @@ class Asked(NamedTuple):
     shown: Sequence[str]
 
 
-def _of_runs(inputs: Inputs, asked: Asked) -> Figure:
+def _of_runs(inputs: Inputs, request: FigureRequest) -> Figure:
     from groupgt.comparison.compare import comparison_of
 
-    if asked.dataset is not None:
+    if request.dataset is not None:
         raise ConfigError("--dataset: TRUTH and RUNS are one data set; leave it out")
-    inputs.check(written=[asked.output])
+    inputs.check(written=[request.output])
     evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}
-    baseline = next(iter(evaluations)) if asked.baseline is None else asked.baseline
-    table = comparison_of(evaluations, baseline, Settings(**asked.settings))
-    table = table.only(asked.shown) if asked.shown else table
-    return _against_depth(inputs, asked.what, table) or table.plot(asked.what)
+    baseline = next(iter(evaluations)) if request.baseline is None else request.baseline
+    table = comparison_of(evaluations, baseline, Settings(**request.settings))
+    table = table.only(request.shown) if request.shown else table
+    return _against_depth(inputs, request.what, table) or table.plot(request.what)
 
 
 def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None:
@@ -124,26 +124,26 @@ def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None
     return depth_curves(systems, "results" if what == "depth" else what, list(systems.metrics.values()))
 
 
-def _of_folders(inputs: Inputs, asked: Asked) -> Figure:
+def _of_folders(inputs: Inputs, request: FigureRequest) -> Figure:
     from groupgt.report.experiment import chosen
     from groupgt.report.folder import folders_of, read_folders
     from groupgt.report.merge import compared_metrics, merged, merged_figures, settings_of
 
-    kept = {"truth_path", "run_paths", "metric_texts"}
-    reading = Inputs.__dataclass_fields__.keys() - kept
+    accepted = {"truth_path", "run_paths", "metric_texts"}
+    reading = Inputs.__dataclass_fields__.keys() - accepted
     if names := ", ".join(parameter.opts[0] for parameter in typed_parameters() if parameter.name in reading):
         raise ConfigError(f"{names}: a result folder is already evaluated; drop input and metric options")
-    check_outputs([], [asked.output])
+    check_outputs([], [request.output])
     folders = read_folders(folders_of([inputs.truth_path, *inputs.run_paths]))
     metrics = inputs.metrics if inputs.metric_texts else compared_metrics(folders)
-    tables = merged(folders, replace(settings_of(folders), **asked.settings), asked.baseline, metrics)
-    name = chosen(list(tables), asked.dataset)
+    tables = merged(folders, replace(settings_of(folders), **request.settings), request.baseline, metrics)
+    name = chosen(list(tables), request.dataset)
     metric = inputs.metrics[0] if inputs.metric_texts else None
-    table = tables[name].only(asked.shown) if asked.shown else tables[name]
+    table = tables[name].only(request.shown) if request.shown else tables[name]
     figures = merged_figures(folders, table, name, metric)
-    if len(folders) == 1 and asked.what not in figures:
-        figures = {**figures, **_of_rankings(inputs, folders[0], name, metric, asked.shown)}
-    return figure_named(asked.what, figures, NEEDS)
+    if len(folders) == 1 and request.what not in figures:
+        figures = {**figures, **_of_rankings(inputs, folders[0], name, metric, request.shown)}
+    return figure_named(request.what, figures, NEEDS)
 
 
 def _of_rankings(
@@ -161,5 +161,5 @@ def _of_rankings(
     baseline = folder.baseline if folder.baseline in evaluations else ""
     systems = Systems.of(evaluations, metric or folder.primary, baseline=baseline)
     systems = systems.only(shown) if shown else systems
-    known = drawable(systems)
-    return {**known, "depth": lambda: _against_depth(opened, "depth", systems) or known["depth"]()}
+    figures = drawable(systems)
+    return {**figures, "depth": lambda: _against_depth(opened, "depth", systems) or figures["depth"]()}

@@ -136,7 +136,7 @@ def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path
         raise ConfigError(f"--output {output}: already exists and may contain review marks; choose another file")
     suggestions = suggest(inputs.truth, inputs.texts, threshold)
     write_table(output, suggestions.csv_rows)
-    say(f"wrote {suggestions.found} to {output}")
+    say(f"wrote {suggestions.blocks()[0]} to {output}")
 
 
 @command("agree")

@@ -163,8 +163,8 @@ def agree(
     grouped = as_ground_truth(truth, rules, truth_format)
     if other_truth is None:
         if other_labeller is None:
-            ways = "another labeller (--other), or another ground truth (--annotator)"
-            raise ConfigError(f"agree: expected {ways}, to agree with")
+            others = "another labeller (--other), or another ground truth (--annotator)"
+            raise ConfigError(f"agree: expected {others}, to agree with")
         if run is None:
             raise ConfigError("agree: comparing labellers requires a run")
         results = as_run(run, grouped, run_format, parts=parts, engine=how)

@@ -280,13 +280,13 @@ def _carried(
     for alternative in range(len(truth.ids)):
         group, grade = int(truth.group_of[alternative]), float(truth.grade[alternative])
         of_group = (truth.qids[int(truth.group_query[group])], truth.group_label(group), old_names[alternative])
-        most_first = sorted(shares_of[alternative], key=lambda share: (-share.share, share.chunk))
-        enough = [share for share in most_first if share.enough]
+        ranked = sorted(shares_of[alternative], key=lambda share: (-share.share, share.chunk))
+        enough = [share for share in ranked if share.enough]
         for _, chunk, part, _ in enough:
             rows.append(Carried(*of_group, chunk, part, number=group))
             groups[group][chunk] = max(grade, groups[group].get(chunk, grade))
         if not enough:
-            nearest: tuple[str | None, float] = most_first[0][1:3] if most_first else (None, 0.0)
+            nearest: tuple[str | None, float] = ranked[0][1:3] if ranked else (None, 0.0)
             rows.append(Carried(*of_group, *nearest, lost=True, number=group))
             lost.setdefault(group, []).append(rows[-1])
     faults = Faults()

@@ -36,11 +36,6 @@ class Suggestions(Result, Sequence[Candidate]):
 
     candidates: tuple[Candidate, ...]
 
-    @property
-    def found(self) -> str:
-        """The number of suggestions, in words."""
-        return str(self.blocks()[0])
-
     @overload
     def __getitem__(self, position: int) -> Candidate: ...
     @overload

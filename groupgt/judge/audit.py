@@ -18,9 +18,9 @@ from groupgt.model.hits import Floats
 
 # The suspicion added if two passages are alternatives of each other for other queries, to be multiplied by
 # log₂(1 + times).
-ELSEWHERE = 2.0
+ELSEWHERE_SUSPICION = 2.0
 # A number above the suspicion of any question.
-LAST = 1000.0
+HIGHEST_SUSPICION = 1000.0
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def questions(
                 continue
             for question in _candidates(qid, number, present, relevance, elsewhere, index, size):
                 is_judged = question.doc in (nonrelevant or {}).get(qid, ())
-                suspicion = question.suspicion - LAST if is_judged else question.suspicion
+                suspicion = question.suspicion - HIGHEST_SUSPICION if is_judged else question.suspicion
                 suspicious.append(replace(question, suspicion=suspicion))
             if len(set(shown)) > 1:
                 suspicious.append(Question(qid, "needed", number, None, _overlap(query_groups, number - 1, index)))
@@ -150,7 +150,7 @@ def _candidates(
         alternatives |= elsewhere[doc]
     for other, times in alternatives.items():
         if other in index.number:
-            suspicion[index.number[other]] += ELSEWHERE * np.log2(1 + times)
+            suspicion[index.number[other]] += ELSEWHERE_SUSPICION * np.log2(1 + times)
     suspicion[~is_free] = -np.inf
     best = [row for row in np.argsort(-suspicion, kind="stable")[:size].tolist() if is_free[row]]
     return [Question(qid, "same", number, index.ids[row], float(suspicion[row])) for row in best]

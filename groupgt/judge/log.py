@@ -114,8 +114,8 @@ def read_folder(folder: Path) -> dict[str, list[Act]]:
     if not files:
         raise DataError(f"{folder}: expected journals (*{ENDING}), found none")
     for path in files:
-        for by, own_acts in read_acts(Source.at(path)).items():
+        for by, annotator_acts in read_acts(Source.at(path)).items():
             if by in acts:
                 raise DataError(f"{path}: acts by {by!r} are in another journal, too; join the files into one")
-            acts[by] = own_acts
+            acts[by] = annotator_acts
     return acts

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 TOKEN = "x-groupgt-token"  # noqa: S105  # the name of a header
-LARGEST = 1_000_000
+MAX_BODY_BYTES = 1_000_000
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -104,8 +104,8 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
         body = bytearray()
         async for part in request.stream():
             body += part
-            if len(body) > LARGEST:
-                return answer(413, {"error": f"expected at most {LARGEST:,} bytes"})
+            if len(body) > MAX_BODY_BYTES:
+                return answer(413, {"error": f"expected at most {MAX_BODY_BYTES:,} bytes"})
         try:
             requested = json.loads(body)
         except (ValueError, RecursionError):

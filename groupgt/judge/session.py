@@ -35,10 +35,10 @@ from groupgt.store.journal import TIME
 
 Kind = Literal["judge", "audit", "adjudicate"]
 # Minimum similarity of an unjudged passage that is suggested for the groups of a judged one.
-NEAR = 0.9
+MIN_SIMILARITY = 0.9
 # Seconds on one query above which the time counts as a break.
-BREAK = 600
-FOUND = 20
+BREAK_S = 600
+SEARCH_RESULTS = 20
 # Fields that an act of the page may leave out.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "group": {"doc": None, "name": None},
@@ -205,7 +205,7 @@ class Session:
                 continue
             at = datetime.strptime(act["at"], TIME)
             start = opened.setdefault(act["qid"], at)
-            if act["act"] in (DONE, "skip") and 0 < (spent := (at - start).total_seconds()) < BREAK:
+            if act["act"] in (DONE, "skip") and 0 < (spent := (at - start).total_seconds()) < BREAK_S:
                 took.append(spent)
         return left * median(took) / 60 if took and left else None
 
@@ -278,9 +278,11 @@ class Session:
 
     def _aligned(self, qid: str) -> tuple[list[QueryState], list[tuple[int | None, int | None]]]:
         """The states of the two annotators, and their groups in pairs, matched by the passages that they share."""
-        states = [of[qid] for of in self.plan.opinions.values()]
+        states = [by_query[qid] for by_query in self.plan.opinions.values()]
         numbers = [[number for number in state.groups if state.members(number)] for state in states]
-        members = [[set(state.members(number)) for number in own] for state, own in zip(states, numbers)]
+        members = [
+            [set(state.members(number)) for number in group_numbers] for state, group_numbers in zip(states, numbers)
+        ]
         pairs = matching(*members)
         return states, [
             (None if one is None else numbers[0][one], None if two is None else numbers[1][two]) for one, two in pairs
@@ -353,7 +355,7 @@ class Session:
             texts = self.plan.index.texts
             try:
                 self._passages = self._passages or Passages(texts)
-                self._similar[doc] = self._passages.similar_to([texts[doc]], NEAR)[texts[doc]]
+                self._similar[doc] = self._passages.similar_to([texts[doc]], MIN_SIMILARITY)[texts[doc]]
             except ConfigError as error:
                 self.near_fault = str(error)
         return self._similar.get(doc, [])
@@ -361,7 +363,7 @@ class Session:
     def search(self, text: str, qid: str) -> list[dict[str, Any]]:
         """The passages of the corpus that match a text best."""
         state = self.state(qid)
-        return [self._passage(doc, state) for doc in self.plan.index.search(text[:1000], FOUND)]
+        return [self._passage(doc, state) for doc in self.plan.index.search(text[:1000], SEARCH_RESULTS)]
 
     # --- What an act becomes.
 

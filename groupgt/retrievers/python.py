@@ -40,7 +40,7 @@ def adapted(target: Any, id_field: str) -> base.Retriever | None:
         is not changed; if it is smaller than k, the host warns.
         """
         documents = islice(search(target, query, k), k)
-        results = [(_id(metadata, own_id, id_field, framework), score) for metadata, own_id, score in documents]
+        results = [(_id(metadata, doc_id, id_field, framework), score) for metadata, doc_id, score in documents]
         return results if all(score is not None for _, score in results) else [name for name, _ in results]
 
     return Called(ranking, is_single=True, convert=lambda results: results)
@@ -197,10 +197,10 @@ def _answering(target: Any, options: Options) -> Callable[..., Any]:
             f"LlamaIndex or Haystack, found {type(target).__name__}"
         )
     if _mismatch(function, None, 1):
-        way_out = "" if options.factory else "; factory: true where it returns the retriever"
+        hint = "" if options.factory else "; factory: true where it returns the retriever"
         raise RetrieverError(
             f"{options.target}: expected f(queries, k) or f(query, k), which is called by position, found "
-            f"{signature_of(function)}{way_out}"
+            f"{signature_of(function)}{hint}"
         )
     return function
 

@@ -63,9 +63,9 @@ class TfIdf:
         scores = (self.words.transform(list(queries)) @ self.documents.T).tocsr()
         rankings = []
         for start, end in zip(scores.indptr, scores.indptr[1:]):
-            places, values = scores.indices[start:end], scores.data[start:end]
-            order = np.argsort(places)
-            rankings.append(best(self.ids, values[order], k, places[order], above=0.0))
+            rows, values = scores.indices[start:end], scores.data[start:end]
+            order = np.argsort(rows)
+            rankings.append(best(self.ids, values[order], k, rows[order], above=0.0))
         return rankings
 
 
