@@ -54,7 +54,7 @@ class Plugin:
 
     def missing(self) -> str:
         """The packages that must be installed before it can be used; empty if all are installed."""
-        absent = [module for module in self.modules if not _importable(module)]
+        absent = [module for module in self.modules if not _is_importable(module)]
         if not absent:
             return ""
         extras = ",".join(sorted({self.modules[module] for module in absent}))
@@ -95,7 +95,7 @@ OURS: dict[str, dict[str, str]] = {
         "bm25": "groupgt.retrievers.bm25:PLUGIN",
         "tfidf": "groupgt.retrievers.tfidf:PLUGIN",
         "lsa": "groupgt.retrievers.lsa:PLUGIN",
-        "dense": "groupgt.retrievers.dense:PLUGIN",
+        "dense": "groupgt.retrievers.vectors:PLUGIN",
         "ann": "groupgt.retrievers.ann:PLUGIN",
         "rrf": "groupgt.retrievers.fusion:RRF",
         "convex": "groupgt.retrievers.fusion:CONVEX",
@@ -220,7 +220,7 @@ def _attribute(home: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-def _importable(module: str) -> bool:
+def _is_importable(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # its parent package does not exist

@@ -30,7 +30,7 @@ from groupgt.comparison.across import Across
 from groupgt.comparison.compare import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError
-from groupgt.options import Option, choices, options_of, plain_type
+from groupgt.options import choices, options_of, plain_type
 from groupgt.store.files import write_text
 
 
@@ -40,19 +40,19 @@ def setting_options(*names: str, overriding: bool = False) -> Decorator:
 
     def decorate(command: Any) -> Any:
         for setting in reversed(settings):
-            command = _option(setting, overriding=overriding)(command)
+            kind = plain_type(setting.hint)
+            spelled = click.Choice(choices(setting.hint)) if choices(setting.hint) else kind
+            command = click.option(
+                f"--{setting.name}",
+                type=spelled,
+                is_flag=kind is bool,
+                default=None if overriding else setting.default,
+                show_default=kind is not bool and not overriding,
+                help=setting.description,
+            )(command)
         return command
 
     return decorate
-
-
-def _option(setting: Option, *, overriding: bool) -> Decorator:
-    name, kind = f"--{setting.name}", plain_type(setting.hint)
-    default = None if overriding else setting.default
-    if kind is bool:
-        return click.option(name, is_flag=True, default=default, help=setting.description)
-    spelled = click.Choice(choices(setting.hint)) if choices(setting.hint) else kind
-    return click.option(name, type=spelled, default=default, show_default=not overriding, help=setting.description)
 
 
 BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare with (default: the first).")

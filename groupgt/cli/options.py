@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -17,6 +18,11 @@ Group = list[Any]
 
 def _one(_context: click.Context, _parameter: click.Parameter, run: Any) -> tuple[Any, ...]:
     return () if run is None else (run,)
+
+
+_runs = partial(click.argument, "run_paths", type=FILE)
+_run = partial(_runs, callback=_one)
+_convention = partial(default_option, "--convention", "convention_text", default=AUTO)
 
 
 _READING: Group = [
@@ -71,15 +77,11 @@ FOLDER: Group = [
     ),
     click.option("--dataset", "dataset_name", metavar="NAME", help="Data set to use."),
 ]
-RUNS: Group = [click.argument("run_paths", metavar="RUNS...", nargs=-1, type=FILE), *_READING, *NAMES, *FOLDER]
-ANY_RUNS: Group = [click.argument("run_paths", metavar="[RUNS]...", nargs=-1, type=FILE), *_READING, *NAMES]
-ONE_RUN: Group = [
-    click.argument("run_paths", metavar="RUN", required=False, type=FILE, callback=_one),
-    *_READING,
-    *FOLDER,
-]
-MAYBE_RUN: Group = [click.argument("run_paths", metavar="[RUN]", required=False, type=FILE, callback=_one), *_READING]
-THE_RUN: Group = [click.argument("run_paths", metavar="RUN", type=FILE, callback=_one), *_READING]
+RUNS: Group = [_runs(metavar="RUNS...", nargs=-1), *_READING, *NAMES, *FOLDER]
+ANY_RUNS: Group = [_runs(metavar="[RUNS]...", nargs=-1), *_READING, *NAMES]
+ONE_RUN: Group = [_run(metavar="RUN", required=False), *_READING, *FOLDER]
+MAYBE_RUN: Group = [_run(metavar="[RUN]", required=False), *_READING]
+THE_RUN: Group = [_run(metavar="RUN"), *_READING]
 LABELLER: Group = [
     default_option(
         "--labeller",
@@ -107,21 +109,13 @@ METRICS: Group = [
     ),
 ]
 ONE_CONVENTION: Group = [
-    default_option(
-        "--convention",
-        "convention_text",
-        type=click.Choice([AUTO, *CONVENTIONS]),
-        default=AUTO,
-        help="How metrics treat groups; auto depends on the shape of TRUTH.",
+    _convention(
+        type=click.Choice([AUTO, *CONVENTIONS]), help="How metrics treat groups; auto depends on the shape of TRUTH."
     )
 ]
 SEVERAL_CONVENTIONS: Group = [
-    default_option(
-        "--convention",
-        "convention_text",
-        default=AUTO,
-        metavar="C[,C]",
-        help=f"{', '.join(CONVENTIONS)}, several side by side; or auto, by the shape of TRUTH.",
+    _convention(
+        metavar="C[,C]", help=f"{', '.join(CONVENTIONS)}, several side by side; or auto, by the shape of TRUTH."
     )
 ]
 BY: Group = [

@@ -1,4 +1,4 @@
-"""Vectors of documents and queries, from files or from a sentence-transformers model, and their exact similarities."""
+"""Exact vector search, by NumPy, with vectors from files or from a sentence-transformers model."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from groupgt.errors import DataError, RetrieverError
 from groupgt.formats.vectors import Vectors, encoder_of, read_vectors
 from groupgt.options import Clash, File, Folder
 from groupgt.retrievers import base
+from groupgt.retrievers.base import RetrieverPlugin, best
 
 # Number of document rows multiplied at a time.
 CHUNK = 16_384
@@ -166,6 +167,23 @@ class Embedded(QueryVectors):
         return unit(vectors) if self.normalize else on_grid(vectors)
 
 
+class Dense:
+    """Compares a query with every document: no index, no approximation; equal scores by position in the corpus.
+
+    A query whose vector is all zeros has no results.
+    """
+
+    def __init__(self, setting: base.Setting, options: Options) -> None:
+        self.ids = setting.corpus.ids
+        self.vectors = Embedded(setting, options)
+
+    def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
+        """The k best of each query."""
+        vectors = self.vectors.of(queries)
+        scores = products(vectors, self.vectors.documents)
+        return [best(self.ids, row, k) if vector.any() else [] for row, vector in zip(scores, vectors)]
+
+
 @contextmanager
 def _as_retriever_errors() -> Iterator[None]:
     """Converts data errors to `RetrieverError`."""
@@ -173,3 +191,12 @@ def _as_retriever_errors() -> Iterator[None]:
         yield
     except DataError as error:
         raise RetrieverError(*error.faults, total=error.total) from None
+
+
+PLUGIN = RetrieverPlugin(
+    Options,
+    Dense,
+    summary="Exact search over your own vectors or those of a sentence-transformers model.",
+    libraries=("sentence-transformers", "torch"),
+    cheap=True,
+)
