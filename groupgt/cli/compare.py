@@ -186,7 +186,7 @@ def _comparison(
     if len(inputs.runs) < 2:
         raise ConfigError(f"expected at least two runs, found {len(inputs.runs)}: {inputs.runs[0]}")
     request = replace(inputs.request, annotators=tuple(inputs.truth_at(path, None) for path in others))
-    evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(request)}
+    evaluations = inputs.evaluations_by_name(request)
     first = next(iter(evaluations))
     decisive = None if primary is None else evaluations[first].text_of(primary)
     if decisive is not None and metrics and decisive not in map(evaluations[first].text_of, metrics):

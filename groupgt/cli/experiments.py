@@ -346,43 +346,39 @@ def init_command(folder: Path, project: Path | None) -> None:
 @format_option
 def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
     """List or clear all cached runs that CONFIG would use, or all runs in a cache folder."""
-    secrets: dict[str, str] = {}
-    with private_messages(secrets):
-        _cache(place, only, style, secrets, clear=clear)
-
-
-def _cache(place: Path, only: tuple[str, ...], style: str, secrets: dict[str, str], *, clear: bool) -> None:
     from groupgt.experiment.cache import Used
     from groupgt.experiment.systems import matching
     from groupgt.store.cache import Cache
 
-    is_folder = place.is_dir() or place == CACHE
-    used = Used(Cache(place), list(Cache(place).entries())) if is_folder else Used.by(place, secrets)
-    hide = Hide(secrets).message
-    cache, entries = used.cache, used.entries
-    systems = {str(entry.about.get("system", "")) for entry in entries}
-    chosen: set[str] = set()
-    for pattern in only:
-        matches = matching(pattern, systems)
-        if not matches:
-            raise ConfigError(f"--only {pattern}: no cached runs for it{near_names(pattern, systems)}")
-        chosen.update(matches)
-    entries = [entry for entry in entries if not only or str(entry.about.get("system", "")) in chosen]
-    if clear and cache is not None:
-        for entry in entries:
-            cache.remove(entry.key)
-        say(f"removed {counted(len(entries), 'run')}, {sum(entry.size for entry in entries):,} bytes")
-        return
-    if used.others and cache is not None:
-        more = f"{counted(used.others, 'more cached run')} of this experiment do not match its current configuration"
-        say(hide(f"{more}; list them with: groupgt cache {cache.folder}"))
-    headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
-    keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
-    rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in entries]
-    if not rows:
-        say(hide(f"no cached runs {'here' if cache is None else f'in {cache.folder}'}"))
-    if rows or style in ("json", "csv"):
-        show_rows(headers, sorted(rows, key=str), style, keep=3)
+    secrets: dict[str, str] = {}
+    with private_messages(secrets):
+        is_folder = place.is_dir() or place == CACHE
+        used = Used(Cache(place), list(Cache(place).entries())) if is_folder else Used.by(place, secrets)
+        hide = Hide(secrets).message
+        cache, entries = used.cache, used.entries
+        systems = {str(entry.about.get("system", "")) for entry in entries}
+        chosen: set[str] = set()
+        for pattern in only:
+            matches = matching(pattern, systems)
+            if not matches:
+                raise ConfigError(f"--only {pattern}: no cached runs for it{near_names(pattern, systems)}")
+            chosen.update(matches)
+        entries = [entry for entry in entries if not only or str(entry.about.get("system", "")) in chosen]
+        if clear and cache is not None:
+            for entry in entries:
+                cache.remove(entry.key)
+            say(f"removed {counted(len(entries), 'run')}, {sum(entry.size for entry in entries):,} bytes")
+            return
+        if used.others and cache is not None:
+            more = f"{counted(used.others, 'more cached run')} of this experiment do not match"
+            say(hide(f"{more} its current configuration; list them with: groupgt cache {cache.folder}"))
+        headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
+        keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
+        rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in entries]
+        if not rows:
+            say(hide(f"no cached runs {'here' if cache is None else f'in {cache.folder}'}"))
+        if rows or style in ("json", "csv"):
+            show_rows(headers, sorted(rows, key=str), style, keep=3)
 
 
 @command("schema")

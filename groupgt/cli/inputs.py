@@ -317,6 +317,10 @@ class Inputs:
         """Every run, measured according to a request."""
         return evaluate_each(request, self.truth, self.named_runs)
 
+    def evaluations_by_name(self, request: Request) -> dict[str, Evaluation]:
+        """Every run by its name, measured according to a request."""
+        return {evaluation.name: evaluation for evaluation in self.evaluations(request)}
+
 
 def typed(parameter: str) -> bool:
     """Whether a parameter of the running command was typed, and is not a default."""

@@ -108,7 +108,7 @@ def _of_runs(inputs: Inputs, request: FigureRequest) -> Figure:
     if request.dataset is not None:
         raise ConfigError("--dataset: TRUTH and RUNS are one data set; leave it out")
     inputs.check(written=[request.output])
-    evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}
+    evaluations = inputs.evaluations_by_name(inputs.request)
     baseline = next(iter(evaluations)) if request.baseline is None else request.baseline
     table = comparison_of(evaluations, baseline, Settings(**request.settings))
     table = table.only(request.shown) if request.shown else table
@@ -157,7 +157,7 @@ def _of_rankings(
     by = tuple(evaluate.get("by", ()))
     opened = replace(inputs, truth_path=folder.path, takes_folder=True, dataset_name=dataset, by_texts=by)
     opened.check()
-    evaluations = {evaluation.name: evaluation for evaluation in opened.evaluations(opened.request)}
+    evaluations = opened.evaluations_by_name(opened.request)
     baseline = folder.baseline if folder.baseline in evaluations else ""
     systems = Systems.of(evaluations, metric or folder.primary, baseline=baseline)
     systems = systems.only(shown) if shown else systems

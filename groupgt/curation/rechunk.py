@@ -330,10 +330,9 @@ def _truth_of(truth: GroundTruth, groups: list[dict[str, float]], dropped: set[s
         extra: dict[str, Any] = {}
         if truth.group_weight[group] != 1:
             extra["weight"] = float(truth.group_weight[group])
-        if truth.group_name and truth.group_name[group] is not None:
-            extra["name"] = truth.group_name[group]
-        if truth.importance and truth.importance[group] is not None:
-            extra["importance"] = truth.importance[group]
+        for key, values in (("name", truth.group_name), ("importance", truth.importance)):
+            if values and values[group] is not None:
+                extra[key] = values[group]
         query = int(truth.group_query[group])
         rows[query].append({"alternatives": alternatives, **extra} if extra else alternatives)
     kept = [query for query, qid in enumerate(truth.qids) if qid not in dropped]

@@ -6,7 +6,7 @@ import json
 import secrets
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -57,27 +57,21 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
     def answer(status: int, value: Any) -> Response:
         return JSONResponse(value, status_code=status, headers=HEADERS)
 
-    def refused(request: Request) -> Response | None:
+    def refused(request: Request, *, needs_token: bool = True) -> Response | None:
         if request.headers.get("host", "") not in hosts:
             return answer(403, {"error": "wrong host"})
         origin = request.headers.get("origin")
         if origin is not None and origin not in {f"http://{host}" for host in hosts}:
             return answer(403, {"error": "wrong origin"})
+        sent_token = request.headers.get(TOKEN, "").encode("utf-8", "replace")
+        if needs_token and not secrets.compare_digest(sent_token, token.encode()):
+            return answer(401, {"error": "open the address that the command printed"})
         return None
 
     def static(request: Request) -> Response:
-        if (refusal := refused(request)) is not None:
-            return refusal
         kind, text = STATIC[request.url.path]
-        return Response(text(), media_type=kind, headers=HEADERS)
-
-    def permitted(request: Request) -> Response | None:
-        if (refusal := refused(request)) is not None:
-            return refusal
-        sent_token = request.headers.get(TOKEN, "")
-        if not secrets.compare_digest(sent_token.encode("utf-8", "replace"), token.encode()):
-            return answer(401, {"error": "open the address that the command printed"})
-        return None
+        refusal = refused(request, needs_token=False)
+        return Response(text(), media_type=kind, headers=HEADERS) if refusal is None else refusal
 
     def respond(make: Callable[[], Any]) -> Response:
         try:
@@ -86,18 +80,17 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
         except GroupgtError as error:
             return answer(400, {"error": str(error)})
 
-    def overview(request: Request) -> Response:
-        return permitted(request) or respond(session.overview)
+    data: dict[str, Callable[[Mapping[str, str]], Any]] = {
+        "/api/overview": lambda query: session.overview(),
+        "/api/query": lambda query: session.view(query.get("qid", "")),
+        "/api/search": lambda query: session.search(query.get("text", ""), query.get("qid", "")),
+    }
 
-    def view(request: Request) -> Response:
-        return permitted(request) or respond(lambda: session.view(request.query_params.get("qid", "")))
-
-    def search(request: Request) -> Response:
-        query = request.query_params
-        return permitted(request) or respond(lambda: session.search(query.get("text", ""), query.get("qid", "")))
+    def read(request: Request) -> Response:
+        return refused(request) or respond(lambda: data[request.url.path](request.query_params))
 
     async def act(request: Request) -> Response:
-        if (refusal := permitted(request)) is not None:
+        if (refusal := refused(request)) is not None:
             return refusal
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return answer(415, {"error": "expected application/json"})
@@ -130,8 +123,7 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
         return await run_in_threadpool(respond, done)
 
     routes = [Route(path, static, methods=["GET"]) for path in STATIC]
-    routes += [Route("/api/overview", overview), Route("/api/query", view), Route("/api/search", search)]
-    routes += [Route("/api/act", act, methods=["POST"])]
+    routes += [*(Route(path, read) for path in data), Route("/api/act", act, methods=["POST"])]
     return Starlette(routes=routes)
 
 
