@@ -97,36 +97,36 @@ _VALUES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+]?[0-9][0-9,._]*
 # The address of an object in memory, which is useless and makes faults differ.
 _ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]+(?=>)")
 # The number of an error, in the order of errors, and its location.
-_Place = tuple[int, str]
+_Location = tuple[int, str]
 
 
 @dataclass
-class _Cause:
+class _Fault:
     """A fault that occurs in one place or in many: their number, and the first of them."""
 
     what: str
-    places: list[_Place] = field(default_factory=list)
+    locations: list[_Location] = field(default_factory=list)
     count: int = 0
 
-    def add(self, place: _Place) -> None:
+    def add(self, location: _Location) -> None:
         self.count += 1
-        if len(self.places) < REPEATED:
-            self.places.append(place)
+        if len(self.locations) < REPEATED:
+            self.locations.append(location)
 
     def lines(self, how_often: str = "times") -> list[tuple[int, str, int]]:
         """(order, text, number of faults) for each place, or for all of them together."""
         if self.count <= REPEATED:
-            return [(order, f"{where}: {self.what}" if where else self.what, 1) for order, where in self.places]
-        (order, first), *others = self.places
+            return [(order, f"{where}: {self.what}" if where else self.what, 1) for order, where in self.locations]
+        (order, first), *others = self.locations
         also = ", ".join(where for _, where in others[:EXAMPLES])
         return [(order, f"{first}: {self.what} ({self.count:,} {how_often}; also at {also}, …)", self.count)]
 
 
 @dataclass
-class _Kind(_Cause):
+class _FaultGroup(_Fault):
     """Faults that differ only in values: all of them, and the first ones by text."""
 
-    causes: dict[str, _Cause] = field(default_factory=dict)
+    faults: dict[str, _Fault] = field(default_factory=dict)
 
 
 class Faults:
@@ -143,7 +143,7 @@ class Faults:
     >>> faults.texts
     ['qa.jsonl:3: expected a list, found 5 (17 times; also at qa.jsonl:4, qa.jsonl:5, …)']
     >>> faults.add("qa.jsonl:20", "expected a list, found 'x'")
-    >>> faults.told(DataError)
+    >>> faults.messages(DataError)
     ['qa.jsonl:3: expected a list, found 5 (18 like this; also at qa.jsonl:4, qa.jsonl:5, …)']
     """
 
@@ -152,7 +152,7 @@ class Faults:
         self.grouped = grouped
         # The key by which texts are sorted; None for the order in which they were added.
         self.order: Callable[[str], Any] | None = None
-        self._kinds: dict[str, _Kind] = {}
+        self._groups: dict[str, _FaultGroup] = {}
         self._seen: set[str] = set()
 
     def add(self, where: str, what: str) -> None:
@@ -163,21 +163,21 @@ class Faults:
             return
         self.total += 1
         name = _VALUES.sub("…", what) if where and self.grouped else text
-        kind = self._kinds.get(name)
-        if kind is None:
-            if len(self._kinds) >= KEPT:
+        group = self._groups.get(name)
+        if group is None:
+            if len(self._groups) >= KEPT:
                 return
-            kind = self._kinds[name] = _Kind(what)
-        place = (self.total, where)
-        kind.add(place)
-        cause = kind.causes.get(what)
-        if cause is None:
-            if kind.causes and len(self._seen) >= KEPT:
+            group = self._groups[name] = _FaultGroup(what)
+        location = (self.total, where)
+        group.add(location)
+        fault = group.faults.get(what)
+        if fault is None:
+            if group.faults and len(self._seen) >= KEPT:
                 return
-            cause = kind.causes[what] = _Cause(what)
-        if len(cause.places) < REPEATED:
+            fault = group.faults[what] = _Fault(what)
+        if len(fault.locations) < REPEATED:
             self._seen.add(text)
-        cause.add(place)
+        fault.add(location)
 
     def merge(self, error: GroupgtError) -> None:
         """Adds the faults of an error, to be shown with the others."""
@@ -188,19 +188,19 @@ class Faults:
     @property
     def texts(self) -> list[str]:
         """A text for each fault that is kept; a fault in many places has one text."""
-        return self.told(ConfigError)
+        return self.messages(ConfigError)
 
-    def told(self, error: type[GroupgtError]) -> list[str]:
+    def messages(self, error: type[GroupgtError]) -> list[str]:
         """The messages for an exception of this class."""
         return [text for _, text, _ in self._lines(error)]
 
     def _lines(self, error: type[GroupgtError]) -> list[tuple[int, str, int]]:
         lines = []
-        for kind in self._kinds.values():
-            if error.kinds_once and kind.count > max(REPEATED, kind.causes[kind.what].count):
-                lines += kind.lines("like this")
+        for group in self._groups.values():
+            if error.kinds_once and group.count > max(REPEATED, group.faults[group.what].count):
+                lines += group.lines("like this")
             else:
-                lines += [line for cause in kind.causes.values() for line in cause.lines()]
+                lines += [line for fault in group.faults.values() for line in fault.lines()]
         lines.sort()
         if self.order is not None:
             order = self.order
@@ -219,8 +219,8 @@ class Faults:
         """Raises the collected faults; their texts follow those in `before`."""
         lines = self._lines(kind)
         first = [before] if before else []
-        told_once = sum(count - 1 for _, _, count in lines)
-        raise kind(*first, *(text for _, text, _ in lines), total=self.total - told_once + len(first))
+        repeated = sum(count - 1 for _, _, count in lines)
+        raise kind(*first, *(text for _, text, _ in lines), total=self.total - repeated + len(first))
 
 
 def _shortened(text: str) -> str:
@@ -235,18 +235,15 @@ RENAMED = {
 }
 
 
-def near_names(name: str, known: Iterable[str]) -> str:
-    """` (did you mean 'x' or 'y'?)`, or the new name of a renamed one; empty if no known name is similar."""
+def near_names(name: str, valid_names: Iterable[str]) -> str:
+    """` (did you mean 'x' or 'y'?)`, or the new name of a renamed one; empty if no valid name is similar."""
     import difflib
 
-    names = list(known)
-    if RENAMED.get(name) in names:
+    lowered = {valid.lower(): valid for valid in reversed(list(valid_names))}
+    if RENAMED.get(name) in lowered.values():
         return f" (it is now {RENAMED[name]!r})"
-    lowered = {known_name.lower(): known_name for known_name in reversed(names)}
-    near = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.6)
-    if not near:
-        return ""
-    return f" (did you mean {' or '.join(repr(lowered[lowered_name]) for lowered_name in near)}?)"
+    similar = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.6)
+    return f" (did you mean {' or '.join(repr(lowered[match]) for match in similar)}?)" if similar else ""
 
 
 def listed(names: Iterable[str]) -> str:

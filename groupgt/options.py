@@ -12,14 +12,15 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from inspect import getdoc
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from groupgt.errors import ConfigError, Faults, GroupgtError, display, listed, near_names
-from groupgt.plugins import Plugin, find
+from groupgt.plugins import Plugin, plugin_named
 
 KeyPath = tuple[str | int, ...]
+N = TypeVar("N")
 
 
 class Clash(NamedTuple):
@@ -103,12 +104,9 @@ def chosen(kind: str, spec: Any, *, texts: bool = False, also: str = "") -> tupl
     if isinstance(spec, str):
         spec = {"use": spec}
     if not isinstance(spec, Mapping) or not isinstance(spec.get("use"), str) or set(spec) - {"use", "with"}:
-        ways = ["a name", '{"use": name, "with": {…}}', *([also] if also else [])]
-        raise ConfigError(f"{kind}: expected {', '.join(ways[:-1])}, or {ways[-1]}, found {display(spec)}")
-    try:
-        plugin: Plugin = find(kind, spec["use"])
-    except ConfigError as error:
-        raise ConfigError(f"{kind}: {error}") from None
+        *forms, last = ["a name", '{"use": name, "with": {…}}', *([also] if also else [])]
+        raise ConfigError(f"{kind}: expected {', '.join(forms)}, or {last}, found {display(spec)}")
+    plugin = plugin_named(kind, spec["use"])
     values = spec.get("with") or {}
     if not isinstance(values, Mapping):
         raise ConfigError(f"{kind} with: expected options by name, found {display(values)}")
@@ -149,12 +147,8 @@ def read_options(
     result, faults = None, reader.faults
     if kind is not None and all(name in valid for name, option in options.items() if option.needed):
         result, clashes = _built(kind, valid)
-        at_fault = {fault.option for fault in faults}
-        faults += [
-            Fault((clash.option,), clash.what)
-            for clash in clashes
-            if clash.option not in at_fault and at_fault.isdisjoint(clash.beside)
-        ]
+        invalid = {fault.option for fault in faults}
+        faults += [Fault((option,), what) for option, what, beside in clashes if invalid.isdisjoint((option, *beside))]
     order = {str(key): position for position, key in enumerate(values)}
     faults.sort(key=lambda fault: order.get(fault.option, len(order)))
     return (None if faults else result), faults
@@ -218,16 +212,15 @@ class Reader:
         plain, notes = _plain(hint)
         if value is None and None in notes:
             return None
-        for note in notes:
-            if isinstance(note, Short):
-                value = note.widened(value)
-        rule = _rule(notes)
+        if (short := _note(notes, Short)) is not None:
+            value = short.widened(value)
+        rule = _note(notes, Rule)
         expected = self._expected(hint, plain, rule, value)
         if not expected and not value and any(hasattr(note, "min_length") for note in notes):
             expected = "at least one"
         if expected:
-            near = near_names(value, choices(hint)) if isinstance(value, str) and choices(hint) else ""
-            self.faults.append(Fault(path, f"expected {expected}, found {self.show(value)}{near}", kind))
+            suggestions = near_names(value, choices(hint)) if isinstance(value, str) else ""
+            self.faults.append(Fault(path, f"expected {expected}, found {self.show(value)}{suggestions}", kind))
             return None
         if rule is not None and rule.convert is not None:
             return rule.convert(value)
@@ -235,9 +228,8 @@ class Reader:
 
     def _expected(self, hint: Any, plain: Any, rule: Rule | None, value: Any) -> str:
         """What a value should be, in words; empty if it is valid."""
-        if choices(hint):
-            is_one = any(isinstance(value, type(choice)) and value == choice for choice in choices(hint))
-            return "" if is_one else words(hint)
+        if valid := choices(hint):
+            return "" if any(isinstance(value, type(choice)) and value == choice for choice in valid) else words(hint)
         if (rule is None or rule.convert is None) and not _is_of(plain, value):
             return words(hint, narrow=False)
         if rule is not None and not rule.test(value):
@@ -292,7 +284,7 @@ def _is_of(plain: Any, value: Any) -> bool:
     if plain is Any:
         return True
     if kind in (Union, types.UnionType):
-        return any(_is_of(_plain(each)[0], value) for each in get_args(plain))
+        return any(_is_of(plain_type(member), value) for member in get_args(plain))
     if kind is float:
         return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     if kind is int:
@@ -327,14 +319,13 @@ def schema_of(kind: type[Any], definitions: dict[str, Any] | None = None) -> dic
 def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """The JSON Schema of an annotation."""
     plain, notes = _plain(hint)
-    rule = _rule(notes)
+    rule = _note(notes, Rule)
     schema = dict(rule.schema) if rule is not None else _type_schema(plain, definitions)
     schema |= {BOUNDS[name][0]: bound for name, bound in limits(hint).items()}
-    for least in (note.min_length for note in notes if getattr(note, "min_length", 0)):
-        schema["minItems" if schema["type"] == "array" else "minProperties"] = least
-    for note in notes:
-        if isinstance(note, Short):
-            schema = {"anyOf": [schema, {"type": "string"} if note.key else schema["items"]]}
+    for minimum in (note.min_length for note in notes if getattr(note, "min_length", 0)):
+        schema["minItems" if schema["type"] == "array" else "minProperties"] = minimum
+    if (short := _note(notes, Short)) is not None:
+        schema = {"anyOf": [schema, {"type": "string"} if short.key else schema["items"]]}
     return {"anyOf": [schema, {"type": "null"}]} if None in notes else schema
 
 
@@ -397,34 +388,33 @@ class Option:
         return words(self.hint)
 
 
-def options_of(kind: type[Any] | None) -> dict[str, Option]:
-    """The options of a dataclass by key: the name of the field, `with` for `with_`."""
-    if kind is None:
-        return {}
-    if kind not in OPTIONS:
-        hints = get_type_hints(kind, include_extras=True)
-        OPTIONS[kind] = {each.name.rstrip("_"): _option(each, hints[each.name]) for each in fields(kind)}
-    return OPTIONS[kind]
-
-
 # The options of each dataclass, cached.
 OPTIONS: dict[Any, dict[str, Option]] = {}
 
 
-def _option(dataclass_field: Field[Any], hint: Any) -> Option:
-    default, factory = dataclass_field.default, dataclass_field.default_factory
-    default = factory() if factory is not MISSING else default
-    notes, metadata = _plain(hint)[1], dataclass_field.metadata
-    return Option(
-        dataclass_field.name,
-        hint,
-        None if default is MISSING else default,
-        default is MISSING,
-        is_path=FILE in notes or "path" in metadata,
-        is_folder=FOLDER in notes or "folder" in metadata,
-        written=metadata.get("written", ""),
-        description=next((note.documentation for note in notes if hasattr(note, "documentation")), ""),
-    )
+def options_of(kind: type[Any] | None) -> dict[str, Option]:
+    """The options of a dataclass by key: the name of the field, `with` for `with_`."""
+    if kind is None:
+        return {}
+    if kind in OPTIONS:
+        return OPTIONS[kind]
+    hints = get_type_hints(kind, include_extras=True)
+    options = OPTIONS[kind] = {}
+    for dataclass_field in fields(kind):
+        name, factory, metadata = dataclass_field.name, dataclass_field.default_factory, dataclass_field.metadata
+        default = factory() if factory is not MISSING else dataclass_field.default
+        notes = _plain(hints[name])[1]
+        options[name.rstrip("_")] = Option(
+            name,
+            hints[name],
+            None if default is MISSING else default,
+            default is MISSING,
+            is_path=FILE in notes or "path" in metadata,
+            is_folder=FOLDER in notes or "folder" in metadata,
+            written=metadata.get("written", ""),
+            description=next((note.documentation for note in notes if hasattr(note, "documentation")), ""),
+        )
+    return options
 
 
 def words(hint: Any, *, narrow: bool = True) -> str:
@@ -434,14 +424,14 @@ def words(hint: Any, *, narrow: bool = True) -> str:
     ('chars, pages or lines', 'true or false')
     """
     plain, notes = _plain(hint)
-    rule = _rule(notes)
+    rule, called = _note(notes, Rule), _note(notes, Called)
     if rule is not None and (narrow or rule.convert is not None or plain is Any):
         return rule.expected
     if choices(hint):
         return listed(map(str, choices(hint)))
     kind = get_origin(plain) or plain
     usual = "a mapping" if is_dataclass(kind) else TYPES.get(kind, ("a value", ""))[0]
-    noun = next((note.noun for note in notes if isinstance(note, Called)), usual)
+    noun = usual if called is None else called.noun
     return f"{noun}{_range(hint)}" if narrow else noun
 
 
@@ -501,8 +491,8 @@ def _bounds(hint: Any) -> dict[str, str]:
     return {name: f"{value:,}" if isinstance(value, int) else f"{value:g}" for name, value in limits(hint).items()}
 
 
-def _rule(notes: Iterable[Any]) -> Rule | None:
-    return next((note for note in notes if isinstance(note, Rule)), None)
+def _note(notes: Iterable[Any], kind: type[N]) -> N | None:
+    return next((note for note in notes if isinstance(note, kind)), None)
 
 
 def _plain(hint: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -515,6 +505,6 @@ def _plain(hint: Any) -> tuple[Any, tuple[Any, ...]]:
             hint = arguments[0]
         elif get_origin(hint) in (Union, types.UnionType) and type(None) in arguments:
             notes += (None,)
-            hint = Union[tuple(each for each in arguments if each is not type(None))]  # noqa: UP007  # made of a list
+            hint = Union[tuple(member for member in arguments if member is not type(None))]  # noqa: UP007  # from a list
         else:
             return hint, notes

@@ -54,7 +54,7 @@ class Plugin:
 
     def missing(self) -> str:
         """The packages that must be installed before it can be used; empty if all are installed."""
-        absent = [module for module in self.modules if not _importable(module)]
+        absent = [module for module in self.modules if not _is_importable(module)]
         if not absent:
             return ""
         extras = ",".join(sorted({self.modules[module] for module in absent}))
@@ -95,7 +95,7 @@ OURS: dict[str, dict[str, str]] = {
         "bm25": "groupgt.retrievers.bm25:PLUGIN",
         "tfidf": "groupgt.retrievers.tfidf:PLUGIN",
         "lsa": "groupgt.retrievers.lsa:PLUGIN",
-        "dense": "groupgt.retrievers.dense:PLUGIN",
+        "dense": "groupgt.retrievers.vectors:PLUGIN",
         "ann": "groupgt.retrievers.ann:PLUGIN",
         "rrf": "groupgt.retrievers.fusion:RRF",
         "convex": "groupgt.retrievers.fusion:CONVEX",
@@ -134,6 +134,15 @@ def find(kind: str, name: Any) -> Any:
     return plugin
 
 
+def plugin_named(kind: str, name: str) -> Plugin:
+    """The plugin with a name; the error for an unknown name begins with the kind."""
+    try:
+        plugin: Plugin = find(kind, name)
+    except ConfigError as error:
+        raise ConfigError(f"{kind}: {error}") from None
+    return plugin
+
+
 def looked_up(kind: str, name: str) -> Any:
     """The same, or None if there is nothing with that name."""
     if name in ours(kind):
@@ -153,8 +162,8 @@ def ours(kind: str) -> list[str]:
 
 def names(kind: str) -> list[str]:
     """All names: the built-in ones, then those registered in this process or installed by packages."""
-    others = {*registered(kind), *entry_points(kind)}
-    return [*ours(kind), *sorted(others - set(ours(kind)))]
+    built_in = ours(kind)
+    return [*built_in, *sorted({*registered(kind), *entry_points(kind)} - set(built_in))]
 
 
 def entry_points(kind: str) -> dict[str, Any]:
@@ -211,7 +220,7 @@ def _attribute(home: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-def _importable(module: str) -> bool:
+def _is_importable(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # its parent package does not exist

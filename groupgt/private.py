@@ -12,7 +12,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
@@ -79,8 +79,10 @@ class Hide:
         return _mapped(value, lambda text: _without_folders(self.message(text)), by_name=True)
 
     def message(self, text: str) -> str:
-        """An error without secrets."""
-        return _without_credentials(self._any.sub(self._reference, text) if self._any else text)
+        """An error without secrets, and without anything that looks like one."""
+        text = self._any.sub(self._reference, text) if self._any else text
+        text = _URL.sub(lambda match: match[1] + _bare_url(match[2]), text)
+        return _ASSIGNED.sub(lambda match: match[1] + _hidden(match[2]), text)
 
     def sure(self, value: Any) -> Any:
         """Any value, without texts that can only be secrets."""
@@ -107,17 +109,17 @@ class Hide:
 
     @cached_property
     def _any(self) -> re.Pattern[str] | None:
-        return _pattern(self._spellings, lambda text: True)
+        return _pattern(self._spellings)
 
     @cached_property
     def _sure(self) -> re.Pattern[str] | None:
-        return _pattern(self._spellings, lambda text: len(text) >= _LONG_CHARS and not text.isalpha())
+        return _pattern(text for text in self._spellings if len(text) >= _LONG_CHARS and not text.isalpha())
 
 
-def _pattern(texts: Mapping[str, str], wanted: Callable[[str], bool]) -> re.Pattern[str] | None:
+def _pattern(texts: Iterable[str]) -> re.Pattern[str] | None:
     """A pattern for these texts: a short one as a word, and also the beginning of a long one that was truncated."""
     parts = []
-    for text in filter(wanted, texts):
+    for text in texts:
         parts.append(re.escape(text) if len(text) >= _LONG_CHARS else rf"(?<!\w){re.escape(text)}(?!\w)")
         if len(text) > _CUT_CHARS:
             parts.append(rf"{re.escape(text[:_HEAD_CHARS])}[^\s…]*…")
@@ -137,19 +139,13 @@ def _mapped(value: Any, change: Callable[[str], str], *, by_name: bool = False) 
     if isinstance(value, (list, tuple)):
         return type(value)(_mapped(item, change, by_name=by_name) for item in value)
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{each.name: _mapped(getattr(value, each.name), change) for each in fields(value)})
+        return replace(value, **{field.name: _mapped(getattr(value, field.name), change) for field in fields(value)})
     return value
 
 
 def _hidden(text: str) -> str:
     """The replacement of a secret, such as the reference in the file."""
     return text if REFERENCE in text or not text else HIDDEN
-
-
-def _without_credentials(text: str) -> str:
-    """A text without anything that looks like a secret."""
-    text = _URL.sub(lambda match: match[1] + _bare_url(match[2]), text)
-    return _ASSIGNED.sub(lambda match: match[1] + _hidden(match[2]), text)
 
 
 def _bare_url(rest: str) -> str:
@@ -169,12 +165,12 @@ def _bare_url(rest: str) -> str:
 def _without_folders(text: str) -> str:
     """A text in which absolute paths are reduced to their last part."""
     text = text.replace("file://", "")
-    for folder in _known_folders():
+    for folder in _private_folders():
         text = text.replace(folder, "")
     return _FOLDERS.sub("", text)
 
 
-def _known_folders() -> list[str]:
+def _private_folders() -> list[str]:
     """Folders whose names may contain any character, longest first."""
     folders = set()
     for folder in (os.curdir, os.path.expanduser("~")):

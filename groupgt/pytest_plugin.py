@@ -40,8 +40,7 @@ class Cases:
 
     def evaluation(self) -> Evaluation:
         """The evaluation of the queries that have results: some tests may have been deselected."""
-        places = [place for place, qid in enumerate(self.truth.qids) if qid in self.results]
-        truth = self.truth.select(places)
+        truth = self.truth.select(number for number, qid in enumerate(self.truth.qids) if qid in self.results)
         metrics = dict.fromkeys(metric for qid in truth.qids for metric in self.results[qid][1])
         run = {qid: results for qid, (results, _) in self.results.items()}
         return _evaluated(truth, run, list(metrics), self.place[-1], self.options)
@@ -68,9 +67,9 @@ class Records:
         from groupgt.model.run import Run
 
         plain = []
-        for place, stem, each in self.evaluations:
-            rankings = {qid: ids for qid, (ids, _) in all_rankings(each.run, each.policy)}
-            plain.append((place, stem, replace(each, run=Run.of(rankings, each.name))))
+        for place, stem, evaluation in self.evaluations:
+            rankings = {qid: ids for qid, (ids, _) in all_rankings(evaluation.run, evaluation.policy)}
+            plain.append((place, stem, replace(evaluation, run=Run.of(rankings, evaluation.name))))
         try:
             return pickle.dumps(replace(self, evaluations=plain))
         except Exception as error:  # whatever the objects of users raise
@@ -80,10 +79,10 @@ class Records:
         """(page, evaluations by name) for each ground truth, convention and list of metrics."""
         per_query = [(cases.place, cases.stem, cases.evaluation()) for cases in self.cases.values() if cases.results]
         tables: dict[Any, tuple[str, dict[str, Evaluation]]] = {}
-        for _, stem, each in sorted([*self.evaluations, *per_query], key=itemgetter(0)):
-            key = each.truth.digest, each.convention, *each.metrics.items()
+        for _, stem, evaluation in sorted([*self.evaluations, *per_query], key=itemgetter(0)):
+            key = evaluation.truth.digest, evaluation.convention, *evaluation.metrics.items()
             _, by_name = tables.setdefault(key, (_new(stem, [page for page, _ in tables.values()]), {}))
-            by_name[_new(each.name, by_name)] = each
+            by_name[_new(evaluation.name, by_name)] = evaluation
         yield from tables.values()
 
 
@@ -144,13 +143,18 @@ def groupgt_query(request: pytest.FixtureRequest) -> QueryCase:
     """One query of the ground truth that the marker `groupgt` names."""
     if not hasattr(request, "param"):
         pytest.fail("groupgt_query: expected @pytest.mark.groupgt(TRUTH) at the test, found none", pytrace=False)
-    place, stem, truth, options = request.param
-    given = request.node.callspec
-    others = [_text(value, given.indices[name]) for name, value in given.params.items() if name != CASE]
+    number, stem, truth, options = request.param
+    callspec = request.node.callspec
+    # Parameters as pytest shows them.
+    others = [
+        str(value if isinstance(value, (str, int, float)) else callspec.indices[name])
+        for name, value in callspec.params.items()
+        if name != CASE
+    ]
     key = _place(request.node, request.node.originalname + (f"[{'-'.join(others)}]" if others else ""))
     cases = request.config.stash[RECORDS].cases.setdefault(key, Cases(key, stem, truth, options))
-    qid = truth.qids[place]
-    return QueryCase(qid, truth.texts[place] if truth.texts else None, truth[qid], cases)
+    qid = truth.qids[number]
+    return QueryCase(qid, truth.texts[number] if truth.texts else None, truth[qid], cases)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -170,9 +174,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         truth = as_ground_truth(marker.args[0], policy, options.pop("truth_format", None))
     except GroupgtError as error:
         raise pytest.fail.Exception(f"@pytest.mark.groupgt: {error}", pytrace=False) from None
-    places = (truth.judgments.defined | truth.unanswerable).nonzero()[0].tolist()
-    values = [(place, _stem(marker.args[0]), truth, options) for place in places]
-    metafunc.parametrize(CASE, values, ids=[truth.qids[place] for place in places], indirect=True)
+    queries = (truth.judgments.defined | truth.unanswerable).nonzero()[0].tolist()
+    values = [(number, _stem(marker.args[0]), truth, options) for number in queries]
+    metafunc.parametrize(CASE, values, ids=[truth.qids[number] for number in queries], indirect=True)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -228,11 +232,6 @@ def _place(node: Any, name: str) -> Place:
     return file, line or 0, name
 
 
-def _text(value: Any, index: int) -> str:
-    """A parameter of a test as pytest shows it."""
-    return str(value) if isinstance(value, (str, int, float)) else str(index)
-
-
 def _stem(truth: Any) -> str:
     """The name of a page: that of the file of the ground truth."""
     return Path(truth).stem if isinstance(truth, (str, Path)) else "ground-truth"
@@ -240,4 +239,5 @@ def _stem(truth: Any) -> str:
 
 def _new(name: str, taken: Any) -> str:
     """The name, with a number if it is taken."""
-    return next(each for each in chain([name], (f"{name}-{number}" for number in count(2))) if each not in taken)
+    numbered = (f"{name}-{number}" for number in count(2))
+    return next(candidate for candidate in chain([name], numbered) if candidate not in taken)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 else:
 
-    class _Late:
+    class _LazyModule:
         """A module that is imported when it is first used."""
 
         def __init__(self, name: str) -> None:
@@ -31,7 +31,7 @@ else:
             return value
 
     # Importing polars takes longer than evaluating a small file.
-    pl = _Late("polars")
+    pl = _LazyModule("polars")
 
 FORKED = (
     "this process was forked after polars had started threads, which the fork lost: polars "
@@ -119,7 +119,7 @@ def no_silent_exit() -> Iterator[None]:
 
 
 @contextmanager
-def signals_held_back() -> Iterator[None]:
+def interrupts_blocked() -> Iterator[None]:
     """Blocks Ctrl-C while processes are started; they inherit the mask and leave the signal to their parent."""
     import signal
 
@@ -136,7 +136,7 @@ def signals_held_back() -> Iterator[None]:
 # The environment variable that `--traceback` sets for this process and its children.
 TRACEBACK = "GROUPGT_TRACEBACK"
 # With more frames than this, only the first and the last are shown.
-MOST_FRAMES, FIRST_FRAMES = 6, 2
+MAX_FRAMES, FIRST_FRAMES = 6, 2
 
 
 def raised(error: BaseException) -> str:
@@ -155,8 +155,8 @@ def raised(error: BaseException) -> str:
     ours = os.path.join(os.path.dirname(__file__), "")
     users = [frame for frame in frames if not frame.filename.startswith((*installed, ours, "<frozen"))]
     texts = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in users or frames[-1:]]
-    if len(texts) > MOST_FRAMES:
-        texts[FIRST_FRAMES : FIRST_FRAMES - MOST_FRAMES] = ["…"]
+    if len(texts) > MAX_FRAMES:
+        texts[FIRST_FRAMES : FIRST_FRAMES - MAX_FRAMES] = ["…"]
     return one_line(error) + (f" ({' → '.join(texts)})" if texts else "")
 
 
@@ -175,7 +175,7 @@ def resident() -> int:
     try:
         import resource
 
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
     except ImportError:
         return 0

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,11 +41,11 @@ def check_metric(metric: str | Metric, *, laws: Sequence[str] | None = None, exa
         import hypothesis
     except ImportError:
         raise ConfigError("check_metric needs hypothesis: pip install 'groupgt[test]'") from None
-    one = parse_metric(metric)
+    parsed = parse_metric(metric)
     for name in laws or LAWS:
         if name not in LAWS:
             raise ConfigError(f"laws: expected {listed(LAWS)}, found {name!r}{near_names(name, LAWS)}")
-    chosen = laws if laws is not None else [name for name, law in LAWS.items() if law.applies(one.definition)]
+    chosen = laws if laws is not None else [name for name, law in LAWS.items() if law.applies(parsed.definition)]
     settings = hypothesis.settings(
         max_examples=examples,
         deadline=None,
@@ -57,21 +57,19 @@ def check_metric(metric: str | Metric, *, laws: Sequence[str] | None = None, exa
     )
     for name in chosen:
         # Few queries and one number for everything random: small counterexamples are found fast.
-        ask = settings(hypothesis.given(batches(2), hypothesis.strategies.integers(0, 99))(_asked(name, one)))
+        ask = settings(hypothesis.given(batches(2), hypothesis.strategies.integers(0, 99))(_test_of(name, parsed)))
         try:
             ask()
         except AssertionError as error:
             text = str(error).partition("\n")[0]
         except hypothesis.errors.Flaky:
-            text = f"{one}: another value for the same hits"
+            text = f"{parsed}: another value for the same hits"
         else:
             continue
         raise AssertionError(f"the law {name!r} is broken: {LAWS[name].says}\n{text}")
 
 
-def _asked(name: str, metric: Metric) -> Callable[[Batch, int], None]:
-    """A test of one law."""
-
+def _test_of(name: str, metric: Metric) -> Callable[[Batch, int], None]:
     def ask(batch: Batch, seed: int) -> None:
         for line in LAWS[name].broken(batch, random.Random(seed), [metric]):  # noqa: S311  # no secret
             raise AssertionError(line)
@@ -142,16 +140,8 @@ def order(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: V
             shuffled.append({"alternatives": rng.sample(cells, len(cells)), "weight": weight(group)})
         changed[qid] = (shuffled, [other[name] for name in ranking])
     cases = at([metric for metric in metrics if metric.name not in GREEDY], (None, 3))
-    before, after = values(batch, cases, None), values(changed, cases, None)
-    broken = []
-    for metric in cases:
-        for position, qid in enumerate(batch):
-            first, second = float(before[metric][position]), float(after[metric][position])
-            if not _is_near(first, second):
-                groups, ranking = batch[qid]
-                to = f"{changed[qid][0]}, {changed[qid][1]}"
-                broken.append(f"{metric} = {first!r} for {groups}, {ranking}, and {second!r} for {to}")
-    return broken
+    differences = _differences(batch, cases, values(batch, cases, None), values(changed, cases, None), SLACK)
+    return [f"{case}, and {value!r} for {changed[qid][0]}, {changed[qid][1]}" for _, qid, case, value in differences]
 
 
 def repeats(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
@@ -160,10 +150,10 @@ def repeats(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values:
     replaced: dict[str, tuple[list[Any], list[str]]] = {}
     for qid, (groups, ranking) in batch.items():
         if ranking:
-            place = rng.randint(1, len(ranking))
-            again = rng.choice(ranking[:place])
-            repeated[qid] = (groups, [*ranking[:place], again, *ranking[place:]])
-            replaced[qid] = (groups, [*ranking[:place], "irrelevant", *ranking[place:]])
+            rank = rng.randint(1, len(ranking))
+            again = rng.choice(ranking[:rank])
+            repeated[qid] = (groups, [*ranking[:rank], again, *ranking[rank:]])
+            replaced[qid] = (groups, [*ranking[:rank], "irrelevant", *ranking[rank:]])
     return no_better(repeated, replaced, at(metrics, (None, 3)), values)
 
 
@@ -171,16 +161,12 @@ def appending(batch: Batch, rng: random.Random, metrics: Sequence[Metric], value
     """Results appended to a ranking of k results do not change any bit of a value @k."""
     longer = appended(batch, rng)
     cases = [metric for metric in at(metrics, KS) if metric.cutoff is not None]
-    before, after = values(batch, cases, None), values(longer, cases, None)
-    broken = []
-    for metric in cases:
-        for position, (qid, (groups, ranking)) in enumerate(batch.items()):
-            first, second = float(before[metric][position]), float(after[metric][position])
-            is_long = isinstance(metric.cutoff, int) and len(ranking) >= metric.cutoff
-            if is_long and not np.array_equal(first, second, equal_nan=True):
-                to = longer[qid][1]
-                broken.append(f"{metric} = {first!r} for {groups}, {ranking}, and {second!r} for the ranking {to}")
-    return broken
+    differences = _differences(batch, cases, values(batch, cases, None), values(longer, cases, None))
+    return [
+        f"{case}, and {value!r} for the ranking {longer[qid][1]}"
+        for metric, qid, case, value in differences
+        if isinstance(metric.cutoff, int) and len(batch[qid][1]) >= metric.cutoff
+    ]
 
 
 def alone(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
@@ -188,17 +174,12 @@ def alone(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: V
     if not batch:
         return []
     qid = rng.choice(list(batch))
-    cases = at(metrics, (None, 5))
-    together, single = values(batch, cases, None), values({qid: batch[qid]}, cases, None)
+    cases, query = at(metrics, (None, 5)), {qid: batch[qid]}
     position = list(batch).index(qid)
-    broken = []
-    for metric in cases:
-        first, second = float(single[metric][0]), float(together[metric][position])
-        if not np.array_equal(first, second, equal_nan=True):
-            groups, ranking = batch[qid]
-            others = {other: rows for other, rows in batch.items() if other != qid}
-            broken.append(f"{metric} = {first!r} for {groups}, {ranking} alone, and {second!r} beside {others}")
-    return broken
+    together = {metric: column[position:] for metric, column in values(batch, cases, None).items()}
+    others = {other: rows for other, rows in batch.items() if other != qid}
+    differences = _differences(query, cases, values(query, cases, None), together)
+    return [f"{case} alone, and {value!r} beside {others}" for _, _, case, value in differences]
 
 
 def text(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
@@ -304,7 +285,17 @@ def share_documents(groups: Sequence[Any]) -> bool:
     return False
 
 
-def _is_near(first: float, second: float) -> bool:
-    if np.isnan(first) or np.isnan(second):
-        return bool(np.isnan(first) and np.isnan(second))
-    return abs(first - second) <= SLACK * max(1.0, abs(first))
+def _differences(
+    batch: Batch,
+    metrics: Iterable[Metric],
+    before: Mapping[Metric, Floats],
+    after: Mapping[Metric, Floats],
+    slack: float = 0.0,
+) -> Iterator[tuple[Metric, str, str, float]]:
+    """(metric, query, text of the value before, value after) where the two differ by more than the relative `slack`."""
+    for metric in metrics:
+        for position, (qid, (groups, ranking)) in enumerate(batch.items()):
+            first, second = float(before[metric][position]), float(after[metric][position])
+            is_equal = first == second or (np.isnan(first) and np.isnan(second))
+            if not is_equal and not abs(first - second) <= slack * max(1.0, abs(first)):
+                yield metric, qid, f"{metric} = {first!r} for {groups}, {ranking}", second

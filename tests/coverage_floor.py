@@ -32,7 +32,6 @@ NEEDS = {
     "groupgt/engines/arrow.py": ("pyarrow",),
     "groupgt/engines/spark/*": ("pyspark", "java"),
     "groupgt/retrievers/ann.py": ("usearch",),
-    "groupgt/retrievers/dense.py": ("sentence_transformers",),
     "groupgt/retrievers/lsa.py": ("sklearn",),
     "groupgt/retrievers/pgvector.py": ("psycopg", "pgserver"),
     "groupgt/retrievers/tfidf.py": ("sklearn",),

@@ -11,24 +11,26 @@ from typing import Any
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options, typed
+from groupgt.cli.inputs import Inputs, input_options, typed, typed_parameters
 from groupgt.cli.options import EVALUATION, ONE_CONVENTION
 from groupgt.cli.output import (
-    FILE,
     Decorator,
-    check_table_ending,
+    default_option,
     details_option,
+    file_option,
     format_option,
     prepared,
+    repeatable_option,
     show,
     show_result,
+    table_option,
     write_table,
 )
 from groupgt.comparison.across import Across
 from groupgt.comparison.compare import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError
-from groupgt.options import Option, choices, options_of, plain_type
+from groupgt.options import choices, options_of, plain_type
 from groupgt.store.files import write_text
 
 
@@ -38,19 +40,19 @@ def setting_options(*names: str, overriding: bool = False) -> Decorator:
 
     def decorate(command: Any) -> Any:
         for setting in reversed(settings):
-            command = _option(setting, overriding=overriding)(command)
+            kind = plain_type(setting.hint)
+            spelled = click.Choice(choices(setting.hint)) if choices(setting.hint) else kind
+            command = click.option(
+                f"--{setting.name}",
+                type=spelled,
+                is_flag=kind is bool,
+                default=None if overriding else setting.default,
+                show_default=kind is not bool and not overriding,
+                help=setting.description,
+            )(command)
         return command
 
     return decorate
-
-
-def _option(setting: Option, *, overriding: bool) -> Decorator:
-    name, kind = f"--{setting.name}", plain_type(setting.hint)
-    default = None if overriding else setting.default
-    if kind is bool:
-        return click.option(name, is_flag=True, default=default, help=setting.description)
-    spelled = click.Choice(choices(setting.hint)) if choices(setting.hint) else kind
-    return click.option(name, type=spelled, default=default, show_default=not overriding, help=setting.description)
 
 
 BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare with (default: the first).")
@@ -67,28 +69,25 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
     help="With a result folder as TRUTH: compare its data sets, each system with itself on the data set --baseline.",
 )
 @setting_options()
-@click.option(
+@file_option(
     "--annotator",
     "annotators",
     multiple=True,
-    type=FILE,
     help="Another annotator's ground truth for the same queries; repeatable. Differences are then averaged over "
     "annotators, and intervals and p-values include their disagreement.",
 )
-@click.option("--per-query", type=FILE, help="Write per-query values: .csv, .jsonl or .parquet.")
-@click.option("--failures", type=FILE, help="Write which groups each run covers: .csv, .jsonl or .parquet.")
-@click.option("--html", "page", type=FILE, help="Write an HTML report: one self-contained page.")
-@click.option("--summary", type=FILE, help="Write a Markdown summary for a pull request: verdict and changes.")
-@click.option(
+@table_option("--per-query", help="Write per-query values: .csv, .jsonl or .parquet.")
+@table_option("--failures", help="Write which groups each run covers: .csv, .jsonl or .parquet.")
+@file_option("--html", "page", help="Write an HTML report: one self-contained page.")
+@file_option("--summary", help="Write a Markdown summary for a pull request: verdict and changes.")
+@default_option(
     "--digits",
     type=click.IntRange(1, 12),
     default=3,
-    show_default=True,
     help="Digits after the decimal point, with --format latex_booktabs.",
 )
-@click.option(
+@repeatable_option(
     "--against",
-    multiple=True,
     metavar="NAME",
     help="With --format latex_booktabs: test every run against this one, with superscripts; repeatable (default: the "
     "baseline).",
@@ -122,11 +121,9 @@ def compare_command(
         return
     if settings["pairs"] and style == "csv":
         raise ConfigError("--pairs: not available as CSV; use --format json")
-    for option, given in (("--digits", typed("digits")), ("--against", against)):
-        if given and style != PAPER:
-            raise ConfigError(f"{option}: is for the table of a paper; add --format {PAPER}")
-    check_table_ending(per_query)
-    check_table_ending(failures)
+    for option in ("digits", "against"):
+        if typed(option) and style != PAPER:
+            raise ConfigError(f"--{option}: is for the table of a paper; add --format {PAPER}")
     comparison = _comparison(inputs, baseline, primary, settings, per_query, failures, page, summary, others=annotators)
     # Nothing is written if there is an error, and nothing is printed if writing fails.
     if style == PAPER:
@@ -150,11 +147,10 @@ WITH_ACROSS = {"truth_path", "across", "baseline", "primary", "metric_texts", "s
 
 def _across(inputs: Inputs, baseline: str | None, primary: str | None, settings: dict[str, Any]) -> Across:
     """Compares the data sets of a result folder with one of them; raises `ConfigError` for other options."""
-    context = click.get_current_context()
-    for option in context.command.params:
-        name = option.name or ""
-        if (typed(name) and name not in {*WITH_ACROSS, *settings}) or (name == "pairs" and settings[name]):
-            spelled = option.opts[-1] if isinstance(option, click.Option) else option.make_metavar(context)
+    for option in typed_parameters():
+        if option.name == "pairs" or option.name not in {*WITH_ACROSS, *settings}:
+            is_option = isinstance(option, click.Option)
+            spelled = option.opts[-1] if is_option else option.make_metavar(click.get_current_context())
             raise ConfigError(f"{spelled}: does not go with --across, which compares the data sets of a result folder")
     from groupgt.report.across import across_in
     from groupgt.report.folder import ResultFolder, folders_of
@@ -185,12 +181,12 @@ def _comparison(
         if not inputs.metric_texts:
             metrics, primary = compare.get("metrics", []), primary or inputs.reopened.primary
         settings = _as_typed(settings, compare)
-        named = compare.get("baseline")
-        baseline = named if baseline is None and named in inputs.reopened.chosen else baseline
+        if baseline is None and compare.get("baseline") in inputs.reopened.chosen:
+            baseline = compare["baseline"]
     if len(inputs.runs) < 2:
         raise ConfigError(f"expected at least two runs, found {len(inputs.runs)}: {inputs.runs[0]}")
     request = replace(inputs.request, annotators=tuple(inputs.truth_at(path, None) for path in others))
-    evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(request)}
+    evaluations = inputs.evaluations_by_name(request)
     first = next(iter(evaluations))
     decisive = None if primary is None else evaluations[first].text_of(primary)
     if decisive is not None and metrics and decisive not in map(evaluations[first].text_of, metrics):
@@ -202,7 +198,7 @@ def _comparison(
 @BASELINE
 @PRIMARY
 @click.option("--difference", type=float, metavar="D", help="The difference to detect (default: the observed one).")
-@click.option("--power", type=float, default=0.8, show_default=True, help="Target power.")
+@default_option("--power", type=float, default=0.8, help="Target power.")
 @setting_options("test", "alpha", "correction")
 @format_option
 @details_option

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options, name_and_path
+from groupgt.cli.inputs import Inputs, input_options, name_and_path, numbers_in
 from groupgt.cli.options import (
     BUDGETS,
     BY,
@@ -22,16 +22,18 @@ from groupgt.cli.options import (
     TRUTH,
 )
 from groupgt.cli.output import (
-    FILE,
-    check_table_ending,
+    default_option,
     details_option,
+    file_option,
     format_option,
+    repeatable_option,
     screen,
     show_json,
     show_result,
+    table_option,
     write_table,
 )
-from groupgt.errors import ConfigError, Faults, GroupgtWarning
+from groupgt.errors import GroupgtWarning
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.explain import explanation
 from groupgt.evaluation.runs import Evaluations, per_query_rows
@@ -41,8 +43,8 @@ from groupgt.model.values import SCORE, UNITS
 
 
 @command("evaluate")
-@click.option("--per-query", type=FILE, help="Write per-query values: .csv, .jsonl or .parquet.")
-@click.option("--html", "page", type=FILE, help="Write an HTML report: one self-contained page.")
+@table_option("--per-query", help="Write per-query values: .csv, .jsonl or .parquet.")
+@file_option("--html", "page", help="Write an HTML report: one self-contained page.")
 @format_option
 @details_option
 @input_options(EVALUATION, SEVERAL_CONVENTIONS)
@@ -52,7 +54,6 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
     Default metrics: precision, recall, f1, mrr, map and ndcg. Without -k, metrics written without a cutoff use the
     whole ranking.
     """
-    check_table_ending(per_query)
     inputs.check(written=[per_query, page])
     evaluations = inputs.evaluations(inputs.request)
     if page is not None:
@@ -67,15 +68,8 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
 
 @command("explain")
 @click.option("--query", "qid", required=True, metavar="ID", help="The query to explain.")
-@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@input_options(
-    TRUTH,
-    ONE_RUN,
-    METRICS,
-    SEVERAL_CONVENTIONS,
-    LABELLER,
-    BUDGETS,
-)
+@default_option("--format", "style", type=click.Choice(["text", "json"]), default="text")
+@input_options(TRUTH, ONE_RUN, METRICS, SEVERAL_CONVENTIONS, LABELLER, BUDGETS)
 def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     """Show how each metric of one query is calculated: hits, and a worked example of each formula."""
     inputs.check()
@@ -91,20 +85,14 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
 
 
 @command("misses")
-@click.option(
+@default_option(
     "--worst",
     type=click.IntRange(min=1),
     default=20,
-    show_default=True,
     help="Number of queries to list; with several runs, number of groups.",
 )
-@click.option(
-    "-k",
-    "k",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Cutoff: a group is covered if it has a hit in the top k.",
+@default_option(
+    "-k", "k", type=click.IntRange(min=1), default=10, help="Cutoff: a group is covered if it has a hit in the top k."
 )
 @format_option
 @details_option
@@ -126,17 +114,14 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
 
 
 @command("depth")
-@click.option(
-    "--share", "shares", multiple=True, metavar="S", help="Fractions of queries, such as 0.5,0.9 (default: 0.9)."
-)
-@click.option(
+@repeatable_option("--share", "shares", metavar="S", help="Fractions of queries, such as 0.5,0.9 (default: 0.9).")
+@default_option(
     "--unit",
     type=click.Choice(["results", *UNITS, SCORE]),
     default="results",
-    show_default=True,
     help="Unit of the cutoff; score finds thresholds that return nothing for unanswerable queries.",
 )
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level.")
+@default_option("--confidence", type=float, default=0.95, help="Confidence level.")
 @format_option
 @details_option
 @input_options(TRUTH, RUNS, BY, LABELLER, BUDGETS)
@@ -148,17 +133,17 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence
     """
     from groupgt.evaluation.depth import METRIC, check_depth, depths_of
 
-    wanted = _shares(shares)
+    fractions = numbers_in("--share", shares, _fraction, FRACTIONS) or [0.9]
     if unit == SCORE:
         from groupgt.evaluation.thresholds import thresholds_of
 
         inputs.check()
-        show_result(thresholds_of(inputs.evaluations(inputs.request_for([METRIC])), wanted), style)
+        show_result(thresholds_of(inputs.evaluations(inputs.request_for([METRIC])), fractions), style)
         return
-    check_depth(wanted, unit, confidence)
+    check_depth(fractions, unit, confidence)
     inputs.check()
     evaluations = inputs.evaluations(inputs.request_for([METRIC]))
-    depths = depths_of(evaluations, wanted, unit=unit, confidence=confidence, lengths=inputs.lengths)
+    depths = depths_of(evaluations, fractions, unit=unit, confidence=confidence, lengths=inputs.lengths)
     if style == "json":
         show_json(depths.to_dict()["depths"])
     else:
@@ -166,7 +151,7 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence
 
 
 @command("stages")
-@click.option("--groups", type=FILE, help="Write one row per group with its stages: .csv, .jsonl or .parquet.")
+@table_option("--groups", help="Write one row per group with its stages: .csv, .jsonl or .parquet.")
 @format_option
 @input_options(TRUTH, BY, LABELLER)
 @click.argument("runs", metavar="STAGES...", nargs=-1, required=True)
@@ -178,13 +163,12 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
     """
     from groupgt.evaluation.stages import METRIC, cut_of, stages_of
 
-    check_table_ending(groups)
     named = [(name, *cut_of(str(path))) for name, path in map(name_and_path, runs)]
     inputs.check(also_read=[Path(path) for _, path, _ in named], written=[groups])
     parts = [(name or Path(path).name.partition(".")[0], path, cutoff) for name, path, cutoff in named]
-    found = stages_of(inputs.request_for([METRIC]), inputs.truth, parts)
-    write_table(groups, found.csv_rows)
-    show_result(found, style)
+    stages = stages_of(inputs.request_for([METRIC]), inputs.truth, parts)
+    write_table(groups, stages.csv_rows)
+    show_result(stages, style)
 
 
 @command("identify")
@@ -208,16 +192,11 @@ def identify_command(inputs: Inputs, number: str, style: str) -> None:
     show_result(result, style)
 
 
-def _shares(texts: tuple[str, ...]) -> list[float]:
-    """The fractions of all --share options, or 0.9."""
-    faults = Faults()
-    shares = []
-    for text in (part.strip() for each in texts for part in each.split(",")):
-        number = number_of(text.removesuffix("%"))
-        number = number / 100 if number is not None and text.endswith("%") else number
-        if number is None or not 0 < number <= 1:
-            faults.add("--share", f"expected numbers above 0, at most 1, such as 0.5,0.9 or 90%, found {text!r}")
-        else:
-            shares.append(number)
-    faults.stop(ConfigError)
-    return list(dict.fromkeys(shares)) or [0.9]
+FRACTIONS = "expected numbers above 0, at most 1, such as 0.5,0.9 or 90%"
+
+
+def _fraction(text: str) -> float | None:
+    number = number_of(text.removesuffix("%"))
+    if number is not None and text.endswith("%"):
+        number /= 100
+    return number if number is not None and 0 < number <= 1 else None

@@ -19,8 +19,10 @@ from groupgt.cli.output import (
     FILE,
     check_outputs,
     details_option,
+    file_option,
     format_option,
     output_option,
+    repeatable_option,
     say,
     show,
     show_csv,
@@ -48,7 +50,7 @@ class _RunCommand(Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         config: Path = ctx.params["config"]
-        paths = {option: path for option, name in REPORTS.items() if (path := ctx.params[name]) is not None}
+        paths = {option: path for option, name in REPORTS.items() if (path := ctx.params[name])}
         for option, path in paths.items():
             if path.resolve() == config.resolve():
                 raise ConfigError(f"{option} {path}: would overwrite the experiment; name another file")
@@ -90,34 +92,29 @@ def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
         from groupgt.report.summary import failure_summary
         from groupgt.store.files import write_text
 
+        if isinstance(error, click.ClickException):
+            why = error.format_message()
+        elif isinstance(error, (click.Abort, KeyboardInterrupt, SystemExit)):
+            why = "stopped"
+        else:
+            why = reason(error) or f"{type(error).__name__}: {error}"
         texts = {"--junit": failure_junit, "--summary": failure_summary}
         for option, path in paths.items():
             try:
-                write_text(path, texts[option](title, Hide()(_why(error))) + "\n")
+                write_text(path, texts[option](title, Hide()(why)) + "\n")
             except GroupgtError:
                 with suppress(OSError):
                     path.unlink()
         raise
 
 
-def _why(error: BaseException) -> str:
-    """The reason why a run ended, as text."""
-    if isinstance(error, click.ClickException):
-        return error.format_message()
-    if isinstance(error, (click.Abort, KeyboardInterrupt, SystemExit)):
-        return "stopped"
-    return reason(error) or f"{type(error).__name__}: {error}"
-
-
 @click.command("run", cls=_RunCommand)
 @click.argument("config", type=FILE)
 @click.option("--dry-run", is_flag=True, help="Validate the file and print the plan without retrieving.")
-@click.option(
-    "--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change one value, such as evaluate.k=[5]; repeatable."
+@repeatable_option(
+    "--set", "changes", metavar="KEY=VALUE", help="Change one value, such as evaluate.k=[5]; repeatable."
 )
-@click.option(
-    "--only", multiple=True, metavar="SYSTEM", help="Report only these systems (name or pattern); repeatable."
-)
+@repeatable_option("--only", metavar="SYSTEM", help="Report only these systems (name or pattern); repeatable.")
 @click.option(
     "--jobs", type=click.IntRange(1, 1024), default=1, metavar="N", help="Number of parallel retrieval processes."
 )
@@ -130,24 +127,20 @@ def _why(error: BaseException) -> str:
 @click.option(
     "--allow-code", is_flag=True, help="Allow the file to run code: `use: python`, and scripts that build data."
 )
-@click.option(
+@file_option(
     "--against",
-    type=FILE,
     metavar="FOLDER",
     help="Compare every system with its earlier version in this result folder, or in the newest one inside it.",
 )
 @click.option("--traceback", is_flag=True, help="Show full tracebacks of errors in your code.")
 @output_option("Folder for results (default: the one named in CONFIG).")
-@click.option("--junit", type=FILE, help="Write the gate results as JUnit XML.")
-@click.option(
+@file_option("--junit", help="Write the gate results as JUnit XML.")
+@file_option(
     "--summary",
     "summary_path",
-    type=FILE,
     help="Write a short Markdown summary for a job or a pull request: verdict, gates and changes.",
 )
-@click.option(
-    "--metrics-json", type=FILE, help="Write the means as one flat JSON object, for MLflow, Weights & Biases or DVC."
-)
+@file_option("--metrics-json", help="Write the means as one flat JSON object, for MLflow, Weights & Biases or DVC.")
 @format_option
 @details_option
 def run_command(
@@ -208,8 +201,8 @@ def run_command(
     page = " (open report.html)" if outcome.folder is not None and (outcome.folder / "report.html").is_file() else ""
     hide = outcome.experiment.hide
     say(hide.message(f"wrote results to {outcome.folder}{page}"))
-    if way := ways_to_keep(outcome):
-        say(hide.sure(way))
+    if hint := ways_to_keep(outcome):
+        say(hide.sure(hint))
     for gate in outcome.gates:
         if not gate.passed:
             say(hide.sure(f"gate {gate.gate} failed: {gate_reason(gate)}"))
@@ -227,8 +220,8 @@ def _show_outcome(outcome: Any, style: str) -> None:
     elif style == "csv":
         show_csv(*means_grid(outcome))
     else:
-        kept = from_cache(outcome)
-        above = [outcome.experiment.hide.sure(kept)] if kept else []
+        reused = from_cache(outcome)
+        above = [outcome.experiment.hide.sure(reused)] if reused else []
         show_document([*above, *items(outcome, timed=True)], style, outcome.experiment.title)
 
 
@@ -242,7 +235,7 @@ def _show_outcome(outcome: Any, style: str) -> None:
     help="The metric to show (default: all metrics; in a history, the primary metric).",
 )
 @click.option("--baseline", metavar="NAME", help="The system to compare with.")
-@click.option("--html", "page", type=FILE, help="Write an HTML report of the comparison: one self-contained page.")
+@file_option("--html", "page", help="Write an HTML report of the comparison: one self-contained page.")
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
 @format_option
 @details_option
@@ -324,10 +317,9 @@ def _by_dataset(grids: dict[str, Grid]) -> Grid:
 
 @command("init")
 @click.argument("folder", metavar="[DIR]", type=FILE, default=Path())
-@click.option(
+@file_option(
     "--from-autorag",
     "project",
-    type=FILE,
     metavar="PROJECT",
     help="Write an experiment that re-evaluates the stored results of this AutoRAG project.",
 )
@@ -353,50 +345,43 @@ def init_command(folder: Path, project: Path | None) -> None:
 @command("cache")
 @click.argument("place", metavar="CONFIG|FOLDER", type=FILE, default=CACHE)
 @click.option("--clear", is_flag=True, help="Delete the listed runs.")
-@click.option("--only", multiple=True, metavar="SYSTEM", help="Only these systems (name or pattern); repeatable.")
+@repeatable_option("--only", metavar="SYSTEM", help="Only these systems (name or pattern); repeatable.")
 @format_option
 def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
     """List or clear all cached runs that CONFIG would use, or all runs in a cache folder."""
-    secrets: dict[str, str] = {}
-    with private_messages(secrets):
-        _cache(place, only, style, secrets, clear=clear)
-
-
-def _cache(place: Path, only: tuple[str, ...], style: str, secrets: dict[str, str], *, clear: bool) -> None:
     from groupgt.experiment.cache import Used
     from groupgt.experiment.systems import matching
     from groupgt.store.cache import Cache
 
-    is_folder = place.is_dir() or place == CACHE
-    used = Used(Cache(place), list(Cache(place).entries())) if is_folder else Used.by(place, secrets)
-    hide = Hide(secrets).message
-    cache, kept = used.cache, used.entries
-    systems = {str(entry.about.get("system", "")) for entry in kept}
-    for pattern in only:
-        if not matching(pattern, systems):
-            raise ConfigError(f"--only {pattern}: no cached runs for it{near_names(pattern, systems)}")
-    chosen = systems if not only else {system for pattern in only for system in matching(pattern, systems)}
-    kept = [entry for entry in kept if str(entry.about.get("system", "")) in chosen]
-    if clear and cache is not None:
-        for entry in kept:
-            cache.remove(entry.key)
-        say(f"removed {counted(len(kept), 'run')}, {sum(entry.size for entry in kept):,} bytes")
-        return
-    if used.others and cache is not None:
-        more = counted(used.others, "more cached run")
-        say(
-            hide(
-                f"{more} of this experiment do not match its current configuration; list them with: "
-                f"groupgt cache {cache.folder}"
-            )
-        )
-    headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
-    keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
-    rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in kept]
-    if not rows:
-        say(hide(f"no cached runs {'here' if cache is None else f'in {cache.folder}'}"))
-    if rows or style in ("json", "csv"):
-        show_rows(headers, sorted(rows, key=str), style, keep=3)
+    secrets: dict[str, str] = {}
+    with private_messages(secrets):
+        is_folder = place.is_dir() or place == CACHE
+        used = Used(Cache(place), list(Cache(place).entries())) if is_folder else Used.by(place, secrets)
+        hide = Hide(secrets).message
+        cache, entries = used.cache, used.entries
+        systems = {str(entry.about.get("system", "")) for entry in entries}
+        chosen: set[str] = set()
+        for pattern in only:
+            matches = matching(pattern, systems)
+            if not matches:
+                raise ConfigError(f"--only {pattern}: no cached runs for it{near_names(pattern, systems)}")
+            chosen.update(matches)
+        entries = [entry for entry in entries if not only or str(entry.about.get("system", "")) in chosen]
+        if clear and cache is not None:
+            for entry in entries:
+                cache.remove(entry.key)
+            say(f"removed {counted(len(entries), 'run')}, {sum(entry.size for entry in entries):,} bytes")
+            return
+        if used.others and cache is not None:
+            more = f"{counted(used.others, 'more cached run')} of this experiment do not match"
+            say(hide(f"{more} its current configuration; list them with: groupgt cache {cache.folder}"))
+        headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
+        keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
+        rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in entries]
+        if not rows:
+            say(hide(f"no cached runs {'here' if cache is None else f'in {cache.folder}'}"))
+        if rows or style in ("json", "csv"):
+            show_rows(headers, sorted(rows, key=str), style, keep=3)
 
 
 @command("schema")

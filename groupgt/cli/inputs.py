@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, wraps
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from groupgt.report.folder import ResultFolder
 
 CACHE = Path(".groupgt/cache")
+N = TypeVar("N", int, float)
 DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")
 
 
@@ -135,16 +137,16 @@ class Inputs:
         """The path of every run: each file of a folder or glob is one run, unless --parts makes them one."""
         if self.reopened is not None:
             return [path for _, path in self.reopened.runs]
-        for _, path in self._given:
+        for _, path in self._typed_runs:
             if _is_result_folder(path):
                 what = "expected a run, found a result folder; name one of the files in its folder `runs`"
                 raise ConfigError(f"{path}: {what}{', or give it alone' if self.takes_folder else ''}")
-        return list(require_paths(self.truth_path, [path for _, path in self._given], in_parts=self.in_parts))
+        return list(require_paths(self.truth_path, [path for _, path in self._typed_runs], in_parts=self.in_parts))
 
     @property
-    def _given(self) -> list[tuple[str, Any]]:
+    def _typed_runs(self) -> list[tuple[str, Any]]:
         """The name and the path of each run as typed: `NAME=PATH`, or only a path."""
-        return [name_and_path(given) for given in self.run_paths]
+        return list(map(name_and_path, self.run_paths))
 
     @cached_property
     def named_runs(self) -> list[tuple[str, Any]]:
@@ -153,7 +155,7 @@ class Inputs:
             return self.reopened.runs
         named: list[tuple[str, Any]] = []
         by_tag = self.names == "tag"
-        for name, path in self._given:
+        for name, path in self._typed_runs:
             files = require_paths(self.truth_path, [path], in_parts=self.in_parts)
             if name and (len(files) > 1 or str(files[0]) != str(path)):
                 what = f"expected one file as the run {name!r}, found a folder or a pattern"
@@ -185,10 +187,10 @@ class Inputs:
 
     def _chosen(self, truth: GroundTruth) -> GroundTruth:
         """The queries that --where selects."""
-        wanted: dict[str, list[str]] = {}
+        values: dict[str, list[str]] = {}
         for column, value in _pairs("--where", "COLUMN=VALUE, such as split=test", self.conditions):
-            wanted.setdefault(column, []).append(value.strip())
-        return where(truth, wanted)
+            values.setdefault(column, []).append(value.strip())
+        return where(truth, values)
 
     @cached_property
     def labeller(self) -> Labeller:
@@ -263,22 +265,20 @@ class Inputs:
             return list(DEFAULT_METRICS) if self.reopened is None else self.reopened.manifest.metrics
         names = [name for text in self.metric_texts for name in split_names(text)]
         if not names:
-            given = ", ".join(map(repr, self.metric_texts))
-            raise ConfigError(f"-m: expected metrics, such as recall@5,ndcg, found {given}")
+            texts = ", ".join(map(repr, self.metric_texts))
+            raise ConfigError(f"-m: expected metrics, such as recall@5,ndcg, found {texts}")
         return names
 
     @property
     def cutoffs(self) -> list[int]:
         """The cutoffs of all -k options."""
-        faults = Faults()
-        ks = []
-        for text in (part.strip() for each in self.cutoff_texts for part in each.split(",")):
-            if text.isascii() and text.isdigit() and len(text) <= 16 and 0 < int(text) <= 10**15:
-                ks.append(int(text))
-            else:
-                faults.add("-k", f"expected whole numbers above 0 and up to 10^15, such as 1,5,10, found {shown(text)}")
-        faults.stop(ConfigError)
-        return list(dict.fromkeys(ks))
+
+        def cutoff(text: str) -> int | None:
+            is_valid = text.isascii() and text.isdigit() and len(text) <= 16 and 0 < int(text) <= 10**15
+            return int(text) if is_valid else None
+
+        expected = "expected whole numbers above 0 and up to 10^15, such as 1,5,10"
+        return numbers_in("-k", self.cutoff_texts, cutoff, expected)
 
     @cached_property
     def request(self) -> Request:
@@ -317,11 +317,34 @@ class Inputs:
         """Every run, measured according to a request."""
         return evaluate_each(request, self.truth, self.named_runs)
 
+    def evaluations_by_name(self, request: Request) -> dict[str, Evaluation]:
+        """Every run by its name, measured according to a request."""
+        return {evaluation.name: evaluation for evaluation in self.evaluations(request)}
+
 
 def typed(parameter: str) -> bool:
     """Whether a parameter of the running command was typed, and is not a default."""
     context = click.get_current_context(silent=True)
     return context is not None and context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE
+
+
+def typed_parameters() -> list[click.Parameter]:
+    """The parameters of the running command that were typed."""
+    return [parameter for parameter in click.get_current_context().command.params if typed(parameter.name or "")]
+
+
+def numbers_in(option: str, texts: Iterable[str], read: Callable[[str], N | None], expected: str) -> list[N]:
+    """The distinct numbers between commas; raises `ConfigError` with each text that `read` refuses."""
+    faults = Faults()
+    numbers: dict[N, None] = {}
+    for text in (part.strip() for parts in texts for part in parts.split(",")):
+        number = read(text)
+        if number is None:
+            faults.add(option, f"{expected}, found {shown(text)}")
+        else:
+            numbers[number] = None
+    faults.stop(ConfigError)
+    return list(numbers)
 
 
 def _is_result_folder(path: Path) -> bool:
@@ -333,12 +356,12 @@ def _is_result_folder(path: Path) -> bool:
     return (path.name == LATEST and path.is_file()) or any((path / name).is_file() for name in (LAST, LATEST))
 
 
-def name_and_path(given: Path | str) -> tuple[str, Path | str]:
+def name_and_path(run: Path | str) -> tuple[str, Path | str]:
     """The name and the path of `NAME=PATH`; no name if the text is itself a path or a URL."""
-    text = str(given)
-    name, equals, path = text.partition("=")
-    if not equals or is_url(text) or not name or not path or {"/", os.sep} & set(name) or Path(text).exists():
-        return "", given
+    text = str(run)
+    name, _, path = text.partition("=")
+    if is_url(text) or not name or not path or {"/", os.sep} & set(name) or Path(text).exists():
+        return "", run
     return name, path if is_url(path) else Path(path)
 
 
@@ -362,16 +385,14 @@ def input_options(*groups: list[Any]) -> Decorator:
 
     def decorate(command: Any) -> Any:
         @wraps(command)
-        def with_inputs(**values: Any) -> Any:
+        def with_inputs(**values: Any) -> None:
             options = {name: values.pop(name) for name in names.intersection(values)}
-            options.update(takes_budgets="tokenizer" in options, takes_folder="systems" in options)
-            inputs = Inputs(**options)
-            returned = command(inputs, **values)
+            inputs = Inputs(**options, takes_budgets="tokenizer" in options, takes_folder="systems" in options)
+            command(inputs, **values)
             inputs.judged.finish()
-            return returned
 
         decorated: Any = with_inputs
-        for option in reversed([option for group in groups for option in group]):
+        for option in reversed(list(chain(*groups))):
             decorated = option(decorated)
         return decorated
 

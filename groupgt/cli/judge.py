@@ -7,13 +7,13 @@ import json
 import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.output import FILE, check_outputs, say
+from groupgt.cli.output import FILE, check_outputs, default_option, file_option, say
 from groupgt.engines.carriers import all_rankings
 from groupgt.errors import ConfigError, DataError, GroupgtError, first_of
 from groupgt.evaluation.inputs import as_ground_truth
@@ -24,7 +24,7 @@ from groupgt.formats.queries import read_queries
 from groupgt.formats.source import Source
 from groupgt.formats.write import write_ground_truth
 from groupgt.judge.log import ActLog, read_folder
-from groupgt.judge.pool import Index, PoolRule, Rankings
+from groupgt.judge.pool import Index, PoolRule
 from groupgt.judge.session import Plan, Session
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -37,31 +37,29 @@ ADJUDICATED = "adjudicated"
 
 @command("judge")
 @click.argument("queries", type=FILE, required=False)
-@click.option("--corpus", type=FILE, help="The passages: JSONL, parquet or CSV, or a BEIR folder.")
-@click.option("--runs", type=FILE, multiple=True, help="Runs to pool; repeatable.")
-@click.option("--out", type=FILE, required=True, help="Ground truth file to write from the journals (.jsonl).")
-@click.option("--journal", type=FILE, help="Folder of journals, one per annotator (default: OUT with .journal).")
+@file_option("--corpus", help="The passages: JSONL, parquet or CSV, or a BEIR folder.")
+@file_option("--runs", multiple=True, help="Runs to pool; repeatable.")
+@file_option("--out", required=True, help="Ground truth file to write from the journals (.jsonl).")
+@file_option("--journal", help="Folder of journals, one per annotator (default: OUT with .journal).")
 @click.option("--by", help="Your name in the journal (default: your login name).")
 @click.option("--pool", metavar="WAY:N", help="depth:N, rrf:N or bm25:N (default: depth:10, or bm25:20).")
 @click.option(
     "--sample", "size", type=click.IntRange(min=1), help="Judge a random sample of N queries, in a fixed order."
 )
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="Random seed for the sample and the order of passages."
-)
+@default_option("--seed", type=int, default=0, help="Random seed for the sample and the order of passages.")
 @click.option(
     "--next",
     "following",
     type=click.Choice(["pool", "rrf"]),
     help="Order of the queries (default: as in the file).",
 )
-@click.option("--audit", type=FILE, help="Existing ground truth to check for missing alternatives and needless groups.")
-@click.option("--prior", type=FILE, help="Prior judgments to start from, such as a model's.")
+@file_option("--audit", help="Existing ground truth to check for missing alternatives and needless groups.")
+@file_option("--prior", help="Prior judgments to start from, such as a model's.")
 @click.option("--blind", is_flag=True, help="Show prior judgments only after your own.")
-@click.option("--adjudicate", type=FILE, nargs=2, metavar="A B", help="Two journals whose differences to resolve.")
+@file_option("--adjudicate", nargs=2, metavar="A B", help="Two journals whose differences to resolve.")
 @click.option("--spans", is_flag=True, help="Write marked words as spans instead of passage ids.")
 @click.option("--export", is_flag=True, help="Write OUT from all journals, without opening the page.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port; 0 picks a free one.")
+@default_option("--port", type=click.IntRange(0, 65535), default=0, help="Port; 0 picks a free one.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 def judge_command(
     queries: Path | None,
@@ -106,23 +104,33 @@ def judge_command(
         )
     if out.exists() and not any(folder.glob("*.jsonl")):
         raise ConfigError(f"--out {out}: already exists, and was not made from {folder}; choose another file")
-    _refuse_clashes(size, following, audit, prior, adjudicate, blind=blind)
+    clashes = {
+        "--next: the order of a sample is fixed; remove --next or --sample": size and following,
+        "--blind: needs --prior": blind and not prior,
+        "--audit: cannot be combined with --prior or --adjudicate": audit and (prior or adjudicate),
+        "--adjudicate: cannot be combined with --prior or --sample": adjudicate and (prior or size),
+    }
+    for message, is_clash in clashes.items():
+        if is_clash:
+            raise ConfigError(message)
     if audit is not None and pool is None:
         # The order of all questions shows what to ask; in a sample, every query is gone through.
         pool = f"bm25:{50 if size is None else 10}"
     rule = PoolRule.of(pool, has_runs=bool(runs))
     texts = _texts(base, queries or audit)
     opinions: dict[str, Mapping[str, QueryState]] = {}
-    theirs: dict[str, list[Act]] = {}
+    other_acts: dict[str, list[Act]] = {}
     if adjudicate is not None:
-        theirs, opinions, texts = _opinions(adjudicate, texts)
-    index = Index(read_corpus(corpus))
+        other_acts, opinions, texts = _opinions(adjudicate, texts)
     plan = Plan(
         kind="audit" if audit is not None else "adjudicate" if adjudicate is not None else "judge",
         queries=texts,
-        index=index,
+        index=Index(read_corpus(corpus)),
         pool=rule,
-        runs=[_rankings(path) for given in runs for path in run_paths(given)],
+        runs=[
+            {qid: ids for qid, (ids, _) in all_rankings(read_run(path), Policy())}
+            for path in chain.from_iterable(map(run_paths, runs))
+        ],
         truth=base,
         prior=None if prior is None else as_ground_truth(prior, Policy()),
         blind=blind,
@@ -137,8 +145,8 @@ def judge_command(
 
         def save(*, silent: bool = True) -> None:
             unsettled: list[str] | None = None if adjudicate is None else []
-            every = {**theirs, log.by: log.acts}
-            _write(out, truth_of(every, base=base, spans=spans, unsettled=unsettled), silent=silent)
+            acts = {**other_acts, log.by: log.acts}
+            _write(out, truth_of(acts, base=base, spans=spans, unsettled=unsettled), silent=silent)
             if unsettled and not silent:
                 left = f"{counted(len(unsettled), 'query', 'queries')} still to settle: {first_of(unsettled, 5)}"
                 say(f"{left}; run the command again to go on")
@@ -152,8 +160,8 @@ def judge_command(
 @command("sample")
 @click.argument("queries", type=FILE)
 @click.option("--size", type=click.IntRange(min=1), required=True, help="Number of queries.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed for the sample.")
-@click.option("--out", type=FILE, required=True, help="File to write (.jsonl), one query per line.")
+@default_option("--seed", type=int, default=0, help="Random seed for the sample.")
+@file_option("--out", required=True, help="File to write (.jsonl), one query per line.")
 def sample_command(queries: Path, size: int, seed: int, out: Path) -> None:
     """Draw a random sample of queries to judge elsewhere, and record how it was drawn.
 
@@ -165,23 +173,10 @@ def sample_command(queries: Path, size: int, seed: int, out: Path) -> None:
         raise ConfigError(f"--out {out}: expected a file that ends in .jsonl")
     check_outputs([queries], [out])
     texts = _texts(_existing(queries), queries)
-    drawn = sample_of(list(texts), size, seed)
-    lines = [{"qid": qid, "query": texts[qid], SAMPLE: entry(drawn, qid)} for qid in drawn["order"]]
+    sample = sample_of(list(texts), size, seed)
+    lines = [{"qid": qid, "query": texts[qid], SAMPLE: entry(sample, qid)} for qid in sample["order"]]
     write_text(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
     say(f"wrote {counted(size, 'query', 'queries')} of {len(texts):,} to {out}")
-
-
-def _refuse_clashes(
-    size: int | None, following: str | None, audit: Path | None, prior: Path | None, adjudicate: Any, *, blind: bool
-) -> None:
-    if size is not None and following is not None:
-        raise ConfigError("--next: the order of a sample is fixed; remove --next or --sample")
-    if blind and prior is None:
-        raise ConfigError("--blind: needs --prior")
-    if audit is not None and (prior is not None or adjudicate is not None):
-        raise ConfigError("--audit: cannot be combined with --prior or --adjudicate")
-    if adjudicate is not None and (prior is not None or size is not None):
-        raise ConfigError("--adjudicate: cannot be combined with --prior or --sample")
 
 
 def _existing(path: Path | None) -> GroundTruth | None:
@@ -203,23 +198,22 @@ def _texts(base: GroundTruth | None, path: Path | None) -> dict[str, str]:
     return {qid: text or "" for qid, text in zip(base.qids, base.texts)}
 
 
-def _rankings(path: Any) -> Rankings:
-    return {qid: ids for qid, (ids, _) in all_rankings(read_run(path), Policy())}
-
-
 def _opinions(
     paths: tuple[Path, Path], texts: dict[str, str]
 ) -> tuple[dict[str, list[Act]], dict[str, Mapping[str, QueryState]], dict[str, str]]:
     """The acts and states of two annotators, and the queries that both finished with different groups."""
     acts: dict[str, list[Act]] = {}
     for path in paths:
-        for by, mine in read_acts(Source.at(path)).items():
+        for by, annotator_acts in read_acts(Source.at(path)).items():
             if by in acts:
                 raise DataError(f"{path}: expected acts by another annotator than {by!r}")
-            acts[by] = mine
+            acts[by] = annotator_acts
     if len(acts) != len(paths):
         raise DataError(f"--adjudicate: expected the journals of two annotators, found {len(acts)}")
-    states = {by: {qid: each for qid, each in replayed(of).items() if each.status != OPEN} for by, of in acts.items()}
+    states = {
+        by: {qid: state for qid, state in replayed(annotator_acts).items() if state.status != OPEN}
+        for by, annotator_acts in acts.items()
+    }
     first, second = states.values()
     differing = [qid for qid in texts if qid in first and qid in second and not same_groups(first[qid], second[qid])]
     if not differing:

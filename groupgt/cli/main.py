@@ -73,8 +73,8 @@ class _Commands(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
 
-def _show_version(context: click.Context, option: click.Parameter, is_asked_for: bool) -> None:
-    if not is_asked_for:
+def _show_version(context: click.Context, option: click.Parameter, is_set: bool) -> None:
+    if not is_set:
         return
     from groupgt import native
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
 
-from groupgt.cli.output import FILE
+from groupgt.cli.output import FILE, default_option, file_option, repeatable_option
 from groupgt.formats.tokenizers import forms
 from groupgt.metrics.base import AUTO, CONVENTIONS
 from groupgt.plugins import ours
@@ -19,22 +20,21 @@ def _one(_context: click.Context, _parameter: click.Parameter, run: Any) -> tupl
     return () if run is None else (run,)
 
 
+_runs = partial(click.argument, "run_paths", type=FILE)
+_run = partial(_runs, callback=_one)
+_convention = partial(default_option, "--convention", "convention_text", default=AUTO)
+
+
 _READING: Group = [
     click.option("--run-format", help="Format of the runs (default: auto-detect)."),
-    click.option(
-        "--parts",
-        "in_parts",
-        is_flag=True,
-        help="Read a folder or glob as one run split over many files.",
-    ),
+    click.option("--parts", "in_parts", is_flag=True, help="Read a folder or glob as one run split over many files."),
     click.option("--memory", metavar="SIZE", help="Memory limit, such as 2GB; files are then streamed."),
 ]
 NAMES: Group = [
-    click.option(
+    default_option(
         "--names",
         type=click.Choice(["file", "tag"]),
         default="file",
-        show_default=True,
         help="How to name runs without NAME=: after the file, or by the tag in the sixth column of a TREC run.",
     )
 ]
@@ -42,28 +42,25 @@ TRUTH_FORMAT: Group = [
     click.option("--truth-format", help="Format of TRUTH, such as trec-subtopics (default: auto-detect).")
 ]
 WHERE: Group = [
-    click.option(
+    repeatable_option(
         "--where",
         "conditions",
-        multiple=True,
         metavar="COLUMN=VALUE",
         help="Use only queries with this value in a column of TRUTH, such as split=test; repeatable.",
     )
 ]
 POLICY: Group = [
-    click.option(
+    repeatable_option(
         "--policy",
         "policy_texts",
-        multiple=True,
         metavar="FIELD=VALUE",
         help="How to handle invalid or ambiguous data, such as missing=skip, or a preset (autorag, trec); repeatable.",
     )
 ]
 CORPUS: Group = [
-    click.option(
+    file_option(
         "--corpus",
         "corpus_path",
-        type=FILE,
         help="The corpus (JSONL, parquet or CSV). Its texts are shown next to ids, and labellers compare them. "
         "Budgets such as recall@2000tokens need its texts, or its columns tokens and chars.",
     )
@@ -71,38 +68,31 @@ CORPUS: Group = [
 PARTS: Group = _READING[1:2]
 TRUTH: Group = [click.argument("truth_path", metavar="TRUTH", type=FILE), *TRUTH_FORMAT, *WHERE, *POLICY]
 FOLDER: Group = [
-    click.option(
+    repeatable_option(
         "--system",
         "systems",
-        multiple=True,
         metavar="NAME",
         help="With a result folder of groupgt run (or its file latest) as TRUTH and no RUNS: a system, such as "
         "'bm25[k1=0.9,b=0.4]'; repeatable (default: all).",
     ),
     click.option("--dataset", "dataset_name", metavar="NAME", help="Data set to use."),
 ]
-RUNS: Group = [click.argument("run_paths", metavar="RUNS...", nargs=-1, type=FILE), *_READING, *NAMES, *FOLDER]
-ANY_RUNS: Group = [click.argument("run_paths", metavar="[RUNS]...", nargs=-1, type=FILE), *_READING, *NAMES]
-ONE_RUN: Group = [
-    click.argument("run_paths", metavar="RUN", required=False, type=FILE, callback=_one),
-    *_READING,
-    *FOLDER,
-]
-MAYBE_RUN: Group = [click.argument("run_paths", metavar="[RUN]", required=False, type=FILE, callback=_one), *_READING]
-THE_RUN: Group = [click.argument("run_paths", metavar="RUN", type=FILE, callback=_one), *_READING]
+RUNS: Group = [_runs(metavar="RUNS...", nargs=-1), *_READING, *NAMES, *FOLDER]
+ANY_RUNS: Group = [_runs(metavar="[RUNS]...", nargs=-1), *_READING, *NAMES]
+ONE_RUN: Group = [_run(metavar="RUN", required=False), *_READING, *FOLDER]
+MAYBE_RUN: Group = [_run(metavar="[RUN]", required=False), *_READING]
+THE_RUN: Group = [_run(metavar="RUN"), *_READING]
 LABELLER: Group = [
-    click.option(
+    default_option(
         "--labeller",
         "labeller_name",
         default="id",
-        show_default=True,
         metavar="NAME",
         help=f"How results are matched to alternatives: {', '.join(ours('labeller'))} (see groupgt list labellers).",
     ),
-    click.option(
+    repeatable_option(
         "--with",
         "labeller_options",
-        multiple=True,
         metavar="OPTION=VALUE",
         help="An option of the labeller, such as chunks=chunks.csv or min_overlap=0.5; repeatable.",
     ),
@@ -111,56 +101,35 @@ LABELLER: Group = [
 ]
 BUDGETS: Group = [click.option("--tokenizer", metavar="NAME", help=f"Tokenizer: {', '.join(forms())}.")]
 METRICS: Group = [
-    click.option(
-        "-m",
-        "--metric",
-        "metric_texts",
-        multiple=True,
-        metavar="METRIC",
-        help="Metrics, such as recall@5 or ndcg,mrr; repeatable.",
+    repeatable_option(
+        "-m", "--metric", "metric_texts", metavar="METRIC", help="Metrics, such as recall@5 or ndcg,mrr; repeatable."
     ),
-    click.option(
-        "-k",
-        "cutoff_texts",
-        multiple=True,
-        metavar="K",
-        help="Cutoffs for metrics written without one, such as 1,5,10.",
+    repeatable_option(
+        "-k", "cutoff_texts", metavar="K", help="Cutoffs for metrics written without one, such as 1,5,10."
     ),
 ]
 ONE_CONVENTION: Group = [
-    click.option(
-        "--convention",
-        "convention_text",
-        type=click.Choice([AUTO, *CONVENTIONS]),
-        default=AUTO,
-        show_default=True,
-        help="How metrics treat groups; auto depends on the shape of TRUTH.",
+    _convention(
+        type=click.Choice([AUTO, *CONVENTIONS]), help="How metrics treat groups; auto depends on the shape of TRUTH."
     )
 ]
 SEVERAL_CONVENTIONS: Group = [
-    click.option(
-        "--convention",
-        "convention_text",
-        default=AUTO,
-        show_default=True,
-        metavar="C[,C]",
-        help=f"{', '.join(CONVENTIONS)}, several side by side; or auto, by the shape of TRUTH.",
+    _convention(
+        metavar="C[,C]", help=f"{', '.join(CONVENTIONS)}, several side by side; or auto, by the shape of TRUTH."
     )
 ]
 BY: Group = [
-    click.option(
+    repeatable_option(
         "--by",
         "by_texts",
-        multiple=True,
         metavar="COLUMN",
         help="Slice by a column of TRUTH, by n_groups or n_alternatives; repeatable.",
     )
 ]
 AUDIT: Group = [
-    click.option(
+    file_option(
         "--audit",
         "audit_path",
-        type=FILE,
         help="An annotator's judgments of a random sample of the queries, used to correct means and differences.",
     ),
     click.option("--assume-random", is_flag=True, help="Assume that the queries of --audit are a random sample."),

@@ -61,25 +61,25 @@ WIDE, DETAILS, COLOR = "groupgt.wide", "groupgt.details", "groupgt.color"
 
 def screen() -> Screen:
     """The properties of standard output, with --wide, --color and --details."""
-    chosen = _asked()
+    options = _display_options()
     width = None
-    if sys.stdout.isatty() and not chosen.get(WIDE):
-        width = max(shutil.get_terminal_size().columns, NARROWEST)
-    return Screen(width, _is_colored(sys.stdout), bool(chosen.get(DETAILS)))
+    if sys.stdout.isatty() and not options.get(WIDE):
+        width = max(shutil.get_terminal_size().columns, MIN_WIDTH)
+    return Screen(width, _is_colored(sys.stdout), bool(options.get(DETAILS)))
 
 
 # Minimum terminal width for which tables are laid out.
-NARROWEST = 40
+MIN_WIDTH = 40
 
 
-def _asked() -> Mapping[str, Any]:
+def _display_options() -> Mapping[str, Any]:
     context = click.get_current_context(silent=True)
     return {} if context is None else context.meta
 
 
 def _is_colored(stream: Any) -> bool:
     """By --color, else by NO_COLOR and FORCE_COLOR (no-color.org, force-color.org), else only on a terminal."""
-    color = _asked().get(COLOR, "auto")
+    color = _display_options().get(COLOR, "auto")
     if color != "auto":
         return bool(color == "always")
     if os.environ.get("NO_COLOR"):
@@ -144,23 +144,36 @@ class _File(click.Path):
         return super().convert(value, param, ctx)
 
 
+class _Table(_File):
+    """The file of a table; its ending names a known format."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = super().convert(value, param, ctx)
+        check_ending(Path(path))
+        return path
+
+
 FILE = _File(path_type=Path)
+default_option = partial(click.option, show_default=True)
+file_option = partial(click.option, type=FILE)
+repeatable_option = partial(click.option, multiple=True)
+table_option = partial(click.option, type=_Table(path_type=Path))
 
 
 class _Output(click.Option):
     """`--output`; `--out` is accepted as well, but not shown."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        every, self.opts = self.opts, self.opts[:-1]
+        names, self.opts = self.opts, self.opts[:-1]
         try:
             return super().get_help_record(ctx)
         finally:
-            self.opts = every
+            self.opts = names
 
 
 def output_option(help: str, **options: Any) -> Decorator:
     """The option for the file that a command writes: `--output`, the same in all commands."""
-    return click.option("-o", "--output", "--out", "output", cls=_Output, type=FILE, help=help, **options)
+    return file_option("-o", "--output", "--out", "output", cls=_Output, help=help, **options)
 
 
 def _style(_context: click.Context, _parameter: click.Parameter, style: str) -> str:
@@ -168,52 +181,30 @@ def _style(_context: click.Context, _parameter: click.Parameter, style: str) -> 
     return style
 
 
-def _keep(key: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-    def keep(context: click.Context, _parameter: click.Parameter, value: Any) -> None:
+def _display_option(key: str, **options: Any) -> Decorator:
+    """An option that no command reads: its value is stored while a command runs."""
+
+    def store(context: click.Context, _parameter: click.Parameter, value: Any) -> None:
         context.meta[key] = value
 
-    return keep
+    return click.option(f"--{key.rpartition('.')[2]}", expose_value=False, callback=store, **options)
 
 
 def format_option(command: Any) -> Any:
     """Adds --format, and options for display on a terminal, to a command that prints tables."""
+    format_help = "Output format: any tabulate format, csv or json."
+    color_help = "Use color; auto: only on a terminal, unless NO_COLOR is set."
+    colors = click.Choice(["auto", "always", "never"])
     for option in (
-        click.option(
-            "--color",
-            type=click.Choice(["auto", "always", "never"]),
-            default="auto",
-            show_default=True,
-            expose_value=False,
-            callback=_keep(COLOR),
-            help="Use color; auto: only on a terminal, unless NO_COLOR is set.",
-        ),
-        click.option(
-            "--wide",
-            is_flag=True,
-            expose_value=False,
-            callback=_keep(WIDE),
-            help="Show all columns regardless of terminal width.",
-        ),
-        click.option(
-            "--format",
-            "style",
-            default=tables.DEFAULT,
-            show_default=True,
-            callback=_style,
-            help="Output format: any tabulate format, csv or json.",
-        ),
+        _display_option(COLOR, type=colors, default="auto", show_default=True, help=color_help),
+        _display_option(WIDE, is_flag=True, help="Show all columns regardless of terminal width."),
+        default_option("--format", "style", default=tables.DEFAULT, callback=_style, help=format_help),
     ):
         command = option(command)
     return command
 
 
-details_option: Decorator = click.option(
-    "--details",
-    is_flag=True,
-    expose_value=False,
-    callback=_keep(DETAILS),
-    help="Show additional tables, the full policy and all counts.",
-)
+details_option = _display_option(DETAILS, is_flag=True, help="Show additional tables, the full policy and all counts.")
 
 
 def show_json(value: Any) -> None:
@@ -266,12 +257,6 @@ def check_outputs(inputs: Sequence[str | os.PathLike[str]], outputs: Sequence[Pa
             faults.add(str(path), f"would overwrite {taken[path.resolve()]}; name another file")
         taken[path.resolve()] = f"{path}, which is written as well"
     faults.stop(ConfigError)
-
-
-def check_table_ending(path: Path | None) -> None:
-    """Raises `ConfigError` for a table file whose ending is not a known format."""
-    if path is not None:
-        check_ending(path)
 
 
 def write_table(path: Path | None, table: Callable[[], tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> None:

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-from click.core import ParameterSource
 
 from groupgt.cli.compare import BASELINE, setting_options
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options
+from groupgt.cli.inputs import Inputs, input_options, typed_parameters
 from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, ONE_CONVENTION, POLICY, TRUTH_FORMAT, WHERE
-from groupgt.cli.output import FILE, check_outputs, output_option, say, show
+from groupgt.cli.output import FILE, check_outputs, default_option, output_option, repeatable_option, say, show
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, DataError
 from groupgt.model.values import UNITS
@@ -46,13 +45,11 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str | None
 )
 @click.argument("what", metavar="WHAT")
 @output_option("File to write: .svg, .png, .pdf, .html or .json.", required=True)
-@click.option("--theme", type=click.Choice(list(THEMES)), default="light", show_default=True)
+@default_option("--theme", type=click.Choice(list(THEMES)), default="light")
 @click.option("--title", metavar="TEXT", help="Title of the figure; empty for none.")
 @click.option("--size", callback=_size, metavar="WIDTHxHEIGHT", help="Size in pixels, such as 400x250.")
 @click.option("--font", metavar="NAME", default="", help="Font, such as 'Times New Roman'.")
-@click.option(
-    "--system", "shown", multiple=True, metavar="NAME", help="Draw only these systems and the baseline; repeatable."
-)
+@repeatable_option("--system", "shown", metavar="NAME", help="Draw only these systems and the baseline; repeatable.")
 @click.option("--dataset", metavar="NAME", help="Data set to use.")
 @BASELINE
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
@@ -80,11 +77,11 @@ def plot_command(
     if not what.startswith("sweep "):
         check_figure(what, UNITS)
     check_picture(output)
-    asked = Asked(
+    request = FigureRequest(
         what, output, dataset, baseline, {k: value for k, value in settings.items() if value is not None}, shown
     )
     is_folder = not inputs.run_paths or (inputs.truth_path / LAST).is_file() or inputs.truth_path.name == LATEST
-    figure = (_of_folders if is_folder else _of_runs)(inputs, asked)
+    figure = (_of_folders if is_folder else _of_runs)(inputs, request)
     figure = figure.styled(title=title, width=size[0], height=size[1], font=font)
     try:
         figure.save(output, theme=theme)
@@ -94,7 +91,7 @@ def plot_command(
     say(f"wrote {output}")
 
 
-class Asked(NamedTuple):
+class FigureRequest(NamedTuple):
     """What to draw: the figure, its file, the data set and systems, and the settings of the comparison."""
 
     what: str
@@ -105,17 +102,17 @@ class Asked(NamedTuple):
     shown: Sequence[str]
 
 
-def _of_runs(inputs: Inputs, asked: Asked) -> Figure:
+def _of_runs(inputs: Inputs, request: FigureRequest) -> Figure:
     from groupgt.comparison.compare import comparison_of
 
-    if asked.dataset is not None:
+    if request.dataset is not None:
         raise ConfigError("--dataset: TRUTH and RUNS are one data set; leave it out")
-    inputs.check(written=[asked.output])
-    evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}
-    baseline = next(iter(evaluations)) if asked.baseline is None else asked.baseline
-    table = comparison_of(evaluations, baseline, Settings(**asked.settings))
-    table = table.only(asked.shown) if asked.shown else table
-    return _against_depth(inputs, asked.what, table) or table.plot(asked.what)
+    inputs.check(written=[request.output])
+    evaluations = inputs.evaluations_by_name(inputs.request)
+    baseline = next(iter(evaluations)) if request.baseline is None else request.baseline
+    table = comparison_of(evaluations, baseline, Settings(**request.settings))
+    table = table.only(request.shown) if request.shown else table
+    return _against_depth(inputs, request.what, table) or table.plot(request.what)
 
 
 def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None:
@@ -127,23 +124,26 @@ def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None
     return depth_curves(systems, "results" if what == "depth" else what, list(systems.metrics.values()))
 
 
-def _of_folders(inputs: Inputs, asked: Asked) -> Figure:
+def _of_folders(inputs: Inputs, request: FigureRequest) -> Figure:
     from groupgt.report.experiment import chosen
     from groupgt.report.folder import folders_of, read_folders
     from groupgt.report.merge import compared_metrics, merged, merged_figures, settings_of
 
-    _refuse_reading_options()
-    check_outputs([], [asked.output])
+    accepted = {"truth_path", "run_paths", "metric_texts"}
+    reading = Inputs.__dataclass_fields__.keys() - accepted
+    if names := ", ".join(parameter.opts[0] for parameter in typed_parameters() if parameter.name in reading):
+        raise ConfigError(f"{names}: a result folder is already evaluated; drop input and metric options")
+    check_outputs([], [request.output])
     folders = read_folders(folders_of([inputs.truth_path, *inputs.run_paths]))
     metrics = inputs.metrics if inputs.metric_texts else compared_metrics(folders)
-    tables = merged(folders, replace(settings_of(folders), **asked.settings), asked.baseline, metrics)
-    name = chosen(list(tables), asked.dataset)
+    tables = merged(folders, replace(settings_of(folders), **request.settings), request.baseline, metrics)
+    name = chosen(list(tables), request.dataset)
     metric = inputs.metrics[0] if inputs.metric_texts else None
-    table = tables[name].only(asked.shown) if asked.shown else tables[name]
+    table = tables[name].only(request.shown) if request.shown else tables[name]
     figures = merged_figures(folders, table, name, metric)
-    if len(folders) == 1 and asked.what not in figures:
-        figures = {**figures, **_of_rankings(inputs, folders[0], name, metric, asked.shown)}
-    return figure_named(asked.what, figures, NEEDS)
+    if len(folders) == 1 and request.what not in figures:
+        figures = {**figures, **_of_rankings(inputs, folders[0], name, metric, request.shown)}
+    return figure_named(request.what, figures, NEEDS)
 
 
 def _of_rankings(
@@ -157,23 +157,9 @@ def _of_rankings(
     by = tuple(evaluate.get("by", ()))
     opened = replace(inputs, truth_path=folder.path, takes_folder=True, dataset_name=dataset, by_texts=by)
     opened.check()
-    evaluations = {evaluation.name: evaluation for evaluation in opened.evaluations(opened.request)}
+    evaluations = opened.evaluations_by_name(opened.request)
     baseline = folder.baseline if folder.baseline in evaluations else ""
     systems = Systems.of(evaluations, metric or folder.primary, baseline=baseline)
     systems = systems.only(shown) if shown else systems
-    known = drawable(systems)
-    return {**known, "depth": lambda: _against_depth(opened, "depth", systems) or known["depth"]()}
-
-
-def _refuse_reading_options() -> None:
-    """Refuses options of reading and measuring, which have no effect on a result folder."""
-    context = click.get_current_context()
-    kept = {"truth_path", "run_paths", "metric_texts"}
-    typed = [
-        parameter.opts[0]
-        for parameter in context.command.params
-        if parameter.name in Inputs.__dataclass_fields__.keys() - kept
-        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
-    ]
-    if typed:
-        raise ConfigError(f"{', '.join(typed)}: a result folder is already evaluated; drop input and metric options")
+    figures = drawable(systems)
+    return {**figures, "depth": lambda: _against_depth(opened, "depth", systems) or figures["depth"]()}

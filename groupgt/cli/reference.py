@@ -12,12 +12,11 @@ import click
 
 from groupgt.cli.help import command
 from groupgt.cli.output import format_option, screen, show, show_json, show_prose, show_rows
-from groupgt.errors import ConfigError, GroupgtError
-from groupgt.metrics.base import Definition
+from groupgt.errors import GroupgtError
 from groupgt.metrics.description import as_dict, details
 from groupgt.metrics.language import parse_metric
 from groupgt.options import Option, options_of, schema_of
-from groupgt.plugins import KINDS, Plugin, find, names
+from groupgt.plugins import KINDS, Plugin, find, names, plugin_named
 from groupgt.render import tables
 
 
@@ -37,7 +36,11 @@ def list_command(kind: str | None, name: str | None, style: str) -> None:
     if name is None:
         _list_kind(single, style)
     elif single == "metric":
-        _show_metric(parse_metric(name).definition, style)
+        definition = parse_metric(name).definition
+        if style == "json":
+            show_json(as_dict(definition))
+        else:
+            show(details(definition))
     else:
         _show_plugin(single, name, style)
 
@@ -69,36 +72,21 @@ def _list_kind(kind: str, style: str) -> None:
     if style == "json":
         show_json(rows)
     else:
-        cells = [[row["name"], row["summary"] or row["fault"], _needed(row["needs"])] for row in rows]
+        cells = [[row["name"], row["summary"] or row["fault"], _packages(row["needs"])] for row in rows]
         show_rows([kind, "summary", "needs"], cells, style)
 
 
-def _needed(extras: Sequence[str]) -> str:
+def _packages(extras: Sequence[str]) -> str:
     return ", ".join(f"groupgt[{extra}]" for extra in extras)
-
-
-def _show_metric(definition: Definition, style: str) -> None:
-    if style == "json":
-        show_json(as_dict(definition))
-    else:
-        show(details(definition))
-
-
-def _plugin(kind: str, name: str) -> Plugin:
-    try:
-        plugin: Plugin = find(kind, name)
-    except ConfigError as error:
-        raise ConfigError(f"{kind}: {error}") from None
-    return plugin
 
 
 def _show_plugin(kind: str, name: str, style: str) -> None:
     """Shows the description, the requirements and the options of one."""
-    plugin = _plugin(kind, name)
+    plugin = plugin_named(kind, name)
     options = list(options_of(plugin.options).values())
     meaning = (getdoc(plugin.options) or "") if plugin.options is not None else ""
     if style == "json":
-        schema = {} if plugin.options is None else schema_of(plugin.options).get("properties", {})
+        schema = {} if plugin.options is None else schema_of(plugin.options)["properties"]
         show_json(
             {
                 "kind": kind,
@@ -126,7 +114,7 @@ def _show_plugin(kind: str, name: str, style: str) -> None:
         return
     show(f"{name}: {plugin.summary}")
     if plugin.extras:
-        show(f"needs {_needed(plugin.extras)}")
+        show(f"needs {_packages(plugin.extras)}")
     if plugin.runs_code:
         show("runs your code: needs --allow-code")
     if meaning:

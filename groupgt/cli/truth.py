@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,14 @@ from groupgt.cli.options import ANY_RUNS, CORPUS, LABELLER, MAYBE_RUN, PARTS, PO
 from groupgt.cli.output import (
     FILE,
     check_outputs,
-    check_table_ending,
+    default_option,
+    file_option,
     format_option,
     output_option,
+    repeatable_option,
     say,
     show_result,
+    table_option,
     write_table,
 )
 from groupgt.curation.agree import agree
@@ -29,7 +33,7 @@ from groupgt.engines.calls import calls_of, in_call_order
 from groupgt.engines.carriers import all_rankings
 from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.inputs import as_ground_truth
-from groupgt.formats.detect import RUNS, TRUTHS, kind_of, read_run, require_paths
+from groupgt.formats.detect import RUNS, TRUTHS, require_paths, kind_of, read_run
 from groupgt.formats.otlp import matched
 from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
@@ -44,11 +48,9 @@ TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
 
 @command("check")
 @click.option(
-    "--near-duplicates",
-    is_flag=True,
-    help="Look in the corpus for unjudged near-duplicates of judged passages.",
+    "--near-duplicates", is_flag=True, help="Look in the corpus for unjudged near-duplicates of judged passages."
 )
-@click.option("--threshold", type=float, default=0.9, show_default=True, help="Minimum similarity of a near-duplicate.")
+@default_option("--threshold", type=float, default=0.9, help="Minimum similarity of a near-duplicate.")
 @format_option
 @input_options(TRUTH, ANY_RUNS, LABELLER)
 def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style: str) -> None:
@@ -57,36 +59,27 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style
     if near_duplicates and inputs.corpus_path is None:
         raise ConfigError("--near-duplicates: needs the texts; add --corpus")
     runs = [(str(run), run) for run in inputs.runs]
-    least = threshold if near_duplicates else None
-    show_result(checked(str(inputs.truth_path), inputs.truth, runs, inputs.request_for(), inputs.texts, least), style)
+    minimum = threshold if near_duplicates else None
+    findings = checked(str(inputs.truth_path), inputs.truth, runs, inputs.request_for(), inputs.texts, minimum)
+    show_result(findings, style)
 
 
 @command("rechunk")
-@click.option("--from", "old", type=FILE, help="Table or corpus of the chunks that TRUTH refers to.")
-@click.option("--to", "new", type=FILE, help="New chunks; omit to get spans in documents instead.")
+@file_option("--from", "old", help="Table or corpus of the chunks that TRUTH refers to.")
+@file_option("--to", "new", help="New chunks; omit to get spans in documents instead.")
 @output_option("File to write: .jsonl, .parquet, .csv or .tsv; omit it for a dry run.")
 @click.option(
     "--method",
     type=click.Choice(WAYS),
     help="Match by spans or by text (default: spans if both tables have them, otherwise contained).",
 )
-@click.option(
-    "--min-overlap",
-    type=float,
-    default=0.5,
-    show_default=True,
-    help="Minimum fraction of an alternative that a chunk must cover (spans).",
+@default_option(
+    "--min-overlap", type=float, default=0.5, help="Minimum fraction of an alternative that a chunk must cover (spans)."
 )
-@click.option(
-    "--threshold",
-    type=float,
-    default=0.9,
-    show_default=True,
-    help="Minimum similarity, with partial_ratio and token_recall.",
-)
-@click.option("--unit", type=click.Choice(UNITS), default="chars", show_default=True, help="Unit of start and end.")
+@default_option("--threshold", type=float, default=0.9, help="Minimum similarity, with partial_ratio and token_recall.")
+@default_option("--unit", type=click.Choice(UNITS), default="chars", help="Unit of start and end.")
 @click.option("--drop-lost", is_flag=True, help="Drop queries that would lose an entire group.")
-@click.option("--report", type=FILE, help="Write the outcome for every alternative: .csv, .jsonl or .parquet.")
+@table_option("--report", help="Write the outcome for every alternative: .csv, .jsonl or .parquet.")
 @format_option
 @input_options(TRUTH)
 def rechunk_command(
@@ -104,7 +97,6 @@ def rechunk_command(
     Give chunks as tables with chunk_id, doc_id, start and end, or as corpora with texts. Nothing is written if a query
     would lose an entire group and thus require less than before.
     """
-    check_table_ending(report)
     out_format = "" if output is None else _truth_format_of(output)
     if output is None and new is None:
         raise ConfigError("expected --to (the new chunks) or --output (a file for the places)")
@@ -120,8 +112,8 @@ def rechunk_command(
 
 @command("suggest")
 @output_option("File to write: candidates, or the ground truth.", required=True)
-@click.option("--threshold", type=float, default=0.9, show_default=True, help="Minimum similarity of a candidate.")
-@click.option("--accept", type=FILE, help="Reviewed candidate file; rows marked yes are added.")
+@default_option("--threshold", type=float, default=0.9, help="Minimum similarity of a candidate.")
+@file_option("--accept", help="Reviewed candidate file; rows marked yes are added.")
 @input_options(TRUTH, CORPUS)
 def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path | None) -> None:
     """Propose near-duplicates of judged passages as further alternatives, for review.
@@ -144,15 +136,15 @@ def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path
         raise ConfigError(f"--output {output}: already exists and may contain review marks; choose another file")
     suggestions = suggest(inputs.truth, inputs.texts, threshold)
     write_table(output, suggestions.csv_rows)
-    say(f"wrote {suggestions.found} to {output}")
+    say(f"wrote {suggestions.blocks()[0]} to {output}")
 
 
 @command("agree")
-@click.option("--annotator", type=FILE, help="A second ground truth for the same queries.")
+@file_option("--annotator", help="A second ground truth for the same queries.")
 @click.option("--other", metavar="NAME", help="A second labeller for the same results.")
-@click.option("--other-with", multiple=True, metavar="OPTION=VALUE", help="Options of the second labeller; repeatable.")
-@click.option("--worst", type=click.IntRange(min=0), default=20, show_default=True, help="Number of groups to list.")
-@click.option("--groups", type=FILE, help="Write the counts of each group: .csv, .jsonl or .parquet.")
+@repeatable_option("--other-with", metavar="OPTION=VALUE", help="Options of the second labeller; repeatable.")
+@default_option("--worst", type=click.IntRange(min=0), default=20, help="Number of groups to list.")
+@table_option("--groups", help="Write the counts of each group: .csv, .jsonl or .parquet.")
 @format_option
 @input_options(TRUTH, MAYBE_RUN, LABELLER)
 def agree_command(
@@ -170,7 +162,6 @@ def agree_command(
     (or journals of groupgt judge) decide which results are relevant; without RUN, they are compared on the documents
     that either annotator has judged.
     """
-    check_table_ending(groups)
     inputs.check(also_read=[annotator], written=[groups])
     agreement = agree(
         inputs.truth,
@@ -201,9 +192,7 @@ def agree_command(
 )
 @click.option("--from", "source_format", help="Format of IN, such as trec-subtopics (default: auto-detect).")
 @click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN contains (default: auto-detect).")
-@click.option(
-    "--truth", type=FILE, help="Ground truth that provides query ids, for results without qid and for traces."
-)
+@file_option("--truth", help="Ground truth that provides query ids, for results without qid and for traces.")
 @click.option(
     "--shape", type=click.Choice(SHAPES), help="Shape of the ground truth (default: determined by its format)."
 )
@@ -238,30 +227,21 @@ def convert_command(
         raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")
     if inputs.conditions:
         raise ConfigError("--where: selects queries of ground truth, but IN is a run")
-    known = as_ground_truth(truth, inputs.policy, inputs.truth_format) if truth else None
-    run = read_run(read, source_format, parts=inputs.in_parts, qids=known.qids if known else None)
-    run = in_call_order(matched(run, known) if known else run)
+    queries = as_ground_truth(truth, inputs.policy, inputs.truth_format) if truth else None
+    run = read_run(read, source_format, parts=inputs.in_parts, qids=queries.qids if queries else None)
+    run = in_call_order(matched(run, queries) if queries else run)
     rankings = []
     scored = True
-    every = list(all_rankings(run, inputs.policy))
+    ids_and_scores = list(all_rankings(run, inputs.policy))
     # Nothing is dropped: results are written unchanged.
     calls_by_query = calls_of(run, replace(inputs.policy, duplicates="penalize"))
-    for qid, (ids, scores) in every:
+    for qid, (ids, scores) in ids_and_scores:
         scores = calls_by_query[qid].scores if calls_by_query else scores
         scored = scored and scores is not None
-        rankings.append(
-            (qid, ids, list(scores) if scores is not None else [1 / rank for rank in range(1, len(ids) + 1)])
-        )
+        rankings.append((qid, ids, [1 / rank for rank in range(1, len(ids) + 1)] if scores is None else list(scores)))
     calls = {qid: of_query.calls for qid, of_query in calls_by_query.items()}
-    without_place: list[str] = []
-
-    def write(part: Path) -> None:
-        tag = run.name or "groupgt"
-        without_place.extend(write_run(part, rankings, to, scored=scored, tag=tag, calls=calls))
-
-    written_whole(target, write)
-    say(f"wrote {counted(len(rankings), 'query', 'queries')} to {target}")
-    _say_what_is_lost(to, without_place)
+    tag = run.name or "groupgt"
+    _write(target, lambda part: write_run(part, rankings, to, scored=scored, tag=tag, calls=calls), to, len(rankings))
 
 
 def import_autorag(project: Path, target: Path) -> None:
@@ -272,8 +252,8 @@ def import_autorag(project: Path, target: Path) -> None:
         raise ConfigError(f"{target}: already exists; choose another file")
     imported = import_project(project, target)
     say(f"wrote {counted(imported.systems, 'system')} to {target}; run it with: groupgt run {target}")
-    same = imported.means - len(imported.different)
-    say(f"{same:,} of the {imported.means:,} means stored by AutoRAG are reproduced")
+    reproduced = imported.means - len(imported.different)
+    say(f"{reproduced:,} of the {imported.means:,} means stored by AutoRAG are reproduced")
     for line in imported.left:
         say(f"left out: {line}")
     for line in imported.different:
@@ -284,20 +264,20 @@ def _truth_format_of(out: Path) -> str:
     """The format for the ending of --output; raises `ConfigError` if there is none."""
     ending = out.suffix.lower().removeprefix(".")
     if ending not in TRUTH_ENDINGS:
-        endings = listed(f".{each}" for each in TRUTH_ENDINGS)
+        endings = listed(f".{name}" for name in TRUTH_ENDINGS)
         raise ConfigError(f"--output {out}: expected a file that ends in {endings}, found {out.suffix or 'no ending'}")
     return ending
 
 
 def _write_truth(out: Path, truth: GroundTruth, format: str, before: str = "") -> None:
-    """Writes ground truth completely or not at all; reports what was written, after `before`, and what did not fit."""
-    without_place: list[str] = []
+    _write(out, lambda part: write_ground_truth(part, truth, format), format, len(truth), before)
+
+
+def _write(out: Path, write: Callable[[Path], Sequence[str]], format: str, queries: int, before: str = "") -> None:
+    """Writes a file completely or not at all; reports what was written, after `before`, and what did not fit."""
+    lost_columns: list[str] = []
     written = written_folder if format == "beir" else written_whole
-    written(out, lambda part: without_place.extend(write_ground_truth(part, truth, format)))
-    say(f"{before}wrote {counted(len(truth), 'query', 'queries')} to {out}")
-    _say_what_is_lost(format, without_place)
-
-
-def _say_what_is_lost(format: str, without_place: list[str]) -> None:
-    if without_place:
-        say(f"warning: {format} cannot store {listed(without_place)}")
+    written(out, lambda part: lost_columns.extend(write(part)))
+    say(f"{before}wrote {counted(queries, 'query', 'queries')} to {out}")
+    if lost_columns:
+        say(f"warning: {format} cannot store {listed(lost_columns)}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.curation.matching import GroupPair, group_pairs
+from groupgt.curation.matching import GroupPair, group_pairs, judged_ids
 from groupgt.engines.carriers import renamed
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, warn
@@ -152,8 +152,8 @@ def agree(
         engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
 
     >>> first, second = {"q": [["a"], ["b"]]}, {"q": [["a", "c"]]}
-    >>> found = agree(first, {"q": ["a", "b", "c", "d"]}, other_truth=second)  # a: both; b, c: one; d: neither
-    >>> found.observed, found.expected, found.kappa
+    >>> agreement = agree(first, {"q": ["a", "b", "c", "d"]}, other_truth=second)  # a: both; b, c: one; d: neither
+    >>> agreement.observed, agreement.expected, agreement.kappa
     (0.5, 0.5, 0.0)
     """
     rules, how = Policy.of(policy), engine_of(engine)
@@ -163,46 +163,43 @@ def agree(
     grouped = as_ground_truth(truth, rules, truth_format)
     if other_truth is None:
         if other_labeller is None:
-            ways = "another labeller (--other), or another ground truth (--annotator)"
-            raise ConfigError(f"agree: expected {ways}, to agree with")
+            others = "another labeller (--other), or another ground truth (--annotator)"
+            raise ConfigError(f"agree: expected {others}, to agree with")
         if run is None:
             raise ConfigError("agree: comparing labellers requires a run")
         results = as_run(run, grouped, run_format, parts=parts, engine=how)
-        first, second = (_Opinion.of(grouped, results, one, rules, how) for one in (first_labeller, second_labeller))
-        return _of_labellers(first, second)
+        return _of_labellers(
+            *(_Judgments.of(grouped, results, used, rules, how) for used in (first_labeller, second_labeller))
+        )
     other = as_ground_truth(other_truth, rules, truth_format)
     shared = [qid for qid in grouped.qids if qid in other.index]
     if not shared:
         raise DataError("agree: the two have no query in common")
-    judged = [one.select([one.index[qid] for qid in shared]) for one in (grouped, other)]
+    judged = [judgments.select([judgments.index[qid] for qid in shared]) for judgments in (grouped, other)]
     if run is None:
         if grouped.forms or other.forms or first_labeller.name != "id" or second_labeller.name != "id":
             raise ConfigError("agree: without a run, only judgments of ids can be compared; give one")
         run = _judged_by(*judged)
     results = as_run(run, grouped, run_format, parts=parts, engine=how)
-    first = _Opinion.of(judged[0], results, first_labeller, rules, how)
-    found = _of_annotators(first, _Opinion.of(judged[1], results, second_labeller, rules, how))
-    return found if grouped.forms or other.forms else replace(found, pairs=group_pairs(*judged))
+    first = _Judgments.of(judged[0], results, first_labeller, rules, how)
+    agreement = _of_annotators(first, _Judgments.of(judged[1], results, second_labeller, rules, how))
+    return agreement if grouped.forms or other.forms else replace(agreement, pairs=group_pairs(*judged))
 
 
 def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
     """The documents that both have judged, if both include non-relevant judgments; otherwise those of either."""
-    ids = [{qid: _judged_ids(truth, qid) for qid in first.qids} for truth in (first, second)]
+    ids = {qid: (judged_ids(first, qid), judged_ids(second, qid)) for qid in first.qids}
     if first.irrelevant_groups and second.irrelevant_groups:
-        return {qid: [each for each in ids[0][qid] if each in set(ids[1][qid])] for qid in first.qids}
+        return {qid: [doc for doc in one if doc in set(other)] for qid, (one, other) in ids.items()}
     warn(
         "agree: without a run only documents judged by either are counted: kappa is lower than over all results; "
         "give a run"
     )
-    return {qid: list(dict.fromkeys([*ids[0][qid], *ids[1][qid]])) for qid in first.qids}
-
-
-def _judged_ids(truth: GroundTruth, qid: str) -> list[str]:
-    return [truth.ids[each] for each in np.flatnonzero(truth.query_of == truth.index[qid]).tolist()]
+    return {qid: list(dict.fromkeys(one + other)) for qid, (one, other) in ids.items()}
 
 
 @dataclass(frozen=True, eq=False)
-class _Opinion:
+class _Judgments:
     """The labels of one labeller, or one annotator, for the results of a run.
 
     The query, the rank and the group of every hit of a relevant alternative; the length of each ranking.
@@ -216,8 +213,8 @@ class _Opinion:
     length: Ints
 
     @classmethod
-    def of(cls, truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy, engine: Engine) -> _Opinion:
-        """Every result with a hit counts, not only the first; two opinions are matched by rank."""
+    def of(cls, truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy, engine: Engine) -> _Judgments:
+        """Every result with a hit counts, not only the first; the two sides are matched by rank."""
         read = labeller.read(truth)
         rules = Policy(ties=policy.ties)
         hits = label_run(read, renamed(read, run, labeller, rules), rules, labeller, engine=engine).hits
@@ -225,68 +222,72 @@ class _Opinion:
         group = read.group_of[hits.alternative[relevant]]
         return cls(read, labeller, hits.query[relevant], hits.rank[relevant], group, hits.length)
 
+    def codes(self, numbers: Ints) -> Ints:
+        """(number, rank) of every hit as one number."""
+        return numbers * self.span + self.rank
+
     @property
     def span(self) -> int:
-        """More than the highest rank: (number · span + rank) is a code of both."""
-        return int(self.length.max()) + 1 if len(self.length) else 1
+        """More than the highest rank."""
+        return int(self.length.max(initial=0)) + 1
 
 
-def _of_labellers(first: _Opinion, second: _Opinion) -> Agreement:
+def _of_labellers(first: _Judgments, second: _Judgments) -> Agreement:
     """Items are pairs of results and groups, whose numbers stay even if a labeller changes their alternatives."""
-    truth, length, span = first.truth, first.length, first.span
-    one, two = (np.unique(opinion.group * span + opinion.rank) for opinion in (first, second))
+    truth, length = first.truth, first.length
+    one, two = (np.unique(side.codes(side.group)) for side in (first, second))
     relevant = np.bincount(truth.group_of[truth.is_relevant], minlength=len(truth.group_query)) > 0
-    both, only_first, only_second = (
-        np.bincount(codes // span, minlength=len(truth.group_query))
+    counts = [
+        np.bincount(codes // first.span, minlength=len(truth.group_query)).tolist()
         for codes in (np.intersect1d(one, two), np.setdiff1d(one, two), np.setdiff1d(two, one))
-    )
+    ]
     rows = [
         {
             "qid": truth.qids[int(truth.group_query[group])],
             "group": truth.group_label(group),
-            "both": int(both[group]),
-            "only_first": int(only_first[group]),
-            "only_second": int(only_second[group]),
+            **{name: count[group] for name, count in zip(COUNTS, counts)},
         }
         for group in np.flatnonzero(relevant).tolist()
     ]
     items = int(length[truth.group_query[relevant]].sum())
     names = (str(first.labeller), str(second.labeller))
     queries = int((truth.judgments.defined & (length > 0)).sum())
-    return Agreement(
-        *names, "results beside groups", queries, *_counted(one, two, items), names, _most_disputed_first(rows)
-    )
+    return _agreement(names, "results beside groups", queries, one, two, items, names, rows)
 
 
-def _of_annotators(first: _Opinion, second: _Opinion) -> Agreement:
+def _of_annotators(first: _Judgments, second: _Judgments) -> Agreement:
     """Items are results; each group of either is listed with the other's labels for its hits."""
-    length, span = first.length, first.span
-    one, two = (np.unique(opinion.query * span + opinion.rank) for opinion in (first, second))
+    one, two = (np.unique(side.codes(side.query)) for side in (first, second))
     rows: list[dict[str, Any]] = []
-    for annotator, (opinion, others) in enumerate(((first, two), (second, one)), 1):
+    for annotator, (side, others) in enumerate(((first, two), (second, one)), 1):
         # Distinct (group, result) pairs, and whether the result is relevant for the other.
-        group, result = np.unique(np.stack((opinion.group, opinion.query * span + opinion.rank)), axis=1)
-        hits = np.bincount(group, minlength=len(opinion.truth.group_query))
+        group, result = np.unique(np.stack((side.group, side.codes(side.query))), axis=1)
+        hits = np.bincount(group, minlength=len(side.truth.group_query))
         both = np.bincount(group[np.isin(result, others)], minlength=len(hits))
         for number in np.flatnonzero(hits).tolist():
             only = {"only_first": 0, "only_second": 0}
-            only["only_first" if annotator == 1 else "only_second"] = int(hits[number] - both[number])
-            qid = first.truth.qids[int(opinion.truth.group_query[number])]
-            label = opinion.truth.group_label(number)
+            only[COUNTS[annotator]] = int(hits[number] - both[number])
+            qid = first.truth.qids[int(side.truth.group_query[number])]
+            label = side.truth.group_label(number)
             rows.append({"qid": qid, "annotator": annotator, "group": label, "both": int(both[number]), **only})
-    names = (str(first.labeller), str(second.labeller))
-    counts = _counted(one, two, int(length.sum()))
-    queries = int((length > 0).sum())
     titles = ("the first annotator", "the second annotator")
-    return Agreement(*titles, "results", queries, *counts, names, _most_disputed_first(rows))
+    names = (str(first.labeller), str(second.labeller))
+    queries, items = int((first.length > 0).sum()), int(first.length.sum())
+    return _agreement(titles, "results", queries, one, two, items, names, rows)
 
 
-def _counted(first: Ints, second: Ints, items: int) -> tuple[int, int, int, int]:
-    """The number of items that both call a hit, only the first, only the second, neither."""
+def _agreement(
+    titles: tuple[str, str],
+    of: str,
+    queries: int,
+    first: Ints,
+    second: Ints,
+    items: int,
+    labellers: tuple[str, str],
+    rows: list[dict[str, Any]],
+) -> Agreement:
+    """The agreement of two on `items`, of which each calls some a hit; groups with most disagreement come first."""
     both = len(np.intersect1d(first, second, assume_unique=True))
-    only_first, only_second = len(first) - both, len(second) - both
-    return both, only_first, only_second, items - both - only_first - only_second
-
-
-def _most_disputed_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=lambda row: -(row["only_first"] + row["only_second"]))
+    counts = (both, len(first) - both, len(second) - both, items - len(first) - len(second) + both)
+    rows.sort(key=lambda row: -(row["only_first"] + row["only_second"]))
+    return Agreement(*titles, of, queries, *counts, labellers, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
@@ -45,6 +45,8 @@ class Check(Result):
 
 # Ids are cut to this length; if groups have more sizes than this, only the range of sizes is shown.
 NAME, SIZES = 40, 4
+# Number of names shown of a finding.
+EXAMPLES = 3
 
 
 @takes_options(LabelOptions)
@@ -66,8 +68,8 @@ def check(
         threshold: Minimum similarity of these.
         corpus: A path or `{id: text}`: ids of the ground truth that are not in it are also counted.
 
-    >>> found = check({"q": [["a"], ["a"]]}, {"q": ["a", "a"]})
-    >>> [(finding.what, finding.example) for finding in found.findings["truth"] if "equal" in finding.what]
+    >>> findings = check({"q": [["a"], ["a"]]}, {"q": ["a", "a"]}).findings
+    >>> [(finding.what, finding.example) for finding in findings["truth"] if "equal" in finding.what]
     [('queries with two equal groups', 'q')]
     """
     request = Request.of(**options)
@@ -96,7 +98,7 @@ def checked(
     """The same for ground truth that is already read; with a `threshold`, also searches for near-duplicates."""
     findings = {name: check_truth(truth)}
     if blank := warn_of_blank(truth, texts):
-        findings[name].append(Finding("judged passages with no contents", len(blank), _first(blank)))
+        findings[name].append(_finding("judged passages with no contents", blank))
     if texts and request.labeller.name == "id":
         findings[name].append(check_corpus(truth, texts))
     if threshold is not None:
@@ -109,20 +111,23 @@ def checked(
 def check_truth(truth: GroundTruth) -> list[Finding]:
     """Sizes, and what may be unintended: undefined queries, redundant groups, ids that nearly match."""
     judgments = truth.judgments
-    undefined = _names(truth.qids, ~judgments.defined)
     equal, nested = _redundant_groups(truth)
-    shared = _shared_documents(truth)
-    in_sets, sets = _in_sets(truth)
-    pairs = _nearly_equal(truth)
+    # The relevant rows that belong to sets needed together, and these sets.
+    in_sets = truth.set_of[truth.is_relevant & (truth.set_of != ALONE)] if truth.set_of is not None else ()
+    sets = len(np.unique(in_sets))
+    spellings: dict[str, set[str]] = {}
+    for doc in _plain_ids(truth):
+        spellings.setdefault(fold(doc), set()).add(doc)
+    pairs = [sorted(names)[:2] for names in spellings.values() if len(names) > 1]
     relevant, rejected = judgments.relevant[judgments.defined], judgments.rejected
     return [
         Finding("queries", len(truth)),
         Finding("groups", len(judgments.group_query), _sizes(judgments.groups[judgments.defined])),
-        Finding("alternatives", int(truth.is_relevant.sum()) - in_sets + sets),
+        Finding("alternatives", int(truth.is_relevant.sum()) - len(in_sets) + sets),
         *([Finding("alternatives that are sets needed together", sets)] if sets else []),
         Finding("relevant documents", int(relevant.sum()), _spread(relevant)),
         Finding("documents judged not relevant", int(rejected.sum()), _spread(rejected[rejected > 0])),
-        Finding("queries without ground truth (undefined)", len(undefined), _first(undefined)),
+        _finding("queries without ground truth (undefined)", _names(truth.qids, ~judgments.defined)),
         # Internally, documents under `nonrelevant` are groups of one document each.
         *(
             []
@@ -131,9 +136,9 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         ),
         Finding("groups dropped because they were empty", truth.dropped),
         Finding("duplicate ids in a group", truth.repeated_ids),
-        Finding("documents in several groups of one query", len(shared), _first(shared)),
-        Finding("queries with two equal groups", len(equal), _first(equal)),
-        Finding("queries with a group inside another", len(nested), _first(nested)),
+        _finding("documents in several groups of one query", _shared_documents(truth)),
+        _finding("queries with two equal groups", equal),
+        _finding("queries with a group inside another", nested),
         Finding(
             "ids that differ only in blanks, case or form",
             len(pairs),
@@ -154,49 +159,52 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
     defined = truth.judgments.defined
     if labelled.no_match:
         warn_of_no_match(truth, run, labeller, int((defined & labelled.present).sum()))
-    missing = _names(truth.qids, defined & ~labelled.present)
     lengths = labelled.hits.length[labelled.present]
-    hit = np.bincount(labelled.hits.query, minlength=len(truth)) > 0
-    without_hit = _names(truth.qids, defined & labelled.present & ~hit)
+    has_hit = np.bincount(labelled.hits.query, minlength=len(truth)) > 0
     return [
         Finding("queries with results", int(labelled.present.sum())),
         Finding("results of these", int(lengths.sum()), _spread(lengths)),
-        Finding("judged queries without results (missing)", len(missing), _first(missing)),
+        _finding("judged queries without results (missing)", _names(truth.qids, defined & ~labelled.present)),
         Finding("queries without ground truth (extra)", labelled.extra),
         Finding("queries with a repeated result", dropped.duplicated),
         Finding("queries with a repeated relevant result", labelled.duplicated),
         Finding("queries with a hit among equal scores", len(np.unique(labelled.tie_query))),
-        Finding("queries with no hits", len(without_hit), _first(without_hit)),
+        _finding("queries with no hits", _names(truth.qids, defined & labelled.present & ~has_hit)),
     ]
 
 
-def check_corpus(truth: GroundTruth, known: Iterable[str]) -> Finding:
-    """The number of alternatives that no search of a corpus with these ids can find."""
-    ids = set(known)
-    names = truth.ids
-    if truth.forms:
-        names = [name for name, form in zip(truth.ids, truth.forms) if form is None]
-    absent = list(dict.fromkeys(name for name in names if name not in ids))
-    near = {fold(name): name for name in ids} if absent else {}
-    example = _first(absent)
-    if absent and (like := near.get(fold(absent[0]))) is not None:
-        example = f"{absent[0]!r}, where the corpus has {like!r}"
-    return Finding("ids of the ground truth that are not in the corpus", len(absent), example)
+def check_corpus(truth: GroundTruth, corpus: Mapping[str, str]) -> Finding:
+    """The number of alternatives that no search of a corpus can find."""
+    absent = list(dict.fromkeys(doc for doc in _plain_ids(truth) if doc not in corpus))
+    finding = _finding("ids of the ground truth that are not in the corpus", absent)
+    folded = {fold(doc): doc for doc in corpus} if absent else {}
+    if absent and (similar := folded.get(fold(absent[0]))) is not None:
+        return replace(finding, example=f"{absent[0]!r}, where the corpus has {similar!r}")
+    return finding
+
+
+def _plain_ids(truth: GroundTruth) -> list[str]:
+    """The alternatives that are ids."""
+    if not truth.forms:
+        return truth.ids
+    return [name for name, form in zip(truth.ids, truth.forms) if form is None]
 
 
 def check_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: float) -> Finding:
     """The number of passages that nearly equal a relevant alternative of a query and are not judged for it."""
-    candidates = nearly_equal_passages(truth, corpus, threshold)
-    lines = [f"{each.qid}: {each.candidate} ≈ {each.alternative} ({each.similarity:.2f})" for each in candidates]
-    return Finding("unjudged near-duplicates of judged passages", len(lines), _first(lines))
+    lines = [
+        f"{candidate.qid}: {candidate.candidate} ≈ {candidate.alternative} ({candidate.similarity:.2f})"
+        for candidate in nearly_equal_passages(truth, corpus, threshold)
+    ]
+    return _finding("unjudged near-duplicates of judged passages", lines)
 
 
 def _names(qids: Sequence[str], chosen: Any) -> list[str]:
     return [qids[query] for query in np.flatnonzero(chosen).tolist()]
 
 
-def _first(names: Sequence[str], most: int = 3) -> str:
-    return ", ".join(map(_cut, names[:most])) + (" …" if len(names) > most else "")
+def _finding(what: str, names: Sequence[str]) -> Finding:
+    return Finding(what, len(names), ", ".join(map(_cut, names[:EXAMPLES])) + (" …" if len(names) > EXAMPLES else ""))
 
 
 def _cut(name: str) -> str:
@@ -232,40 +240,21 @@ def _shared_documents(truth: GroundTruth) -> list[str]:
     return sorted({truth.ids[document] for document in np.flatnonzero(memberships > 1).tolist()})
 
 
-def _in_sets(truth: GroundTruth) -> tuple[int, int]:
-    """The number of relevant rows in sets that are needed together, and the number of these sets."""
-    if truth.set_of is None:
-        return 0, 0
-    numbers = truth.set_of[truth.is_relevant & (truth.set_of != ALONE)]
-    return len(numbers), len(np.unique(numbers))
-
-
 def _redundant_groups(truth: GroundTruth) -> tuple[list[str], list[str]]:
     """Queries with two equal groups, and queries with a group inside another, larger one."""
-    groups: dict[int, list[frozenset[tuple[str, ...]]]] = {}
+    groups_by_query: dict[int, list[frozenset[tuple[str, ...]]]] = {}
     for group in truth.relevant_groups.tolist():
         names = frozenset(truth.members_of(group))
-        groups.setdefault(int(truth.group_query[group]), []).append(names)
+        groups_by_query.setdefault(int(truth.group_query[group]), []).append(names)
     equal, nested = [], []
-    for query, of_query in groups.items():
-        distinct = set(of_query) - {frozenset()}  # groups that nothing covers are not compared
-        if len(distinct) < sum(map(bool, of_query)):
+    for query, groups in groups_by_query.items():
+        distinct = set(groups) - {frozenset()}  # groups that nothing covers are not compared
+        if len(distinct) < sum(map(bool, groups)):
             equal.append(truth.qids[query])
-        having: dict[tuple[str, ...], set[frozenset[tuple[str, ...]]]] = {}
+        groups_with: dict[tuple[str, ...], set[frozenset[tuple[str, ...]]]] = {}
         for names in distinct:
             for name in names:
-                having.setdefault(name, set()).add(names)
-        if any(len(set.intersection(*(having[name] for name in names))) > 1 for names in distinct):
+                groups_with.setdefault(name, set()).add(names)
+        if any(len(set.intersection(*(groups_with[name] for name in names))) > 1 for names in distinct):
             nested.append(truth.qids[query])
     return equal, nested
-
-
-def _nearly_equal(truth: GroundTruth) -> list[list[str]]:
-    """Two ids of each set that differ only in what `fold` ignores."""
-    ids: Iterable[str] = truth.ids
-    if truth.forms:
-        ids = (name for name, form in zip(truth.ids, truth.forms) if form is None)
-    alike: dict[str, set[str]] = {}
-    for name in ids:
-        alike.setdefault(fold(name), set()).add(name)
-    return [sorted(names)[:2] for names in alike.values() if len(names) > 1]

@@ -31,17 +31,17 @@ def group_pairs(first: GroundTruth, second: GroundTruth) -> list[GroupPair]:
     in neither. The matching has the largest number of shared passages; groups that share none are not matched.
 
     >>> truths = [GroundTruth.of({"q": groups}) for groups in ([["a", "b"], ["c"]], [["c"], ["a"], ["d"]])]
-    >>> [(each.first, each.second, each.both) for each in group_pairs(*truths)]
+    >>> [(pair.first, pair.second, pair.both) for pair in group_pairs(*truths)]
     [('group 1', 'group 2', 1), (None, 'group 3', 0), ('group 2', 'group 1', 1)]
     """
     pairs: list[GroupPair] = []
     for qid in (qid for qid in first.qids if qid in second.index):
         (one, names), (two, others) = _groups(first, qid), _groups(second, qid)
-        judged = len(_judged(first, qid) | _judged(second, qid))
+        judged = len({*judged_ids(first, qid), *judged_ids(second, qid)})
         for at, other in matching(one, two):
-            mine = one[at] if at is not None else set()
-            theirs = two[other] if other is not None else set()
-            counts = (len(mine & theirs), len(mine - theirs), len(theirs - mine), judged - len(mine | theirs))
+            left = one[at] if at is not None else set()
+            right = two[other] if other is not None else set()
+            counts = (len(left & right), len(left - right), len(right - left), judged - len(left | right))
             labels = (None if at is None else names[at], None if other is None else others[other])
             pairs.append(GroupPair(qid, *labels, *counts))
     return sorted(pairs, key=lambda pair: -(pair.only_first + pair.only_second))
@@ -49,15 +49,14 @@ def group_pairs(first: GroundTruth, second: GroundTruth) -> list[GroupPair]:
 
 def _groups(truth: GroundTruth, qid: str) -> tuple[list[set[str]], list[str]]:
     """The relevant passages of each group of a query, and what the groups are called."""
-    query = truth.index[qid]
-    groups = [int(group) for group in truth.relevant_groups if truth.group_query[group] == query]
-    return [{truth.ids[each] for each in truth.relevant_in(group)} for group in groups], [
-        truth.group_label(group) for group in groups
-    ]
+    groups = truth.relevant_groups[truth.group_query[truth.relevant_groups] == truth.index[qid]].tolist()
+    members = [{truth.ids[alternative] for alternative in truth.relevant_in(group)} for group in groups]
+    return members, list(map(truth.group_label, groups))
 
 
-def _judged(truth: GroundTruth, qid: str) -> set[str]:
-    return {truth.ids[each] for each in np.flatnonzero(truth.query_of == truth.index[qid]).tolist()}
+def judged_ids(truth: GroundTruth, qid: str) -> list[str]:
+    """The ids that are judged for a query, once for each group."""
+    return [truth.ids[row] for row in np.flatnonzero(truth.query_of == truth.index[qid]).tolist()]
 
 
 def matching(first: Sequence[set[str]], second: Sequence[set[str]]) -> list[tuple[int | None, int | None]]:

@@ -37,14 +37,13 @@ def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: fl
     query and group, the most similar first. Raises `ConfigError` if RapidFuzz is not installed.
 
     >>> corpus = {"a": "Thirty days of leave a year.", "b": "thirty days of leave, a year", "c": "No leave."}
-    >>> [each.candidate for each in near_duplicates(GroundTruth.of({"q": [["a"]]}), corpus)]
+    >>> [candidate.candidate for candidate in near_duplicates(GroundTruth.of({"q": [["a"]]}), corpus)]
     ['b']
     """
     if not 0 < threshold <= 1:
         raise ConfigError(f"threshold: expected a number above 0, at most 1, found {threshold!r}")
     texts = _texts_of_alternatives(truth, corpus)
-    passages = Passages(corpus)
-    alike = passages.alike(list(texts.values()), threshold)
+    similar = Passages(corpus).similar_to(list(texts.values()), threshold)
     judged: list[set[str]] = [set() for _ in truth.qids]
     for alternative, query in enumerate(truth.query_of.tolist()):
         judged[query].add(truth.ids[alternative])
@@ -52,7 +51,7 @@ def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: fl
     for alternative, text in texts.items():
         group = int(truth.group_of[alternative])
         query = int(truth.group_query[group])
-        for name, similarity in alike[text]:
+        for name, similarity in similar[text]:
             if name in judged[query] or corpus[name] in judged[query]:
                 continue
             candidates.append(
@@ -96,7 +95,7 @@ class Passages:
         self.names = list(corpus)
         self.normalized = list(map(Normalization(), corpus.values()))
 
-    def alike(self, texts: Sequence[str], threshold: float) -> dict[str, list[tuple[str, float]]]:
+    def similar_to(self, texts: Sequence[str], threshold: float) -> dict[str, list[tuple[str, float]]]:
         """For each text, the passages with at least this similarity, and their similarities, the most similar first.
 
         Raises `ConfigError` if RapidFuzz is not installed.
@@ -105,13 +104,13 @@ class Passages:
             from rapidfuzz import fuzz, process
         except ImportError:
             raise ConfigError("near-duplicates need RapidFuzz: pip install 'groupgt[text]'") from None
-        of = dict(zip(texts, map(Normalization(), texts)))
+        normalized = dict(zip(texts, map(Normalization(), texts)))
         # Empty after normalization: similar to nothing.
-        wanted = [text for text in dict.fromkeys(of.values()) if text]
-        found: dict[str, list[tuple[str, float]]] = {}
+        targets = [text for text in dict.fromkeys(normalized.values()) if text]
+        matches: dict[str, list[tuple[str, float]]] = {}
         step = max(BLOCK // max(len(self.names), 1), 1)
-        for start in range(0, len(wanted), step):
-            block = wanted[start : start + step]
+        for start in range(0, len(targets), step):
+            block = targets[start : start + step]
             score = process.cdist(
                 block,
                 self.normalized,
@@ -121,7 +120,7 @@ class Passages:
                 workers=-1,
             )
             for row, passage in zip(*np.nonzero(score)):
-                found.setdefault(block[row], []).append((self.names[passage], float(score[row, passage]) / 100))
-        for matches in found.values():
-            matches.sort(key=lambda match: -match[1])
-        return {text: found.get(normalized, []) for text, normalized in of.items()}
+                matches.setdefault(block[row], []).append((self.names[passage], float(score[row, passage]) / 100))
+        for similar in matches.values():
+            similar.sort(key=lambda match: -match[1])
+        return {text: matches.get(target, []) for text, target in normalized.items()}

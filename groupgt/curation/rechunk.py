@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
@@ -131,9 +133,7 @@ def rechunk(
     grouped = Request.of(**options).truth_of(truth)
     if grouped.set_of is not None:
         raise DataError("rechunk does not support sets of jointly required passages; make each member a group")
-    old_places, new_places = (
-        None if table is None else _places_in(table, option) for table, option in ((old, "old"), (new, "new"))
-    )
+    old_places, new_places = _places_in(old, "old"), _places_in(new, "new")
     if method is None:
         lacking = new is not None and (new_places is None or (old is not None and old_places is None))
         method = "contained" if lacking else "spans"
@@ -165,10 +165,10 @@ class Share(NamedTuple):
 
 
 def _places_in(table: Any, option: str) -> Any:
-    """The spans in a table of chunks; None if it has only texts."""
+    """The spans in a table of chunks; None if there is none, or if it has only texts."""
     if isinstance(table, Mapping):
         return None if all(isinstance(cell, str) for cell in table.values()) else Sources().chunks(table, option)
-    return Sources(corpus=table).chunks(None, option)
+    return None if table is None else Sources(corpus=table).chunks(None, option)
 
 
 def _as_places(labeller: spans.Spans, truth: GroundTruth) -> GroundTruth:
@@ -215,8 +215,8 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
     corpus = sources.texts(new, "new")
     normalized = Normalization()
     chunks, names = list(map(normalized, corpus.values())), list(corpus)
-    wanted = map(normalized, alternative_texts(truth, reference, "name the chunks it is from (--from)"))
-    texts, text_of = distinct(list(wanted))
+    alternatives = alternative_texts(truth, reference, "name the chunks it is from (--from)")
+    texts, text_of = distinct(list(map(normalized, alternatives)))
     pairs = TextPairs(chunks, texts, *_candidates(chunks, texts, method, threshold), pair_of=text_of)
     score = METHODS[method](pairs, 0.0)
     enough = score >= threshold - SLACK
@@ -242,17 +242,17 @@ def _candidates(chunks: list[str], texts: list[str], method: str, threshold: flo
     """
     if method == "partial_ratio":
         return np.tile(np.arange(len(chunks)), len(texts)), np.repeat(np.arange(len(texts)), len(chunks))
-    having: dict[str, list[int]] = {}
-    for chunk, said in enumerate(chunks):
-        for word in set(said.split()):
-            having.setdefault(word, []).append(chunk)
+    chunks_with: dict[str, list[int]] = {}
+    for chunk, contents in enumerate(chunks):
+        for word in set(contents.split()):
+            chunks_with.setdefault(word, []).append(chunk)
     pairs: list[tuple[int, int]] = []
-    for number, wanted in enumerate(texts):
-        words = wanted.split()
-        rare = sorted(set(words) & set(having), key=lambda word: (len(having[word]), word))
+    for number, contents in enumerate(texts):
+        words = contents.split()
+        rare = sorted(set(words) & set(chunks_with), key=lambda word: (len(chunks_with[word]), word))
         enough = 1 if method == "contained" else int((1 - threshold) * len(words) + SLACK) + 1
-        near = dict.fromkeys(chunk for word in rare[: max(enough, LEAST_WORDS)] for chunk in having[word])
-        pairs += [(chunk, number) for chunk in near]
+        candidates = chain.from_iterable(chunks_with[word] for word in rare[: max(enough, LEAST_WORDS)])
+        pairs += [(chunk, number) for chunk in dict.fromkeys(candidates)]
     columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return columns[:, 0], columns[:, 1]
 
@@ -270,9 +270,9 @@ def _carried(
     truth: GroundTruth, old_names: list[str], shares: Sequence[Share], method: str, *, drop_lost: bool
 ) -> Rechunked:
     """Ground truth of the chunks with enough; raises `DataError` if a group is lost and may not be dropped."""
-    shares_of: dict[int, list[Share]] = {}
+    shares_of: dict[int, list[Share]] = defaultdict(list)
     for share in shares:
-        shares_of.setdefault(share.alternative, []).append(share)
+        shares_of[share.alternative].append(share)
     rows: list[Carried] = []
     # The new chunks of each group with their grades, and the lost alternatives of each group.
     groups: list[dict[str, float]] = [{} for _ in range(len(truth.group_query))]
@@ -280,13 +280,13 @@ def _carried(
     for alternative in range(len(truth.ids)):
         group, grade = int(truth.group_of[alternative]), float(truth.grade[alternative])
         of_group = (truth.qids[int(truth.group_query[group])], truth.group_label(group), old_names[alternative])
-        most_first = sorted(shares_of.get(alternative, []), key=lambda share: (-share.share, share.chunk))
-        enough = [share for share in most_first if share.enough]
+        ranked = sorted(shares_of[alternative], key=lambda share: (-share.share, share.chunk))
+        enough = [share for share in ranked if share.enough]
         for _, chunk, part, _ in enough:
             rows.append(Carried(*of_group, chunk, part, number=group))
             groups[group][chunk] = max(grade, groups[group].get(chunk, grade))
         if not enough:
-            nearest: tuple[str | None, float] = most_first[0][1:3] if most_first else (None, 0.0)
+            nearest: tuple[str | None, float] = ranked[0][1:3] if ranked else (None, 0.0)
             rows.append(Carried(*of_group, *nearest, lost=True, number=group))
             lost.setdefault(group, []).append(rows[-1])
     faults = Faults()
@@ -296,17 +296,13 @@ def _carried(
         if relevant[group] and not any(grade > 0 for grade in groups[group].values()):
             qid, label = lost_rows[0].qid, lost_rows[0].group
             dropped.setdefault(qid, []).append(label)
-            some = "; ".join(map(_lost_text, lost_rows[:3]))
-            faults.add(f"query {qid!r}", f"{label} would be lost: no new chunk has enough of {some}")
+            examples = "; ".join(map(_lost_text, lost_rows[:3]))
+            faults.add(f"query {qid!r}", f"{label} would be lost: no new chunk has enough of {examples}")
     if faults and not drop_lost:
-        faults.fail(DataError, before=f"{_way_out(len(dropped), len(truth), method)}; the groups that are lost:")
+        hints = ways_to_keep(method, "leave these queries out (--drop-lost), or ")
+        queries = f"{len(dropped):,} of {counted(len(truth), 'query', 'queries')}"
+        faults.fail(DataError, before=f"{queries} would lose a group: {hints}; the groups that are lost:")
     return Rechunked(_truth_of(truth, groups, set(dropped)), rows, method, dropped)
-
-
-def _way_out(queries: int, total: int, method: str) -> str:
-    """Suggested fixes if queries lose groups."""
-    ways = ways_to_keep(method, "leave these queries out (--drop-lost), or ")
-    return f"{queries:,} of {counted(total, 'query', 'queries')} would lose a group: {ways}"
 
 
 def ways_to_keep(method: str, further: str = "") -> str:
@@ -334,10 +330,9 @@ def _truth_of(truth: GroundTruth, groups: list[dict[str, float]], dropped: set[s
         extra: dict[str, Any] = {}
         if truth.group_weight[group] != 1:
             extra["weight"] = float(truth.group_weight[group])
-        if truth.group_name and truth.group_name[group] is not None:
-            extra["name"] = truth.group_name[group]
-        if truth.importance and truth.importance[group] is not None:
-            extra["importance"] = truth.importance[group]
+        for key, values in (("name", truth.group_name), ("importance", truth.importance)):
+            if values and values[group] is not None:
+                extra[key] = values[group]
         query = int(truth.group_query[group])
         rows[query].append({"alternatives": alternatives, **extra} if extra else alternatives)
     kept = [query for query, qid in enumerate(truth.qids) if qid not in dropped]

@@ -36,17 +36,12 @@ class Suggestions(Result, Sequence[Candidate]):
 
     candidates: tuple[Candidate, ...]
 
-    @property
-    def found(self) -> str:
-        """The number of suggestions, in words."""
-        return str(self.blocks()[0])
-
     @overload
-    def __getitem__(self, place: int) -> Candidate: ...
+    def __getitem__(self, position: int) -> Candidate: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Candidate]: ...
-    def __getitem__(self, place: int | slice) -> Candidate | Sequence[Candidate]:
-        return self.candidates[place]
+    def __getitem__(self, position: slice) -> Sequence[Candidate]: ...
+    def __getitem__(self, position: int | slice) -> Candidate | Sequence[Candidate]:
+        return self.candidates[position]
 
     def __len__(self) -> int:
         return len(self.candidates)
@@ -73,10 +68,7 @@ def suggest(
 
 def rows_of(candidates: Sequence[Candidate]) -> list[list[Any]]:
     """One row per candidate under `HEADERS`, not yet accepted."""
-    return [
-        ["", *(getattr(candidate, name) for name in HEADERS[1:-1]), check_of(vars(candidate))]
-        for candidate in candidates
-    ]
+    return [["", *vars(candidate).values(), check_of(vars(candidate))] for candidate in candidates]
 
 
 def check_of(row: Mapping[str, Any]) -> str:
@@ -146,13 +138,13 @@ def _extended(truth: GroundTruth, additions: Mapping[int, Mapping[str, float]]) 
         extended = []
         for number, group in enumerate(groups, first_group[query]):
             alternatives = list(group["alternatives"] if isinstance(group, dict) else group)
-            known = {cell if isinstance(cell, str) else cell.get("id", cell.get("text")) for cell in alternatives}
+            names = {cell if isinstance(cell, str) else cell.get("id", cell.get("text")) for cell in alternatives}
             key = "text" if any(isinstance(cell, dict) and "text" in cell for cell in alternatives) else "id"
             for name, grade in additions.get(number, {}).items():
-                if name not in known:
+                if name not in names:
                     plain: Any = name if key == "id" else {"text": name}
                     alternatives.append(plain if grade == 1 else {key: name, "grade": grade})
             extended.append({**group, "alternatives": alternatives} if isinstance(group, dict) else alternatives)
         rows.append(extended)
-    whole = GroundTruth.from_rows(truth.qids, rows, Policy(), texts=truth.texts, columns=truth.columns)
-    return replace(whole, keys=truth.keys)
+    extended_truth = GroundTruth.from_rows(truth.qids, rows, Policy(), texts=truth.texts, columns=truth.columns)
+    return replace(extended_truth, keys=truth.keys)

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, NoReturn
 from groupgt.errors import ConfigError, GroupgtError, RetrieverError
 from groupgt.formats.modules import imported
 from groupgt.retrievers.base import Corpus, Queries, Ranking, RetrieverPlugin, Setting, ask, checked
-from groupgt.runtime import raised, signals_held_back, users_code
+from groupgt.runtime import interrupts_blocked, raised, users_code
 from groupgt.store.loaded import PROCESS, Loaded, changed
 
 # The parent handles Ctrl-C and ends this process.
@@ -189,7 +189,7 @@ class Fresh:
 
 def _started() -> subprocess.Popen[bytes]:
     """A new interpreter with the path of this one, and without the current folder unless the path contains it."""
-    with signals_held_back():
+    with interrupts_blocked():
         return subprocess.Popen(  # noqa: S603 - this interpreter
             [sys.executable, "-P", "-c", BEGIN, json.dumps([*map(str, sys.path)])],
             stdin=subprocess.PIPE,

@@ -27,7 +27,7 @@ from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.process import working_folder
 from groupgt.experiment.retrieval import retrieve
 from groupgt.experiment.task import Done, Task
-from groupgt.runtime import signals_held_back
+from groupgt.runtime import interrupts_blocked
 from groupgt.store.cache import Cache
 
 # If this is set, Python starts without the current folder on its path.
@@ -55,7 +55,7 @@ def in_parallel(
             context = multiprocessing.get_context("spawn")
             pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=(job,))
         try:
-            with signals_held_back(), _own_path(allow_code=experiment.allow_code):
+            with interrupts_blocked(), _own_path(allow_code=experiment.allow_code):
                 # Workers are started here, one for each task without an idle worker.
                 waiting = {
                     pool.submit(_work, task.dataset, task.name, task.depth, number): task

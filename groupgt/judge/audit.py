@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -17,9 +18,9 @@ from groupgt.model.hits import Floats
 
 # The suspicion added if two passages are alternatives of each other for other queries, to be multiplied by
 # log₂(1 + times).
-ELSEWHERE = 2.0
+ELSEWHERE_SUSPICION = 2.0
 # A number above the suspicion of any question.
-LAST = 1000.0
+HIGHEST_SUSPICION = 1000.0
 
 
 @dataclass(frozen=True)
@@ -66,52 +67,51 @@ def questions(
         nonrelevant: The passages of each query that are judged not relevant; questions about them come last.
     """
     elsewhere = _alternatives_elsewhere(groups)
-    found: list[Question] = []
-    for qid, own in groups.items():
-        wanted = _wanted(index, texts.get(qid, ""), [run.get(qid, ()) for run in runs])
-        for number, group in enumerate(own, 1):
+    suspicious: list[Question] = []
+    for qid, query_groups in groups.items():
+        relevance = _relevance(index, texts.get(qid, ""), [run.get(qid, ()) for run in runs])
+        shown = [shown_for(query_groups, number) for number in range(1, len(query_groups) + 1)]
+        for number, group in enumerate(query_groups, 1):
             present = [doc for doc in group if doc in index.number]
-            if present:
-                for each in _candidates(qid, number, present, wanted, elsewhere, index, size):
-                    is_judged = each.doc in (nonrelevant or {}).get(qid, ())
-                    found.append(replace(each, suspicion=each.suspicion - LAST) if is_judged else each)
-            if present and any(shown_for(own, place) != shown_for(own, number) for place in range(1, len(own) + 1)):
-                found.append(Question(qid, "needed", number, None, _overlap(own, number - 1, index)))
+            if not present:
+                continue
+            for question in _candidates(qid, number, present, relevance, elsewhere, index, size):
+                is_judged = question.doc in (nonrelevant or {}).get(qid, ())
+                suspicion = question.suspicion - HIGHEST_SUSPICION if is_judged else question.suspicion
+                suspicious.append(replace(question, suspicion=suspicion))
+            if len(set(shown)) > 1:
+                suspicious.append(Question(qid, "needed", number, None, _overlap(query_groups, number - 1, index)))
     # All groups come before all candidates, because there are few of them.
-    return sorted(found, key=lambda each: (each.kind != "needed", -each.suspicion))
+    return sorted(suspicious, key=lambda question: (question.kind != "needed", -question.suspicion))
 
 
-def _own(own: Sequence[Sequence[str]], number: int) -> list[str]:
-    """The passages of a group that are in no other group of its query."""
-    others = {doc for place, group in enumerate(own, 1) if place != number for doc in group}
-    return [doc for doc in own[number - 1] if doc not in others]
-
-
-def shown_for(own: Sequence[Sequence[str]], number: int) -> str:
+def shown_for(groups: Sequence[Sequence[str]], number: int) -> str:
     """The passage that represents a group: one that is in no other group, if there is one."""
-    return next(iter(_own(own, number)), own[number - 1][0])
+    *before, group = groups[:number]
+    others = set(chain(*before, *groups[number:]))
+    return next((doc for doc in group if doc not in others), group[0])
 
 
-def reference(own: Sequence[Sequence[str]], number: int, doc: str, index: Index) -> tuple[str, bool]:
+def reference(groups: Sequence[Sequence[str]], number: int, doc: str, index: Index) -> tuple[str, bool]:
     """The passage of a group to compare a candidate with, and whether the two share another group of the query.
 
     The most similar passage is chosen, if possible among those that do not share another group: passages that do the
     same for another part of the query may not do so for this one.
     """
-    others = [group for place, group in enumerate(own, 1) if place != number and doc in group]
-    present = [each for each in own[number - 1] if each in index.number]
-    free = [each for each in present if not any(each in group for group in others)]
-    like = index.likeness(doc)
-    return max(free or present, key=lambda each: like[index.number[each]]), not free
+    *before, group = groups[:number]
+    others = set(chain.from_iterable(other for other in (*before, *groups[number:]) if doc in other))
+    present = [member for member in group if member in index.number]
+    free = [member for member in present if member not in others]
+    likeness = index.likeness(doc)
+    return max(free or present, key=lambda member: likeness[index.number[member]]), not free
 
 
 def _alternatives_elsewhere(groups: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Counter[str]]:
     """How often two passages are alternatives of each other."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for own in groups.values():
-        for group in own:
-            for doc in group:
-                counts[doc].update(other for other in group if other != doc)
+    for group in chain.from_iterable(groups.values()):
+        for doc in group:
+            counts[doc].update(other for other in group if other != doc)
     return counts
 
 
@@ -120,7 +120,7 @@ def _standard(values: Floats) -> Floats:
     return (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
 
 
-def _wanted(index: Index, text: str, rankings: Sequence[Sequence[str]]) -> Floats:
+def _relevance(index: Index, text: str, rankings: Sequence[Sequence[str]]) -> Floats:
     """How highly each passage is ranked for a query, as a standard score."""
     by_text = _standard(index.scores(text))
     if not rankings:
@@ -136,33 +136,32 @@ def _candidates(
     qid: str,
     number: int,
     group: Sequence[str],
-    wanted: Floats,
+    relevance: Floats,
     elsewhere: Mapping[str, Counter[str]],
     index: Index,
     size: int,
 ) -> list[Question]:
     is_free = np.ones(len(index.ids), dtype=np.bool_)
     is_free[[index.number[doc] for doc in group]] = False
-    alike = np.max([index.likeness(doc) for doc in group], axis=0)
-    suspicion = wanted + _standard(np.where(is_free, alike, 0))
-    known: Counter[str] = Counter()
+    likeness = np.max([index.likeness(doc) for doc in group], axis=0)
+    suspicion = relevance + _standard(np.where(is_free, likeness, 0))
+    alternatives: Counter[str] = Counter()
     for doc in group:
-        known |= elsewhere[doc]
-    for other, times in known.items():
+        alternatives |= elsewhere[doc]
+    for other, times in alternatives.items():
         if other in index.number:
-            suspicion[index.number[other]] += ELSEWHERE * np.log2(1 + times)
+            suspicion[index.number[other]] += ELSEWHERE_SUSPICION * np.log2(1 + times)
     suspicion[~is_free] = -np.inf
-    best = [place for place in np.argsort(-suspicion, kind="stable")[:size].tolist() if is_free[place]]
-    return [Question(qid, "same", number, index.ids[place], float(suspicion[place])) for place in best]
+    best = [row for row in np.argsort(-suspicion, kind="stable")[:size].tolist() if is_free[row]]
+    return [Question(qid, "same", number, index.ids[row], float(suspicion[row])) for row in best]
 
 
-def _overlap(own: Sequence[Sequence[str]], place: int, index: Index) -> float:
+def _overlap(groups: Sequence[Sequence[str]], position: int, index: Index) -> float:
     """The highest similarity, as a mean of both directions, of a passage of a group and one of another group."""
-    others = [doc for at, group in enumerate(own) if at != place for doc in group if doc in index.number]
     pairs = [
         (index.likeness(doc)[index.number[other]] + index.likeness(other)[index.number[doc]]) / 2
-        for doc in own[place]
-        if doc in index.number
-        for other in others
+        for doc in groups[position]
+        for other in chain(*groups[:position], *groups[position + 1 :])
+        if doc in index.number and other in index.number
     ]
     return float(max(pairs, default=0.0))

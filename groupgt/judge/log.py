@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,11 @@ class ActLog:
             raise DataError(f"{self.path}: cannot be written: {error.strerror or error}") from None
         self.acts: list[Act] = []
         if self.path.exists() and self.path.stat().st_size:
-            of = read_acts(Source.at(self.path))
-            if others := [name for name in of if name != by]:
+            acts = read_acts(Source.at(self.path))
+            if others := [name for name in acts if name != by]:
                 self.close()
                 raise DataError(f"{self.path}: expected acts by {by!r}, found acts by {others[0]!r}")
-            self.acts = list(of.get(by, []))
+            self.acts = list(acts.get(by, []))
 
     def _take(self) -> None:
         """Creates the lock; takes over that of a process that has ended."""
@@ -66,11 +66,11 @@ class ActLog:
         if not self.path.exists():
             return
         data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
+        complete = data.rfind(b"\n") + 1
+        if complete < len(data):
             warn(f"{self.path}: the last line was cut off by a crash; dropped")
             with self.path.open("r+b") as file:
-                file.truncate(whole)
+                file.truncate(complete)
                 os.fsync(file.fileno())
 
     def append(self, fields: Mapping[str, Any]) -> Act:
@@ -85,14 +85,14 @@ class ActLog:
         try:
             is_new = not self.path.exists()
             with self.path.open("ab") as file:
-                place = file.tell()
+                end = file.tell()
                 try:
                     file.write(line)
                     file.flush()
                     os.fsync(file.fileno())
                 except OSError:
                     with suppress(OSError):  # a full disk: leave no part of a line
-                        file.truncate(place)
+                        file.truncate(end)
                     raise
             if is_new:
                 sync_folder(self.path.parent)
@@ -107,15 +107,15 @@ class ActLog:
         self._lock.unlink(missing_ok=True)
 
 
-def read_folder(folder: Path, names: Sequence[str] = ()) -> dict[str, list[Act]]:
-    """The acts of all annotators in a folder of journals, or of some of them."""
-    found: dict[str, list[Act]] = {}
-    files = [folder / f"{name}{ENDING}" for name in names] or sorted(folder.glob(f"*{ENDING}"))
+def read_folder(folder: Path) -> dict[str, list[Act]]:
+    """The acts of all annotators in a folder of journals."""
+    acts: dict[str, list[Act]] = {}
+    files = sorted(folder.glob(f"*{ENDING}"))
     if not files:
         raise DataError(f"{folder}: expected journals (*{ENDING}), found none")
     for path in files:
-        for by, acts in read_acts(Source.at(path)).items():
-            if by in found:
+        for by, annotator_acts in read_acts(Source.at(path)).items():
+            if by in acts:
                 raise DataError(f"{path}: acts by {by!r} are in another journal, too; join the files into one")
-            found[by] = acts
-    return found
+            acts[by] = annotator_acts
+    return acts

@@ -60,7 +60,7 @@ class Index:
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.texts = texts
         self.ids = list(texts)
-        self.number = {name: place for place, name in enumerate(self.ids)}
+        self.number = {name: number for number, name in enumerate(self.ids)}
         self._likeness: dict[str, Floats] = {}
 
     @cached_property
@@ -73,22 +73,22 @@ class Index:
 
     def scores(self, text: str) -> Floats:
         """The score of every passage for a text, in the order of `ids`."""
-        known = [piece for piece in _pieces(text) if piece in self._model.vocab_dict]
-        if not known or not self.ids:
+        pieces = [piece for piece in _pieces(text) if piece in self._model.vocab_dict]
+        if not pieces or not self.ids:
             return np.zeros(len(self.ids))
-        return np.asarray(self._model.get_scores(known), dtype=np.float64)
+        return np.asarray(self._model.get_scores(pieces), dtype=np.float64)
 
     def search(self, text: str, k: int) -> list[str]:
         """The k best passages for a text; only passages that share a piece with it."""
         scores = self.scores(text)
-        return [self.ids[place] for place in np.argsort(-scores, kind="stable")[:k].tolist() if scores[place] > 0]
+        return [self.ids[row] for row in np.argsort(-scores, kind="stable")[:k].tolist() if scores[row] > 0]
 
     def likeness(self, doc: str) -> Floats:
         """The similarity of every passage to one of them: its score for that text ÷ the score of the text itself."""
         if doc not in self._likeness:
             scores = self.scores(self.texts[doc])
-            own = scores[self.number[doc]]
-            self._likeness[doc] = np.minimum(scores / own, 1) if own > 0 else scores
+            highest = scores[self.number[doc]]
+            self._likeness[doc] = np.minimum(scores / highest, 1) if highest > 0 else scores
         return self._likeness[doc]
 
 
@@ -99,7 +99,7 @@ def _pieces(text: str) -> list[str]:
     [' fer', 'ferr', 'erry', 'rry ', ' to ']
     """
     padded = [f" {word} " for word in _WORD.findall(text.lower())]
-    return [word[at : at + PIECE] for word in padded for at in range(max(1, len(word) - PIECE + 1))]
+    return [word[start : start + PIECE] for word in padded for start in range(max(1, len(word) - PIECE + 1))]
 
 
 PIECE = 4
@@ -112,7 +112,7 @@ def fused(rankings: Sequence[Sequence[str]]) -> dict[str, float]:
     for ranking in rankings:
         for rank, doc in enumerate(dict.fromkeys(ranking), 1):
             scores[doc] = scores.get(doc, 0) + 1 / (FLAT + rank)
-    return dict(sorted(scores.items(), key=lambda each: -each[1]))
+    return dict(sorted(scores.items(), key=lambda item: -item[1]))
 
 
 def shuffled(seed: int, qid: str, docs: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ import json
 import secrets
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 TOKEN = "x-groupgt-token"  # noqa: S105  # the name of a header
-LARGEST = 1_000_000
+MAX_BODY_BYTES = 1_000_000
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -32,17 +32,17 @@ HEADERS = {
 }
 
 
-def _own(name: str) -> str:
+def _page_file(name: str) -> str:
     return (files("groupgt.judge") / "page" / name).read_text(encoding="utf-8")
 
 
 # The files of the page, which contain no data.
 STATIC: dict[str, tuple[str, Callable[[], str]]] = {
-    "/": ("text/html", lambda: _own("judge.html")),
+    "/": ("text/html", lambda: _page_file("judge.html")),
     "/page.css": ("text/css", stylesheet),
-    "/judge.css": ("text/css", lambda: _own("judge.css")),
+    "/judge.css": ("text/css", lambda: _page_file("judge.css")),
     "/base.js": ("text/javascript", lambda: script("base")),
-    "/judge.js": ("text/javascript", lambda: _own("judge.js")),
+    "/judge.js": ("text/javascript", lambda: _page_file("judge.js")),
 }
 
 
@@ -57,77 +57,73 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
     def answer(status: int, value: Any) -> Response:
         return JSONResponse(value, status_code=status, headers=HEADERS)
 
-    def refused(request: Request) -> Response | None:
+    def refused(request: Request, *, needs_token: bool = True) -> Response | None:
         if request.headers.get("host", "") not in hosts:
             return answer(403, {"error": "wrong host"})
         origin = request.headers.get("origin")
         if origin is not None and origin not in {f"http://{host}" for host in hosts}:
             return answer(403, {"error": "wrong origin"})
-        return None
-
-    def static(request: Request) -> Response:
-        if (refusal := refused(request)) is not None:
-            return refusal
-        kind, text = STATIC[request.url.path]
-        return Response(text(), media_type=kind, headers=HEADERS)
-
-    def permitted(request: Request) -> Response | None:
-        if (refusal := refused(request)) is not None:
-            return refusal
-        given = request.headers.get(TOKEN, "")
-        if not secrets.compare_digest(given.encode("utf-8", "replace"), token.encode()):
+        sent_token = request.headers.get(TOKEN, "").encode("utf-8", "replace")
+        if needs_token and not secrets.compare_digest(sent_token, token.encode()):
             return answer(401, {"error": "open the address that the command printed"})
         return None
 
-    def told(make: Callable[[], Any]) -> Response:
+    def static(request: Request) -> Response:
+        kind, text = STATIC[request.url.path]
+        refusal = refused(request, needs_token=False)
+        return Response(text(), media_type=kind, headers=HEADERS) if refusal is None else refusal
+
+    def respond(make: Callable[[], Any]) -> Response:
         try:
             with lock:
                 return answer(200, make())
         except GroupgtError as error:
             return answer(400, {"error": str(error)})
 
-    def overview(request: Request) -> Response:
-        return permitted(request) or told(session.overview)
+    data: dict[str, Callable[[Mapping[str, str]], Any]] = {
+        "/api/overview": lambda query: session.overview(),
+        "/api/query": lambda query: session.view(query.get("qid", "")),
+        "/api/search": lambda query: session.search(query.get("text", ""), query.get("qid", "")),
+    }
 
-    def view(request: Request) -> Response:
-        return permitted(request) or told(lambda: session.view(request.query_params.get("qid", "")))
-
-    def search(request: Request) -> Response:
-        asked = request.query_params
-        return permitted(request) or told(lambda: session.search(asked.get("text", ""), asked.get("qid", "")))
+    def read(request: Request) -> Response:
+        return refused(request) or respond(lambda: data[request.url.path](request.query_params))
 
     async def act(request: Request) -> Response:
-        if (refusal := permitted(request)) is not None:
+        if (refusal := refused(request)) is not None:
             return refusal
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return answer(415, {"error": "expected application/json"})
         body = bytearray()
         async for part in request.stream():
             body += part
-            if len(body) > LARGEST:
-                return answer(413, {"error": f"expected at most {LARGEST:,} bytes"})
+            if len(body) > MAX_BODY_BYTES:
+                return answer(413, {"error": f"expected at most {MAX_BODY_BYTES:,} bytes"})
         try:
-            asked = json.loads(body)
+            requested = json.loads(body)
         except (ValueError, RecursionError):
             return answer(400, {"error": "expected JSON"})
-        if not isinstance(asked, dict):
+        if not isinstance(requested, dict):
             return answer(400, {"error": "expected an object"})
 
         def done() -> dict[str, Any]:
-            written = session.act(asked)
+            written = session.act(requested)
             if written["act"] in ("done", "skip") and finished is not None:
                 finished()
-            told = {"seq": written["seq"], "view": session.view(written["qid"]), "overview": session.overview()}
             undone = next((act for act in session.log.acts if act["seq"] == written.get("of")), {})
-            return {**told, "undone": undone.get("doc")}
+            return {
+                "seq": written["seq"],
+                "view": session.view(written["qid"]),
+                "overview": session.overview(),
+                "undone": undone.get("doc"),
+            }
 
         from starlette.concurrency import run_in_threadpool
 
-        return await run_in_threadpool(told, done)
+        return await run_in_threadpool(respond, done)
 
     routes = [Route(path, static, methods=["GET"]) for path in STATIC]
-    routes += [Route("/api/overview", overview), Route("/api/query", view), Route("/api/search", search)]
-    routes += [Route("/api/act", act, methods=["POST"])]
+    routes += [*(Route(path, read) for path in data), Route("/api/act", act, methods=["POST"])]
     return Starlette(routes=routes)
 
 

@@ -35,10 +35,10 @@ from groupgt.store.journal import TIME
 
 Kind = Literal["judge", "audit", "adjudicate"]
 # Minimum similarity of an unjudged passage that is suggested for the groups of a judged one.
-NEAR = 0.9
+MIN_SIMILARITY = 0.9
 # Seconds on one query above which the time counts as a break.
-BREAK = 600
-FOUND = 20
+BREAK_S = 600
+SEARCH_RESULTS = 20
 # Fields that an act of the page may leave out.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "group": {"doc": None, "name": None},
@@ -113,15 +113,15 @@ class Session:
         self._queue: list[Question] = []
         self._questions: dict[str, list[Question]] = {}
         if plan.kind == "audit" and plan.truth is not None:
-            known = {qid: starting(plan.truth, qid) for qid in plan.queries}
-            groups = {qid: own for qid, (own, _, _) in known.items()}
-            rejected = {qid: nonrelevant for qid, (_, _, nonrelevant) in known.items()}
-            self._queue = questions(groups, plan.queries, plan.index, plan.runs, plan.pool.size, rejected)
-            for each in self._queue:
-                self._questions.setdefault(each.qid, []).append(each)
+            judged = {qid: starting(plan.truth, qid) for qid in plan.queries}
+            groups = {qid: list(map(list, grades)) for qid, (grades, _, _) in judged.items()}
+            nonrelevant = {qid: ids for qid, (_, _, ids) in judged.items()}
+            self._queue = questions(groups, plan.queries, plan.index, plan.runs, plan.pool.size, nonrelevant)
+            for question in self._queue:
+                self._questions.setdefault(question.qid, []).append(question)
         self.order = self._ordered()
-        self._near: Passages | None = None
-        self._alike: dict[str, list[tuple[str, float]]] = {}
+        self._passages: Passages | None = None
+        self._similar: dict[str, list[tuple[str, float]]] = {}
         self.near_fault = ""
 
     def _ordered(self) -> list[str]:
@@ -135,13 +135,13 @@ class Session:
             return [*self._questions, *(qid for qid in plan.queries if qid not in self._questions)]
         if plan.next is None:
             return list(plan.queries)
-        scores = {qid: fused([run.get(qid, ()) for run in plan.runs]) for qid in plan.queries}
         if plan.next == "pool":
-            sizes = {
-                qid: len(pooled(plan.pool, qid, text, plan.runs, plan.index)) for qid, text in plan.queries.items()
-            }
-            return sorted(plan.queries, key=lambda qid: -sizes[qid])
+            return sorted(plan.queries, key=lambda qid: -len(self._pooled(qid)))
+        scores = {qid: fused([run.get(qid, ()) for run in plan.runs]) for qid in plan.queries}
         return sorted(plan.queries, key=lambda qid: next(iter(scores[qid].values()), 0.0))
+
+    def _pooled(self, qid: str) -> list[str]:
+        return pooled(self.plan.pool, qid, self.plan.queries[qid], self.plan.runs, self.plan.index)
 
     @property
     def states(self) -> dict[str, QueryState]:
@@ -181,17 +181,20 @@ class Session:
     def _in_queue(self, states: Mapping[str, QueryState]) -> dict[str, Any]:
         """The number of answered questions of an audit, and the first open one, by its position in its query."""
         answered = sum(len(state.answers) for state in states.values())
-        told = {"answered": answered, "of": len(self._queue), "qid": None, "at": None}
-        for each in self._queue:
-            state = states.get(each.qid, QueryState())
-            if item_key(each.item) not in state.answers and not _is_moot(each, state):
-                return {**told, "qid": each.qid, "at": self._left(each.qid, state).index(each)}
-        return told
+        progress = {"answered": answered, "of": len(self._queue), "qid": None, "at": None}
+        for question in self._queue:
+            qid, state = question.qid, states.get(question.qid, QueryState())
+            if item_key(question.item) not in state.answers and not _is_moot(question, state):
+                return {**progress, "qid": qid, "at": self._left(qid, state).index(question)}
+        return progress
 
     def _left(self, qid: str, state: QueryState) -> list[Question]:
         """The questions about a query, except those made moot by other answers."""
-        own = self._questions.get(qid, [])
-        return [each for each in own if item_key(each.item) in state.answers or not _is_moot(each, state)]
+        return [
+            question
+            for question in self._questions.get(qid, [])
+            if item_key(question.item) in state.answers or not _is_moot(question, state)
+        ]
 
     def _minutes_left(self, left: int) -> float | None:
         """The median time from opening a query to finishing it, without breaks, times the queries left."""
@@ -202,7 +205,7 @@ class Session:
                 continue
             at = datetime.strptime(act["at"], TIME)
             start = opened.setdefault(act["qid"], at)
-            if act["act"] in (DONE, "skip") and 0 < (spent := (at - start).total_seconds()) < BREAK:
+            if act["act"] in (DONE, "skip") and 0 < (spent := (at - start).total_seconds()) < BREAK_S:
                 took.append(spent)
         return left * median(took) / 60 if took and left else None
 
@@ -222,19 +225,20 @@ class Session:
             "can_undo": self._last(qid) is not None,
         }
         if self.plan.kind == "audit":
-            return {**shown, "questions": [self._asked(qid, each, state) for each in self._left(qid, state)]}
+            questions_left = self._left(qid, state)
+            return {**shown, "questions": [self._question(qid, question, state) for question in questions_left]}
         docs = list(dict.fromkeys([*state.pool, *state.passages]))
         groups = [
             {"number": number, "name": name, "docs": members}
             for number, name in state.groups.items()
             if (members := state.members(number))
         ]
-        near = self._suggestions(state)
-        shown |= {"groups": groups, "passages": [self._passage(doc, state) | near.get(doc, {}) for doc in docs]}
-        shown["suggestions"] = [self._passage(doc, state) | like for doc, like in near.items() if doc not in docs]
+        similar = self._suggestions(state)
+        shown |= {"groups": groups, "passages": [self._passage(doc, state) | similar.get(doc, {}) for doc in docs]}
+        shown["suggestions"] = [self._passage(doc, state) | like for doc, like in similar.items() if doc not in docs]
         if self.plan.prior is not None and self.plan.blind and state.status != OPEN:
             groups_before = starting(self.plan.prior, qid)[0]
-            shown["prior"] = [[self._passage(doc, state) for doc in group] for group in groups_before]
+            shown["prior"] = [[self._passage(doc, state) for doc in grades] for grades in groups_before]
         if self.plan.kind == "adjudicate":
             shown["opinions"] = self._opinions(qid)
         return shown
@@ -250,34 +254,35 @@ class Session:
 
     def _opening(self, qid: str) -> dict[str, Any]:
         """The passages, and the groups that a query starts with."""
-        plan, text = self.plan, self.plan.queries[qid]
-        known: list[str] = []
+        plan = self.plan
         groups: list[dict[str, float]] = []
         names: list[dict[str, Any]] = []
         nonrelevant: list[str] = []
+        docs = self._pooled(qid) if plan.kind == "judge" else []
         for source in (plan.truth, plan.prior):
             if source is not None and qid in source.index:
-                of_source, grades, no = starting(source, qid)
-                known += [doc for group in of_source for doc in group]
+                judged = starting(source, qid)
+                docs += [doc for grades in judged[0] for doc in grades]
                 if (source is plan.truth and plan.kind == "audit") or (source is plan.prior and not plan.blind):
-                    groups, names, nonrelevant = grades, described_groups(source, qid), no
-        docs = [] if plan.kind != "judge" else pooled(plan.pool, qid, text, plan.runs, plan.index)
+                    groups, names, nonrelevant = judged
         if plan.kind == "adjudicate":
             groups, names, nonrelevant = self._agreed(qid)
-            docs = [doc for states in plan.opinions.values() for doc in states[qid].passages]
-        pool = shuffled(plan.seed, qid, list(dict.fromkeys(doc for doc in [*docs, *known] if doc in plan.index.texts)))
+            docs += [doc for states in plan.opinions.values() for doc in states[qid].passages]
+        pool = shuffled(plan.seed, qid, list(dict.fromkeys(doc for doc in docs if doc in plan.index.texts)))
         if plan.kind == "adjudicate":
             # Unsettled passages come first.
             settled = {*nonrelevant, *(doc for group in groups for doc in group)}
             pool.sort(key=settled.__contains__)
-        described = [{"docs": docs_, **group} for docs_, group in zip(groups, names)]
-        return {"query": text, "pool": pool, "groups": described, "nonrelevant": nonrelevant}
+        described = [{"docs": grades, **group} for grades, group in zip(groups, names)]
+        return {"query": plan.queries[qid], "pool": pool, "groups": described, "nonrelevant": nonrelevant}
 
     def _aligned(self, qid: str) -> tuple[list[QueryState], list[tuple[int | None, int | None]]]:
         """The states of the two annotators, and their groups in pairs, matched by the passages that they share."""
-        states = [of[qid] for of in self.plan.opinions.values()]
+        states = [by_query[qid] for by_query in self.plan.opinions.values()]
         numbers = [[number for number in state.groups if state.members(number)] for state in states]
-        members = [[set(state.members(number)) for number in own] for state, own in zip(states, numbers)]
+        members = [
+            [set(state.members(number)) for number in group_numbers] for state, group_numbers in zip(states, numbers)
+        ]
         pairs = matching(*members)
         return states, [
             (None if one is None else numbers[0][one], None if two is None else numbers[1][two]) for one, two in pairs
@@ -304,67 +309,61 @@ class Session:
     def _opinions(self, qid: str) -> dict[str, Any]:
         """The judgments of each annotator on each passage: its groups, with the same numbers for both, or none."""
         states, pairs = self._aligned(qid)
-        said: dict[str, Any] = {}
+        judgments: dict[str, Any] = {}
         for side, (by, state) in enumerate(zip(self.plan.opinions, states)):
-            place = {pair[side]: at for at, pair in enumerate(pairs, 1) if pair[side] is not None}
-            if state.status == SKIPPED:
-                said[by] = None
-                continue
-            said[by] = {
-                doc: sorted(place[group] for group in judgment.groups) for doc, judgment in state.passages.items()
+            numbers = {pair[side]: number for number, pair in enumerate(pairs, 1) if pair[side] is not None}
+            by_passage = {
+                doc: sorted(numbers[group] for group in judgment.groups) for doc, judgment in state.passages.items()
             }
-        return said
+            judgments[by] = None if state.status == SKIPPED else by_passage
+        return judgments
 
     def _passage(self, doc: str, state: QueryState) -> dict[str, Any]:
         judgment = state.passages.get(doc)
-        judged = (
-            None if judgment is None else {"groups": judgment.groups, "grade": judgment.grade, "span": judgment.span}
-        )
+        judged = judgment and {"groups": judgment.groups, "grade": judgment.grade, "span": judgment.span}
         return {"doc": doc, "text": self.plan.index.texts.get(doc, ""), "judged": judged, "pooled": doc in state.pool}
 
-    def _asked(self, qid: str, question: Question, state: QueryState) -> dict[str, Any]:
+    def _question(self, qid: str, question: Question, state: QueryState) -> dict[str, Any]:
         """A question with its texts in an order that does not reveal which passage is in the ground truth."""
         index, shared = self.plan.index, False
-        own = starting(self.plan.truth, qid)[0] if self.plan.truth is not None else []
+        groups = list(map(list, starting(self.plan.truth, qid)[0])) if self.plan.truth is not None else []
         if question.doc is not None:
-            near, shared = reference(own, question.group, question.doc, index)
-            texts = [index.texts.get(each, each) for each in (question.doc, near)]
+            similar, shared = reference(groups, question.group, question.doc, index)
+            texts = [index.texts.get(doc, doc) for doc in (question.doc, similar)]
             code = hashlib.sha256(f"{self.plan.seed}\0{qid}\0{question.doc}".encode("utf-8", "surrogatepass")).digest()
             passages: list[dict[str, Any]] = [{"text": text} for text in (texts if code[0] % 2 else texts[::-1])]
         else:
-            order = [question.group, *(place for place in range(1, len(own) + 1) if place != question.group)]
-            shown = {shown_for(own, place): place for place in reversed(order)}
-            passages = [{"text": index.texts.get(doc, doc), "group": place} for doc, place in reversed(shown.items())]
+            numbers = [question.group, *(number for number in range(1, len(groups) + 1) if number != question.group)]
+            shown = {shown_for(groups, number): number for number in reversed(numbers)}
+            passages = [{"text": index.texts.get(doc, doc), "group": number} for doc, number in reversed(shown.items())]
         answer = state.answers.get(item_key(question.item))
         part = state.groups.get(question.group)
         return {"item": question.item, "passages": passages, "answer": answer, "part": part, "shared": shared}
 
     def _suggestions(self, state: QueryState) -> dict[str, dict[str, Any]]:
         """Unjudged passages that are nearly equal to a relevant one, that one, and the similarity."""
-        texts = self.plan.index.texts
-        relevant = [doc for doc, judgment in state.passages.items() if judgment.groups and doc in texts]
-        found: dict[str, dict[str, Any]] = {}
-        for doc in relevant:
-            for name, similarity in self._alike_of(doc):
-                if name not in state.passages:
-                    found.setdefault(name, {"like": doc, "similarity": round(similarity, 3)})
-        return found
+        suggestions: dict[str, dict[str, Any]] = {}
+        for doc, judgment in state.passages.items():
+            if judgment.groups and doc in self.plan.index.texts:
+                for name, similarity in self._similar_to(doc):
+                    if name not in state.passages:
+                        suggestions.setdefault(name, {"like": doc, "similarity": round(similarity, 3)})
+        return suggestions
 
-    def _alike_of(self, doc: str) -> list[tuple[str, float]]:
-        if doc not in self._alike and not self.near_fault:
+    def _similar_to(self, doc: str) -> list[tuple[str, float]]:
+        if doc not in self._similar and not self.near_fault:
             texts = self.plan.index.texts
             try:
-                self._near = self._near or Passages(texts)
-                found = self._near.alike([texts[doc]], NEAR)[texts[doc]]
-                self._alike[doc] = [(name, similarity) for name, similarity in found if name != doc]
+                self._passages = self._passages or Passages(texts)
+                self._similar[doc] = self._passages.similar_to([texts[doc]], MIN_SIMILARITY)[texts[doc]]
             except ConfigError as error:
                 self.near_fault = str(error)
-        return self._alike.get(doc, [])
+        return self._similar.get(doc, [])
 
     def search(self, text: str, qid: str) -> list[dict[str, Any]]:
         """The passages of the corpus that match a text best."""
         state = self.state(qid)
-        return [self._passage(doc, state) for doc in self.plan.index.search(text[:1000], FOUND)]
+        return [self._passage(doc, state) for doc in self.plan.index.search(text[:1000], SEARCH_RESULTS)]
 
     # --- What an act becomes.
 
@@ -374,17 +373,17 @@ class Session:
         had = [int(act[key]) for act in acts for key in ("group", "new") if isinstance(act.get(key), int)]
         return 1 + max([0, *had, *state.groups])
 
-    def act(self, asked: Mapping[str, Any]) -> Act:
+    def act(self, requested: Mapping[str, Any]) -> Act:
         """Writes an act of the page to the journal; raises `DataError` if it is not valid now."""
-        kind, qid = asked.get("act"), asked.get("qid")
+        kind, qid = requested.get("act"), requested.get("qid")
         if not isinstance(qid, str) or not isinstance(kind, str) or kind in ("begin", "open"):
-            raise DataError(f"expected an act on a query, found {display(dict(asked))}")
+            raise DataError(f"expected an act on a query, found {display(dict(requested))}")
         state = self.state(qid)
         self._check_order(qid)
         if not any(act["act"] == "open" for act in self._acts_of(qid)):
             raise DataError(f"query {qid!r} was not opened")
         fields: dict[str, Any] = {**DEFAULTS.get(kind, {}), "qid": qid, "act": kind}
-        fields |= {key: value for key, value in asked.items() if key in FIELDS.get(kind, {})}
+        fields |= {key: value for key, value in requested.items() if key in FIELDS.get(kind, {})}
         if kind == "undo":
             fields["of"] = self._last(qid)
             if fields["of"] is None:
@@ -401,9 +400,8 @@ class Session:
     def _check(self, act: Mapping[str, Any], state: QueryState) -> None:
         """Raises `DataError` if an act names passages or groups that do not exist."""
         texts, kind = self.plan.index.texts, act["act"]
-        docs = [*([act["doc"]] if act.get("doc") is not None else []), *(act.get("docs") or [])]
-        for doc in docs:
-            if doc not in texts and doc not in state.passages:
+        for doc in (act.get("doc"), *(act.get("docs") or [])):
+            if doc is not None and doc not in texts and doc not in state.passages:
                 raise DataError(f"expected a passage of the corpus, found {display(doc)}")
         of_groups = {
             "relevant": act.get("groups"),
@@ -421,8 +419,8 @@ class Session:
         ):
             raise DataError(f"expected a span within the passage, found {display(span)}")
         if kind == "answer":
-            asked = [each.item for each in self._questions.get(str(act["qid"]), [])]
-            if act.get("item") not in asked:
+            items = [question.item for question in self._questions.get(str(act["qid"]), [])]
+            if act.get("item") not in items:
                 raise DataError("expected a question of this audit")
 
     def _last(self, qid: str) -> int | None:
@@ -440,16 +438,16 @@ def _is_moot(question: Question, state: QueryState) -> bool:
     return question.group not in state.groups or (question.kind == "needed" and len(state.groups) == 1)
 
 
-def starting(truth: GroundTruth, qid: str) -> tuple[list[list[str]], list[dict[str, float]], list[str]]:
-    """The groups of a query as ids, the same with grades, and the ids judged not relevant."""
-    groups: list[list[str]] = []
+def starting(truth: GroundTruth, qid: str) -> tuple[list[dict[str, float]], list[dict[str, Any]], list[str]]:
+    """The grades of each group of a query by id, its name, weight and importance, and the ids judged not relevant."""
     grades: list[dict[str, float]] = []
+    described: list[dict[str, Any]] = []
     nonrelevant: list[str] = []
     for group in truth[qid] if qid in truth.index else []:
-        alternatives = group["alternatives"] if isinstance(group, dict) else group
+        fields = group if isinstance(group, dict) else {"alternatives": group}
         pairs = [
-            (each, 1.0) if isinstance(each, str) else (each.get("id"), float(each.get("grade", 1)))
-            for each in alternatives
+            (cell, 1.0) if isinstance(cell, str) else (cell.get("id"), float(cell.get("grade", 1)))
+            for cell in fields["alternatives"]
         ]
         if any(name is None for name, _ in pairs):
             raise ConfigError(
@@ -458,16 +456,7 @@ def starting(truth: GroundTruth, qid: str) -> tuple[list[list[str]], list[dict[s
         relevant = {str(name): grade for name, grade in pairs if grade > 0}
         nonrelevant += [str(name) for name, grade in pairs if grade <= 0]
         if relevant:
-            groups.append(list(relevant))
             grades.append(relevant)
-    return groups, grades, nonrelevant
-
-
-def described_groups(truth: GroundTruth, qid: str) -> list[dict[str, Any]]:
-    """The name, weight and importance of each group of a query that has a relevant passage."""
-    found: list[dict[str, Any]] = []
-    for group in truth.relevant(qid):
-        known = group if isinstance(group, dict) else {}
-        more = {key: value for key, value in known.items() if key in ("weight", "importance")}
-        found.append({"name": known.get("name"), **({"more": more} if more else {})})
-    return found
+            more = {key: fields[key] for key in ("weight", "importance") if key in fields}
+            described.append({"name": fields.get("name"), **({"more": more} if more else {})})
+    return grades, described, nonrelevant

@@ -56,9 +56,9 @@ class Ann:
                 rankings.append([])
                 continue
             matches = self.graph.search(vector.astype(np.float32), min(k, len(self.ids)), threads=1)
-            places = np.sort(matches.keys.astype(np.int64))
-            scores = products(vector[None, :], self.vectors.documents[places])[0]
-            rankings.append(best(self.ids, scores, k, places))
+            rows = np.sort(matches.keys.astype(np.int64))
+            scores = products(vector[None, :], self.vectors.documents[rows])[0]
+            rankings.append(best(self.ids, scores, k, rows))
         return rankings
 
 

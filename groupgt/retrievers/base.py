@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -12,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from groupgt.errors import Faults, GroupgtError, GroupgtWarning, RetrieverError, strange_result
+from groupgt.errors import Faults, GroupgtError, RetrieverError, strange_result, warn
 from groupgt.model.run import Run
 from groupgt.model.validity import finite_number, id_fault, id_text, shown
 from groupgt.plugins import Plugin, ours
@@ -183,9 +182,9 @@ def as_list(value: Any) -> Any:
     """
     if isinstance(value, (list, tuple)):
         return list(value)
-    for way in ("tolist", "to_list"):
-        if hasattr(value, way) and not np.isscalar(value):
-            return getattr(value, way)()
+    for method in ("tolist", "to_list"):
+        if hasattr(value, method) and not np.isscalar(value):
+            return getattr(value, method)()
     return list(value) if isinstance(value, Iterator) else value
 
 
@@ -228,31 +227,31 @@ def warn_of_doubts(
     repeating = [qid for qid, ranking in ids.items() if len(set(ranking)) < len(ranking)]
     if repeating:
         ranking = ids[repeating[0]]
-        twice = next(each for place, each in enumerate(ranking) if each in ranking[:place])
-        text = f"system {name!r}: {len(repeating):,} rankings repeat an id (query {repeating[0]!r}: {twice!r}); "
-        warnings.warn(text + "the policy duplicates decides how repeats count", GroupgtWarning, stacklevel=3)
-    lengths = {len(ranking) for ranking in ids.values()}
+        repeated = next(name for position, name in enumerate(ranking) if name in ranking[:position])
+        text = f"system {name!r}: {len(repeating):,} rankings repeat an id (query {repeating[0]!r}: {repeated!r}); "
+        warn(text + "the policy duplicates decides how repeats count")
+    lengths = set(map(len, ids.values()))
     most = min(k, len(corpus_ids)) if corpus_ids is not None else k
     if counted and len(ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
         count = f"{max(lengths):,} result{'' if lengths == {1} else 's'}"
         text = f"system {name!r}: exactly {count} for every query, where {most:,} were asked for; "
-        warnings.warn(text + "metrics see no more than that", GroupgtWarning, stacklevel=3)
+        warn(text + "metrics see no more than that")
 
 
 def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
     """Warns of ids that are not in the corpus; raises `RetrieverError` if none is."""
     returned = dict.fromkeys(chain.from_iterable(answers.ids.values()))
-    strangers = [each for each in returned if each not in corpus_ids]
-    if not strangers:
+    absent = [doc_id for doc_id in returned if doc_id not in corpus_ids]
+    if not absent:
         return
-    shown_ids = ", ".join(map(shown, strangers[:3])) + (" …" if len(strangers) > 3 else "")
-    if len(strangers) == len(returned):
+    shown_ids = ", ".join(map(shown, absent[:3])) + (" …" if len(absent) > 3 else "")
+    if len(absent) == len(returned):
         raise RetrieverError(
             f"system {name!r}: none of the {len(returned):,} ids it returns is in the corpus: {shown_ids}; expected "
             f"ids such as {shown(min(corpus_ids))}"
         )
-    text = f"system {name!r}: {len(strangers):,} of the {len(returned):,} ids it returns are not in the corpus: "
-    warnings.warn(text + shown_ids, GroupgtWarning, stacklevel=4)
+    text = f"system {name!r}: {len(absent):,} of the {len(returned):,} ids it returns are not in the corpus: "
+    warn(text + shown_ids)
 
 
 def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list[float]]:
@@ -320,11 +319,10 @@ def best(
     [('b', 2.0), ('a', 1.0)]
     """
     chosen = np.arange(len(scores)) if above is None else np.flatnonzero(scores > above)
-    kept_scores = scores[chosen]
-    if len(kept_scores) > k:
+    if len(chosen) > k:
         # Keep everything from the k-th score up, so that only position decides between equal scores at the cut.
-        kept = kept_scores >= np.partition(kept_scores, len(kept_scores) - k)[len(kept_scores) - k]
-        chosen, kept_scores = chosen[kept], kept_scores[kept]
-    order = np.argsort(-kept_scores, kind="stable")[:k]
-    rows = chosen[order] if places is None else places[chosen[order]]
-    return [(ids[place], score) for place, score in zip(rows.tolist(), kept_scores[order].tolist())]
+        lowest = np.partition(scores[chosen], len(chosen) - k)[len(chosen) - k]
+        chosen = chosen[scores[chosen] >= lowest]
+    chosen = chosen[np.argsort(-scores[chosen], kind="stable")[:k]]
+    rows = chosen if places is None else places[chosen]
+    return [(ids[row], score) for row, score in zip(rows.tolist(), scores[chosen].tolist())]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Annotated, Any, Literal
@@ -44,15 +44,12 @@ class Options(base.Options):
             return
         if find_spec("Stemmer") is None:
             yield Clash("stemmer", "stemming needs PyStemmer: pip install 'groupgt[retrieval]'")
-        elif self.stemmer not in (languages := _languages()):
-            near = near_names(self.stemmer, languages)
-            yield Clash("stemmer", f"expected none, {listed(languages)}, found {self.stemmer!r}{near}")
+            return
+        import Stemmer
 
-
-def _languages() -> list[str]:
-    import Stemmer
-
-    return sorted(Stemmer.algorithms())
+        if self.stemmer not in (languages := sorted(Stemmer.algorithms())):
+            suggestions = near_names(self.stemmer, languages)
+            yield Clash("stemmer", f"expected none, {listed(languages)}, found {self.stemmer!r}{suggestions}")
 
 
 class BM25:
@@ -68,8 +65,12 @@ class BM25:
 
         corpus = setting.corpus
         self.ids = corpus.ids
-        self.options = options
-        self.stem = _stemmer(options.stemmer)
+        self.stopwords = None if options.stopwords == "none" else options.stopwords
+        self.stem: Any = None
+        if options.stemmer != "none":
+            import Stemmer
+
+            self.stem = Stemmer.Stemmer(options.stemmer)
         self.model: Any = bm25s.BM25(k1=options.k1, b=options.b, method=options.variant)
         # Systems of one sweep share the words of the corpus.
         words = corpus.once((__name__, options.stemmer, options.stopwords), lambda: self._words(corpus.texts))
@@ -80,9 +81,8 @@ class BM25:
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
         import bm25s
 
-        stopwords = None if self.options.stopwords == "none" else self.options.stopwords
         words: list[list[str]] = bm25s.tokenize(
-            list(texts), stopwords=stopwords, stemmer=self.stem, return_ids=False, show_progress=False
+            list(texts), stopwords=self.stopwords, stemmer=self.stem, return_ids=False, show_progress=False
         )
         return words
 
@@ -97,19 +97,10 @@ class BM25:
         scores = self.model.get_scores(indexed)
         # bm25l and bm25+ also score passages without any of the words; this is that score.
         absent = self.model.nonoccurrence_array
-        nothing = np.zeros(1, scores.dtype)
+        lowest = np.zeros(1, scores.dtype)
         if absent is not None:
-            nothing += absent[self.model.get_tokens_ids(indexed)].sum()
-        return best(self.ids, scores, k, above=float(nothing[0]))
-
-
-def _stemmer(language: str) -> Callable[[str], str] | None:
-    if language == "none":
-        return None
-    import Stemmer
-
-    stemmer: Callable[[str], str] = Stemmer.Stemmer(language)
-    return stemmer
+            lowest += absent[self.model.get_tokens_ids(indexed)].sum()
+        return best(self.ids, scores, k, above=float(lowest[0]))
 
 
 PLUGIN = RetrieverPlugin(Options, BM25, summary="BM25, by bm25s.", libraries=("bm25s", "PyStemmer"), cheap=True)

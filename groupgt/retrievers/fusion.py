@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -19,6 +19,7 @@ from groupgt.retrievers.base import Answers, RetrieverPlugin
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Normalization = Literal["min_max", "z_score", "theoretical"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Convex(_Fusion):
     """
 
     normalization: Annotated[
-        Literal["min_max", "z_score", "theoretical"],
+        Normalization,
         Doc(
             "Normalization of the scores of each query and input. min_max: (s − min) ÷ (max − min); "
             "z_score: (s − mean) ÷ population standard deviation; theoretical: (s − least) ÷ (max − least), with the "
@@ -104,7 +105,7 @@ class _Flat:
         lists = [answers.ids[qid][:depth] for answers in inputs for qid in qids]
         names = list(dict.fromkeys(chain.from_iterable(lists)))
         codes = {name: code for code, name in enumerate(names)}
-        lengths = np.array([len(each) for each in lists], dtype=np.int64)
+        lengths = np.array(list(map(len, lists)), dtype=np.int64)
         total = int(lengths.sum())
         starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
         scored = all(answers.scores is not None for answers in inputs)
@@ -118,12 +119,6 @@ class _Flat:
             rank=np.arange(total) - starts + 1,
             scores=np.fromiter(chain.from_iterable(scores), np.float64, total) if scored else None,
         )
-
-    def segments(self) -> tuple[Integers, Integers]:
-        """The number of the (input, query) of each result, and the start of each such list."""
-        key = self.source * len(self.qids) + self.query
-        _, starts, segment = np.unique(key, return_index=True, return_inverse=True)
-        return segment, starts
 
 
 def _fused(flat: _Flat, gains: Floats, missing: Floats, inputs: int, k: int) -> Answers:
@@ -183,7 +178,7 @@ def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | N
     flat = _Flat.of(inputs, options.depth or k)
     if flat.scores is None:
         raise RetrieverError("convex fusion needs the scores of its inputs, but one has none; use rrf")
-    floor = np.array([np.nan if each is None else each for each in options.least or least], dtype=np.float64)
+    floor = np.array(options.least or least, dtype=np.float64)  # None becomes NaN
     if options.normalization == "theoretical" and (len(floor) != len(inputs) or np.isnan(floor).any()):
         raise RetrieverError(
             "theoretical normalization needs the minimum score of each input; set them all with `least`"
@@ -191,10 +186,17 @@ def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | N
     missing = np.zeros((len(inputs), len(flat.qids)))
     if not len(flat.rank):
         return _fused(flat, flat.scores, missing, len(inputs), k)
-    if options.normalization == "theoretical":
-        _check_floor(flat, flat.scores, floor)
-    segment, starts = flat.segments()
-    normal = NORMALIZE[options.normalization](flat.scores, segment, floor[flat.source])
+    floors = floor[flat.source]
+    if options.normalization == "theoretical" and (flat.scores < floors).any():
+        row = int((flat.scores < floors).argmax())
+        raise RetrieverError(
+            f"least: expected scores of at least {floors[row]:g} from input {flat.source[row] + 1}, found "
+            f"{flat.scores[row]:g} (query {flat.qids[flat.query[row]]!r})"
+        )
+    # The number of the (input, query) of each result, and the start of each such list.
+    lists = flat.source * len(flat.qids) + flat.query
+    _, starts, segment = np.unique(lists, return_index=True, return_inverse=True)
+    normal = _normalized(options.normalization, flat.scores, segment, floors)
     if options.normalization == "z_score":
         lowest = np.full(len(starts), np.inf)
         np.minimum.at(lowest, segment, normal)
@@ -202,52 +204,21 @@ def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | N
     return _fused(flat, weights[flat.source] * normal, weights[:, None] * missing, len(inputs), k)
 
 
-def _check_floor(flat: _Flat, scores: Floats, floor: Floats) -> None:
-    below = np.flatnonzero(scores < floor[flat.source])
-    if len(below):
-        at, place = int(below[0]), int(flat.source[below[0]])
-        raise RetrieverError(
-            f"least: expected scores of at least {floor[place]:g} from input {place + 1}, found {scores[at]:g} "
-            f"(query {flat.qids[flat.query[at]]!r})"
-        )
-
-
-def _extremes(scores: Floats, segment: Integers) -> tuple[Floats, Floats]:
+def _normalized(normalization: Normalization, scores: Floats, segment: Integers, floor: Floats) -> Floats:
     low, high = np.full(segment.max() + 1, np.inf), np.full(segment.max() + 1, -np.inf)
     np.minimum.at(low, segment, scores)
     np.maximum.at(high, segment, scores)
-    return low[segment], high[segment]
-
-
-def _scaled(scores: Floats, low: Floats, high: Floats) -> Floats:
+    least = floor if normalization == "theoretical" else low[segment]
     # Use halves, as the difference of two doubles may overflow.
-    span = high / 2 - low / 2
-    return np.divide(scores / 2 - low / 2, span, out=np.ones_like(scores), where=span > 0)
-
-
-def _min_max(scores: Floats, segment: Integers, floor: Floats) -> Floats:
-    return _scaled(scores, *_extremes(scores, segment))
-
-
-def _theoretical(scores: Floats, segment: Integers, floor: Floats) -> Floats:
-    return _scaled(scores, floor, _extremes(scores, segment)[1])
-
-
-def _z_score(scores: Floats, segment: Integers, floor: Floats) -> Floats:
-    count = np.bincount(segment)
-    low, high = _extremes(scores, segment)
+    span = high[segment] / 2 - least / 2
+    scaled = np.divide(scores / 2 - least / 2, span, out=np.ones_like(scores), where=span > 0)
+    if normalization != "z_score":
+        return scaled
     # Scores scaled to 0 to 1 have the same z-scores; squares of tiny or huge scores would not be valid doubles.
-    scaled = _scaled(scores, low, high)
+    count = np.bincount(segment)
     away = scaled - (np.bincount(segment, scaled) / count)[segment]
     deviation = np.sqrt(np.bincount(segment, away**2) / count)[segment]
     return np.divide(away, deviation, out=np.zeros_like(scores), where=deviation > 0)
-
-
-NORMALIZE: dict[str, Callable[[Floats, Integers, Floats], Any]] = {
-    "min_max": _min_max,
-    "z_score": _z_score,
-    "theoretical": _theoretical,
-}
 
 
 RRF = RetrieverPlugin(

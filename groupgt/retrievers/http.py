@@ -31,9 +31,9 @@ from groupgt.retrievers.base import RetrieverPlugin
 # Status codes of a server that is busy or starting: the request is retried.
 BUSY = (429, 502, 503, 504)
 # Maximum characters of an answer that a message reads and shows.
-READ, LONGEST = 2000, 200
+READ_CHARS, SHOWN_CHARS = 2000, 200
 # Length of a value too short to be a secret, and of one that is certainly a secret if its name indicates it.
-SHORT, LONG = 3, 8
+SHORT_CHARS, LONG_CHARS = 3, 8
 KEY = re.compile("auth|key|token|secret|pass|cookie|session", re.IGNORECASE)
 # Bytes of headers and chunk delimiters, in addition to those of an answer.
 HEADER_BYTES = 1 << 18
@@ -109,8 +109,8 @@ class Http:
     def __init__(self, setting: base.Setting, options: Options) -> None:
         self.options = options
         parts = urlsplit(options.url)
-        user, _, place = parts.netloc.rpartition("@")
-        self.shown = f"{parts.scheme}://{place}{parts.path}"
+        user, _, host = parts.netloc.rpartition("@")
+        self.shown = f"{parts.scheme}://{host}{parts.path}"
         target = f"{parts.path or '/'}?{parts.query}".rstrip("?")
         self.target = quote(target, safe="!$%&'()*+,/:;=?@[]~")
         headers = {"Authorization": f"Basic {b64encode(unquote(user).encode()).decode()}"} if user else {}
@@ -126,10 +126,10 @@ class Http:
         """The rankings from the server."""
         rankings: list[base.Ranking] = []
         for start in range(0, len(queries), self.options.batch):
-            rankings += self._asked(list(queries[start : start + self.options.batch]), k)
+            rankings += self._batch(list(queries[start : start + self.options.batch]), k)
         return rankings
 
-    def _asked(self, queries: list[str], k: int) -> list[base.Ranking]:
+    def _batch(self, queries: list[str], k: int) -> list[base.Ranking]:
         body = json.dumps({"queries": queries, "k": k}, ensure_ascii=False).encode()
         self.limits.begin()
         try:
@@ -140,15 +140,15 @@ class Http:
         if response.status != 200:
             again = f" in {self.tries}" if response.status in BUSY else ""
             reason = self.secrets.hidden(f" {response.reason or ''}".rstrip())
-            text = " ".join(content[:READ].decode("utf-8", "replace").split())
+            text = " ".join(content[:READ_CHARS].decode("utf-8", "replace").split())
             raise self._fault(f"expected status 200, found {response.status}{reason}{again}: ", text or "no text")
         try:
             value = json.loads(content)
         except (ValueError, RecursionError):
-            raise self._fault("expected JSON, found ", repr(content[:READ].decode("utf-8", "replace"))) from None
+            raise self._fault("expected JSON, found ", repr(content[:READ_CHARS].decode("utf-8", "replace"))) from None
         rankings = value.get("results") if isinstance(value, dict) else value
         if not isinstance(rankings, list):
-            raise self._fault('expected {"results": [ranking, …]}, found ', display(value, READ))
+            raise self._fault('expected {"results": [ranking, …]}, found ', display(value, READ_CHARS))
         if len(rankings) != len(queries):
             raise self._fault(f"expected {len(queries):,} rankings, one per query, found {len(rankings):,}")
         return [self._ranking(ranking) for ranking in rankings]
@@ -194,7 +194,7 @@ class Http:
             # gzip or zlib, detected by the first bytes; gzip data may have several members.
             unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
             try:
-                unpacked += unpacker.decompress(content, self.limits.most_bytes + 1 - len(unpacked))
+                unpacked += unpacker.decompress(content, self.limits.max_bytes + 1 - len(unpacked))
             except zlib.error:
                 raise self._fault(f"expected an answer in {coding}, found other bytes") from None
             self.limits.check_size(len(unpacked))
@@ -205,25 +205,28 @@ class Http:
 
     def _fault(self, what: str, answer: str = "") -> RetrieverError:
         """An error with the truncated answer of the server, without the secrets that the server was sent."""
-        return RetrieverError(f"{self.shown}: {what}{self.secrets.hidden(answer)[:LONGEST]}")
+        return RetrieverError(f"{self.shown}: {what}{self.secrets.hidden(answer)[:SHOWN_CHARS]}")
 
     def _ranking(self, ranking: Any) -> Any:
         """Converts objects to pairs; leaves anything else for the host to check."""
         if not isinstance(ranking, list):
             return ranking
-        results = [self._pair(cell) if isinstance(cell, dict) else cell for cell in ranking]
+        id_field, score_field = self.options.id_field, self.options.score_field
+        results = []
+        for result in ranking:
+            if isinstance(result, dict):
+                if id_field not in result:
+                    raise self._fault(
+                        f"expected a result with {id_field!r} (id_field), found ", display(result, READ_CHARS)
+                    )
+                doc_id = result[id_field]
+                result = (doc_id, result[score_field]) if score_field in result else doc_id
+            results.append(result)
         for result in results:
-            name = result[0] if isinstance(result, (list, tuple)) and result else result
-            if isinstance(name, str) and self.secrets.are_in(name):
+            doc_id = result[0] if isinstance(result, (list, tuple)) and result else result
+            if isinstance(doc_id, str) and self.secrets.keys is not None and self.secrets.keys.search(doc_id):
                 raise self._fault("the id of a result repeats a password or a key that the server was sent")
         return results
-
-    def _pair(self, cell: dict[str, Any]) -> Any:
-        if self.options.id_field not in cell:
-            what = f"expected a result with {self.options.id_field!r} (id_field), found "
-            raise self._fault(what, display(cell, READ))
-        name, score = cell[self.options.id_field], cell.get(self.options.score_field)
-        return name if self.options.score_field not in cell else (name, score)
 
 
 # ---- limits of a server ------------------------------------------------------------------------------------------
@@ -237,20 +240,20 @@ class ExceededError(Exception):
 class Limits:
     """The maximum duration of a call with all its tries, size of an answer, and duration of each part."""
 
-    most_seconds: float
-    most_bytes: int
+    max_seconds: float
+    max_bytes: int
     timeout: float
     end: float = 0.0
 
     def begin(self) -> None:
         """Starts the time of a call."""
-        self.end = time.monotonic() + self.most_seconds
+        self.end = time.monotonic() + self.max_seconds
 
     def seconds_left(self) -> float:
         """The seconds left for the call; raises `ExceededError` if no time is left."""
         seconds = self.end - time.monotonic()
         if seconds <= 0:
-            raise ExceededError(f"no complete response within {self.most_seconds:g} s (max_seconds)")
+            raise ExceededError(f"no complete response within {self.max_seconds:g} s (max_seconds)")
         return seconds
 
     def part_seconds(self) -> float:
@@ -259,8 +262,8 @@ class Limits:
 
     def check_size(self, size: int) -> None:
         """Raises `ExceededError` for an answer that is too large."""
-        if size > self.most_bytes:
-            raise ExceededError(f"the answer is larger than {self.most_bytes:,} bytes (max_bytes)")
+        if size > self.max_bytes:
+            raise ExceededError(f"the answer is larger than {self.max_bytes:,} bytes (max_bytes)")
 
 
 class _Stream(io.RawIOBase):
@@ -393,10 +396,11 @@ class Secrets:
         pairs = [pair.partition("=") for pair in query.split("&")]
         values = [user, password, query, *(value for _, _, value in pairs)]
         values += [part for value in headers.values() for part in (value, value.rpartition(" ")[2])]
-        self.spellings = _spellings(values, SHORT + 1)
+        self.spellings = _spellings(values, SHORT_CHARS + 1)
         keys = [value for name, _, value in pairs if KEY.search(name)]
         keys += [value.rpartition(" ")[2] for name, value in headers.items() if KEY.search(name)]
-        self.keys = _either(_spellings([password, *keys], LONG))
+        # A pattern of values that are certainly secrets, which an id never contains.
+        self.keys = _either(_spellings([password, *keys], LONG_CHARS))
         self.any = _either(self.spellings)
 
     def hidden(self, text: str) -> str:
@@ -404,7 +408,7 @@ class Secrets:
         if self.any is None:
             return text
         plain = self.any.sub("…", text)
-        if len(text) >= READ:
+        if len(text) >= READ_CHARS:
             # The last secret may be truncated.
             plain = plain[: -6 * max(map(len, self.spellings))]
         for _ in range(3):
@@ -415,10 +419,6 @@ class Secrets:
                 return "… (not shown, for it repeats what was sent)"
             text = unescaped
         return plain
-
-    def are_in(self, name: str) -> bool:
-        """Whether an id contains a value that is certainly a secret."""
-        return self.keys is not None and self.keys.search(name) is not None
 
 
 def _spellings(values: Iterable[str], shortest: int) -> list[str]:
@@ -435,13 +435,13 @@ def _either(texts: list[str]) -> re.Pattern[str] | None:
 
 def _unescaped(text: str) -> str:
     """A text with escapes of JSON, Python, URLs and HTML decoded."""
-    text = re.sub(r"\\(?:u|x|U)\{?([0-9a-fA-F]{2,8})\}?", lambda match: _character(match[1]), text)
+
+    def character(match: re.Match[str]) -> str:
+        number = int(match[1], 16)
+        return chr(number) if number < 0x110000 else ""
+
+    text = re.sub(r"\\(?:u|x|U)\{?([0-9a-fA-F]{2,8})\}?", character, text)
     return unquote_plus(html.unescape(re.sub(r"\\(.)", r"\1", text)))
-
-
-def _character(digits: str) -> str:
-    number = int(digits, 16)
-    return chr(number) if number < 0x110000 else ""
 
 
 PLUGIN = RetrieverPlugin(

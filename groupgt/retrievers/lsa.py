@@ -13,7 +13,7 @@ from typing_extensions import Doc
 from groupgt.errors import RetrieverError
 from groupgt.retrievers import base
 from groupgt.retrievers.base import RetrieverPlugin, best
-from groupgt.retrievers.tfidf import LIBRARIES, MODULES, Ngrams, Stopwords, fitted, vectorizer
+from groupgt.retrievers.tfidf import LIBRARIES, MODULES, Ngrams, Stopwords, vectorized
 from groupgt.retrievers.vectors import products, unit
 
 # Default number of dimensions.
@@ -45,8 +45,7 @@ class LSA:
         from sklearn.decomposition import TruncatedSVD
 
         self.ids = setting.corpus.ids
-        self.words = vectorizer(options.ngrams, options.sublinear, options.stopwords)
-        matrix = fitted(self.words, setting.corpus.texts)
+        self.words, matrix = vectorized(options, setting.corpus.texts)
         most = min(matrix.shape) - 1
         dimensions = options.dimensions or max(1, min(DIMENSIONS, most))
         if dimensions > most:

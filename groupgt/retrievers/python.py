@@ -23,62 +23,50 @@ from groupgt.retrievers.base import RetrieverPlugin
 
 def adapted(target: Any, id_field: str) -> base.Retriever | None:
     """A retriever that wraps an object of a framework; None for other objects."""
-    families = {each.__module__.split(".")[0] for each in type(target).__mro__}
+    families = {base_class.__module__.split(".")[0] for base_class in type(target).__mro__}
     if families & {"llama_index", "llama_index_core"} and hasattr(target, "retrieve"):
-        return _OneByOne(target, id_field, _llama_index)
-    if families & {"langchain_core", "langchain", "langchain_community"} and hasattr(target, "invoke"):
-        return _OneByOne(target, id_field, _langchain)
-    if hasattr(target, "__haystack_input__") and hasattr(target, "run"):
-        return _OneByOne(target, id_field, _haystack)
-    return None
+        framework, search = "LlamaIndex", _llama_index
+    elif families & {"langchain_core", "langchain", "langchain_community"} and hasattr(target, "invoke"):
+        framework, search = "LangChain", _langchain
+    elif hasattr(target, "__haystack_input__") and hasattr(target, "run"):
+        framework, search = "Haystack", _haystack
+    else:
+        return None
+
+    def ranking(query: str, k: int) -> base.Ranking:
+        """(id, score) if every result has a score, else ids; truncated at k.
+
+        Haystack retrievers receive k. Retrievers of LangChain and LlamaIndex have their own number of results, which
+        is not changed; if it is smaller than k, the host warns.
+        """
+        documents = islice(search(target, query, k), k)
+        results = [(_id(metadata, doc_id, id_field, framework), score) for metadata, doc_id, score in documents]
+        return results if all(score is not None for _, score in results) else [name for name, _ in results]
+
+    return Called(ranking, is_single=True, convert=lambda results: results)
 
 
-class _OneByOne:
-    """Calls a framework's object with one query at a time, and truncates its results at k.
-
-    Haystack retrievers receive k. Retrievers of LangChain and LlamaIndex have their own number of results, which is
-    not changed; if it is smaller than k, the host warns.
-    """
-
-    def __init__(
-        self, target: Any, id_field: str, ask: Callable[[Any, str, int, str], Iterator[tuple[Any, Any]]]
-    ) -> None:
-        self.target, self.id_field, self.ask = target, id_field, ask
-        self.spent: list[float] = []
-        self.each, self.way = True, WAYS[True]
-
-    def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """(id, score) if every result of a query has a score, else ids."""
-        rankings: list[base.Ranking] = []
-        self.spent = []
-        for query in queries:
-            start = time.perf_counter()
-            results = list(islice(self.ask(self.target, query, k, self.id_field), k))
-            self.spent.append(1000 * (time.perf_counter() - start))
-            scored = all(score is not None for _, score in results)
-            rankings.append(results if scored else [name for name, _ in results])
-        return rankings
+# (metadata, id, score) of each document.
+_Documents = Iterator[tuple[Mapping[str, Any], Any, Any]]
 
 
-def _langchain(target: Any, query: str, k: int, id_field: str) -> Iterator[tuple[Any, Any]]:
-    for document in target.invoke(query):
-        yield _id(document.metadata, getattr(document, "id", None), id_field, "LangChain"), None
+def _langchain(target: Any, query: str, k: int) -> _Documents:
+    return ((document.metadata, getattr(document, "id", None), None) for document in target.invoke(query))
 
 
-def _llama_index(target: Any, query: str, k: int, id_field: str) -> Iterator[tuple[Any, Any]]:
-    for result in target.retrieve(query):
-        yield _id(result.node.metadata, result.node.node_id, id_field, "LlamaIndex"), result.score
+def _llama_index(target: Any, query: str, k: int) -> _Documents:
+    return ((result.node.metadata, result.node.node_id, result.score) for result in target.retrieve(query))
 
 
-def _haystack(target: Any, query: str, k: int, id_field: str) -> Iterator[tuple[Any, Any]]:
-    taken = inspect.signature(target.run).parameters
-    anything = any(each.kind is each.VAR_KEYWORD for each in taken.values())
-    if not anything and "query" not in taken:
-        parameters = ", ".join(taken) or "nothing"
-        raise RetrieverError(f"{type(target).__name__} of Haystack takes no query; it takes {parameters}")
-    keywords = {"top_k": k} if anything or "top_k" in taken else {}
-    for document in target.run(query=query, **keywords)["documents"]:
-        yield _id(document.meta, document.id, id_field, "Haystack"), document.score
+def _haystack(target: Any, query: str, k: int) -> _Documents:
+    parameters = inspect.signature(target.run).parameters
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    if not takes_any and "query" not in parameters:
+        names = ", ".join(parameters) or "nothing"
+        raise RetrieverError(f"{type(target).__name__} of Haystack takes no query; it takes {names}")
+    keywords = {"top_k": k} if takes_any or "top_k" in parameters else {}
+    documents = target.run(query=query, **keywords)["documents"]
+    return ((document.meta, document.id, document.score) for document in documents)
 
 
 def _id(metadata: Mapping[str, Any], document_id: Any, id_field: str, framework: str) -> Any:
@@ -131,7 +119,16 @@ class Options(base.Options):
             return f"factory {signature_of(target)}" + ("" if self.each is None else f", {WAYS[self.each]}")
         if adapted(target, self.id_field) is not None:
             return WAYS[True]
-        return Called(_answering(target, self), self).way
+        return WAYS[self.is_single(_answering(target, self))]
+
+    def is_single(self, function: Callable[..., Any]) -> bool:
+        """Whether a function takes one query per call: as set, or by the annotation or name of its first parameter."""
+        if self.each is not None:
+            return self.each
+        first = next(iter(_parameters(function).values()), None)
+        if first is None:
+            return False
+        return first.annotation in (str, "str") if first.annotation is not first.empty else first.name in ONE
 
 
 # Names of a first parameter that takes one query.
@@ -153,15 +150,17 @@ def made(setting: base.Setting, options: Options) -> base.Retriever:
             f"options: {options.target} is not a factory, so it takes none; expected a function with a parameter "
             f"corpus or options, or factory: true, found {signature_of(target)}"
         )
-    adapter = adapted(target, options.id_field)
-    return adapter if adapter is not None else Called(_answering(target, options), options, run)
+    if (adapter := adapted(target, options.id_field)) is not None:
+        return adapter
+    function = _answering(target, options)
+    return Called(function, is_single=options.is_single(function), run=run)
 
 
 def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
     """The return value of a factory."""
     parameters = _parameters(factory)
-    given = dict(options.options)
-    keywords: dict[str, Any] = {"options": given} if "options" in parameters else given
+    values = dict(options.options)
+    keywords: dict[str, Any] = {"options": values} if "options" in parameters else values
     if "corpus" in parameters:
         if not len(setting.corpus):
             raise RetrieverError(f"{options.target} takes a corpus, but the data set has none")
@@ -198,10 +197,10 @@ def _answering(target: Any, options: Options) -> Callable[..., Any]:
             f"LlamaIndex or Haystack, found {type(target).__name__}"
         )
     if _mismatch(function, None, 1):
-        way_out = "" if options.factory else "; factory: true where it returns the retriever"
+        hint = "" if options.factory else "; factory: true where it returns the retriever"
         raise RetrieverError(
             f"{options.target}: expected f(queries, k) or f(query, k), which is called by position, found "
-            f"{signature_of(function)}{way_out}"
+            f"{signature_of(function)}{hint}"
         )
     return function
 
@@ -236,16 +235,6 @@ def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:
     return {} if signature is None else signature.parameters
 
 
-def _takes_one(function: Callable[..., Any]) -> bool:
-    """Whether the first parameter is one query, by its annotation or else its name."""
-    first = next(iter(_parameters(function).values()), None)
-    if first is None:
-        return False
-    if first.annotation is not inspect.Parameter.empty:
-        return first.annotation in (str, "str")
-    return first.name in ONE
-
-
 class _Runner:
     """Runs async calls to completion, all in one event loop, as clients of servers require."""
 
@@ -269,20 +258,30 @@ class _Runner:
 
 
 class Called:
-    """A function as a retriever; `spent` are the milliseconds of each call of the last batch."""
+    """A function as a retriever; `spent` are the milliseconds of each call of the last batch.
 
-    def __init__(self, function: Callable[..., Any], options: Options, run: _Runner | None = None) -> None:
-        self.function, self.run, self.spent = function, run or _Runner(), list[float]()
-        self.each = _takes_one(function) if options.each is None else options.each
-        self.way = WAYS[self.each]
+    `each` is whether a call has one query; `convert` turns what it returns for one query into a ranking.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        is_single: bool,
+        run: _Runner | None = None,
+        convert: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.function, self.each, self.spent = function, is_single, list[float]()
+        self.run, self.convert = run or _Runner(), convert or ranking_of
+        self.way = WAYS[is_single]
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[base.Ranking]:
         """What the function returns, as lists of ids or of (id, score)."""
         self.spent = []
         if self.each:
-            return [ranking_of(self._called(query, k)) for query in queries]
+            return [self.convert(self._call(query, k)) for query in queries]
         texts, qids = list(queries), list(getattr(queries, "ids", []))
-        rankings = self._called(queries, k)
+        rankings = self._call(queries, k)
         if isinstance(rankings, dict):
             names = qids if set(rankings) == set(qids) else texts
             if set(rankings) != set(names):
@@ -298,9 +297,9 @@ class Called:
                 f"{signature_of(self.function)}: expected {len(texts):,} rankings, one a query, found "
                 f"{len(rankings):,}; {ONE_EACH}"
             )
-        return [ranking_of(each) for each in rankings] if isinstance(rankings, list) else rankings
+        return list(map(self.convert, rankings)) if isinstance(rankings, list) else rankings
 
-    def _called(self, argument: Any, k: int) -> Any:
+    def _call(self, argument: Any, k: int) -> Any:
         start = time.perf_counter()
         answer = self.run(lambda: self.function(argument, k))
         self.spent.append(1000 * (time.perf_counter() - start))

@@ -32,16 +32,23 @@ class Options(base.Options):
         return 0.0
 
 
-def vectorizer(ngrams: int, sublinear: bool, stopwords: str) -> Any:
-    """scikit-learn's vectorizer: words of one letter or more, lower case, rows of length 1."""
+def vectorized(options: Any, texts: Sequence[str]) -> tuple[Any, Any]:
+    """scikit-learn's vectorizer, and the corpus as vectors; raises `RetrieverError` if it has no words.
+
+    Words have one letter or more, in lower case; rows have length 1.
+    """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    return TfidfVectorizer(
-        ngram_range=(1, ngrams),
-        sublinear_tf=sublinear,
-        stop_words=None if stopwords == "none" else stopwords,
+    vectorizer = TfidfVectorizer(
+        ngram_range=(1, options.ngrams),
+        sublinear_tf=options.sublinear,
+        stop_words=None if options.stopwords == "none" else options.stopwords,
         token_pattern=r"(?u)\b\w+\b",  # noqa: S106  # words, no password
     )
+    try:
+        return vectorizer, vectorizer.fit_transform(list(texts))
+    except ValueError as error:
+        raise RetrieverError(f"the corpus cannot be indexed: {error}") from None
 
 
 class TfIdf:
@@ -49,26 +56,17 @@ class TfIdf:
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         self.ids = setting.corpus.ids
-        self.words = vectorizer(options.ngrams, options.sublinear, options.stopwords)
-        self.documents = fitted(self.words, setting.corpus.texts)
+        self.words, self.documents = vectorized(options, setting.corpus.texts)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
         """The k best of each query."""
         scores = (self.words.transform(list(queries)) @ self.documents.T).tocsr()
         rankings = []
         for start, end in zip(scores.indptr, scores.indptr[1:]):
-            places, values = scores.indices[start:end], scores.data[start:end]
-            order = np.argsort(places)
-            rankings.append(best(self.ids, values[order], k, places[order], above=0.0))
+            rows, values = scores.indices[start:end], scores.data[start:end]
+            order = np.argsort(rows)
+            rankings.append(best(self.ids, values[order], k, rows[order], above=0.0))
         return rankings
-
-
-def fitted(words: Any, texts: Sequence[str]) -> Any:
-    """The corpus as vectors; raises `RetrieverError` if it has no words."""
-    try:
-        return words.fit_transform(list(texts))
-    except ValueError as error:
-        raise RetrieverError(f"the corpus cannot be indexed: {error}") from None
 
 
 PLUGIN = RetrieverPlugin(

@@ -1,12 +1,13 @@
-"""Vectors of documents and queries, from files or from a sentence-transformers model, and their exact similarities."""
+"""Exact vector search, by NumPy, with vectors from files or from a sentence-transformers model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from groupgt.errors import DataError, RetrieverError
 from groupgt.formats.vectors import Vectors, encoder_of, read_vectors
 from groupgt.options import Clash, File, Folder
 from groupgt.retrievers import base
+from groupgt.retrievers.base import RetrieverPlugin, best
 
 # Number of document rows multiplied at a time.
 CHUNK = 16_384
@@ -56,9 +58,6 @@ def products(queries: NDArray[Any], documents: NDArray[Any]) -> NDArray[np.float
         part = np.asarray(documents[start : start + CHUNK], dtype=np.float64)
         out[:, start : start + CHUNK] = left @ part.T
     return out.astype(np.float64)
-
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -118,9 +117,17 @@ class QueryVectors:
 
     def __init__(self, setting: base.Setting, options: QueryOptions) -> None:
         self.options = options
-        self.encode = _encoder(options.model) if options.model else None
-        self.stored = _read(options.queries, "qid", setting.qids) if options.queries else None
+        with _as_retriever_errors():
+            self.encoder = encoder_of(options.model) if options.model else None
+            self.stored = read_vectors(Path(options.queries), "qid", setting.qids) if options.queries else None
         self.rows = {qid: row for row, qid in enumerate(setting.qids)}
+
+    def encode(self, texts: list[str], what: str) -> Vectors:
+        """The vectors of texts; raises `RetrieverError` if there is no model."""
+        if self.encoder is None:
+            raise RetrieverError(f"there is no model to embed {what}")
+        with _as_retriever_errors():
+            return self.encoder(texts)
 
     def of(self, queries: Sequence[str]) -> Vectors:
         """The vectors of some queries; raises `RetrieverError` if there are none."""
@@ -128,9 +135,7 @@ class QueryVectors:
             if not isinstance(queries, base.Queries):
                 raise RetrieverError("vectors read from a file cover only its own queries")
             return np.asarray(self.stored[[self.rows[qid] for qid in queries.ids]])
-        if self.encode is None:
-            raise RetrieverError("there is no model to embed queries")
-        return self.encode([self.options.query_prefix + text for text in queries])
+        return self.encode([self.options.query_prefix + text for text in queries], "queries")
 
 
 class Embedded(QueryVectors):
@@ -139,7 +144,14 @@ class Embedded(QueryVectors):
     def __init__(self, setting: base.Setting, options: Options) -> None:
         super().__init__(setting, options)
         self.normalize = options.similarity == "cosine"
-        self.documents = self._documents(setting, options)
+        corpus, prefix = setting.corpus, options.document_prefix
+        if options.documents:
+            with _as_retriever_errors():
+                vectors = read_vectors(Path(options.documents), "doc_id", corpus.ids)
+        else:
+            key = (__name__, options.model, prefix)
+            vectors = corpus.once(key, lambda: self.encode([prefix + text for text in corpus.texts], "documents"))
+        self.documents = self._on_grid(vectors)
 
     def of(self, queries: Sequence[str]) -> Vectors:
         """The vectors of some queries, with as many dimensions as those of the documents."""
@@ -149,33 +161,42 @@ class Embedded(QueryVectors):
                 f"{self.options.queries or self.options.model}: expected {self.documents.shape[1]:,} dimensions, "
                 f"those of the documents, found {vectors.shape[1]:,}"
             )
-        return unit(vectors) if self.normalize else on_grid(vectors)
+        return self._on_grid(vectors)
 
-    def _documents(self, setting: base.Setting, options: Options) -> Vectors:
-        encode, texts = self.encode, setting.corpus.texts
-        if options.documents:
-            vectors = _read(options.documents, "doc_id", setting.corpus.ids)
-        elif encode is None:
-            raise RetrieverError("there is no model to embed documents")
-        else:
-            prefix = options.document_prefix
-            key = (__name__, options.model, prefix)
-            vectors = setting.corpus.once(key, lambda: encode([prefix + text for text in texts]))
+    def _on_grid(self, vectors: Vectors) -> Vectors:
         return unit(vectors) if self.normalize else on_grid(vectors)
 
 
-def _read(path: str, key: str, ids: Sequence[str]) -> Vectors:
-    return _told(lambda: read_vectors(Path(path), key, ids))
+class Dense:
+    """Compares a query with every document: no index, no approximation; equal scores by position in the corpus.
+
+    A query whose vector is all zeros has no results.
+    """
+
+    def __init__(self, setting: base.Setting, options: Options) -> None:
+        self.ids = setting.corpus.ids
+        self.vectors = Embedded(setting, options)
+
+    def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
+        """The k best of each query."""
+        vectors = self.vectors.of(queries)
+        scores = products(vectors, self.vectors.documents)
+        return [best(self.ids, row, k) if vector.any() else [] for row, vector in zip(scores, vectors)]
 
 
-def _encoder(model: str) -> Callable[[list[str]], Vectors]:
-    encode = _told(lambda: encoder_of(model))
-    return lambda texts: _told(lambda: encode(texts))
-
-
-def _told(step: Callable[[], T]) -> T:
-    """The result of a step; converts its data errors to `RetrieverError`."""
+@contextmanager
+def _as_retriever_errors() -> Iterator[None]:
+    """Converts data errors to `RetrieverError`."""
     try:
-        return step()
+        yield
     except DataError as error:
         raise RetrieverError(*error.faults, total=error.total) from None
+
+
+PLUGIN = RetrieverPlugin(
+    Options,
+    Dense,
+    summary="Exact search over your own vectors or those of a sentence-transformers model.",
+    libraries=("sentence-transformers", "torch"),
+    cheap=True,
+)

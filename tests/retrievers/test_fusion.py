@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -13,10 +14,11 @@ from hypothesis import strategies as st
 import groupgt
 from groupgt.options import options_from
 from groupgt.retrievers.base import Answers
-from groupgt.retrievers.fusion import NORMALIZE, Convex, ReciprocalRank, convex, reciprocal_rank
+from groupgt.retrievers.fusion import Convex, Normalization, ReciprocalRank, convex, reciprocal_rank
 from tests.retrievers import reference
 
 EXACT = 1e-12
+NORMALIZATIONS = get_args(Normalization)
 QIDS = ("q1", "q2", "q3")
 Input = dict[str, list[tuple[str, float]]]
 
@@ -85,7 +87,7 @@ def test_rrf_is_its_definition(case: Case, constant: int) -> None:
     agrees(case, rrf_of(case, constant), rrf_of(replace(case, k=1000), constant), expected)
 
 
-@given(cases(), st.sampled_from(list(NORMALIZE)))
+@given(cases(), st.sampled_from(NORMALIZATIONS))
 def test_convex_is_its_definition(case: Case, normalization: str) -> None:
     case = replace(case, depth=case.depth or case.k)
     expected = reference.convex(case.inputs, normalization, case.weights, case.least, case.depth or case.k)
@@ -121,7 +123,7 @@ def test_the_order_of_inputs_changes_no_score(case: Case, random: object) -> Non
         least=[case.least[number] for number in order],
     )
     assert by_document(rrf_of(case, 60)) == by_document(rrf_of(other, 60))
-    for normalization in NORMALIZE:
+    for normalization in NORMALIZATIONS:
         assert by_document(convex_of(other, normalization)) == pytest.approx(
             by_document(convex_of(case, normalization)), abs=EXACT
         )
@@ -268,7 +270,7 @@ def test_a_repeated_id_counts_where_it_stands_first() -> None:
 def test_nothing_found_is_nothing_fused() -> None:
     nothing = answers({"q": []})
     assert shown(reciprocal_rank(ReciprocalRank(), [nothing, nothing], [None, None], 10)) == []
-    for normalization in NORMALIZE:
+    for normalization in NORMALIZATIONS:
         assert shown(convex(Convex(normalization=normalization), [nothing, nothing], [0.0, 0.0], 10)) == []
 
 

@@ -15,7 +15,7 @@ import pytest
 import groupgt
 from groupgt.options import options_from
 from groupgt.report.run import run_experiment
-from groupgt.retrievers import dense, vectors
+from groupgt.retrievers import vectors
 from groupgt.retrievers.base import Corpus, Setting
 from tests.retrievers.small import small
 
@@ -60,28 +60,28 @@ CORPUS = Corpus(["d1", "d2", "d3"], ["aaa", "bbb", "ab"])
 
 
 def test_it_compares_the_vectors_of_texts() -> None:
-    found = dense.Dense(Setting(CORPUS), vectors.Options(model="any")).retrieve(["a", "bb", ""], 2)
+    found = vectors.Dense(Setting(CORPUS), vectors.Options(model="any")).retrieve(["a", "bb", ""], 2)
     half = float(np.float32(np.sqrt(0.5)))
     assert found == [[("d1", 1.0), ("d3", half)], [("d2", 1.0), ("d3", half)], []]
 
 
 def test_prefixes_stand_before_texts() -> None:
     options = vectors.Options(model="any", query_prefix="query: ", document_prefix="passage: ")
-    dense.Dense(Setting(CORPUS), options).retrieve(["a"], 2)
+    vectors.Dense(Setting(CORPUS), options).retrieve(["a"], 2)
     assert Model.asked == [["passage: aaa", "passage: bbb", "passage: ab"], ["query: a"]]
 
 
 def test_systems_of_a_sweep_share_the_vectors_of_the_corpus() -> None:
     corpus = Corpus(CORPUS.ids, CORPUS.texts)
     for similarity, prefix in (("cosine", ""), ("dot", ""), ("dot", "p:")):
-        dense.Dense(Setting(corpus), vectors.Options(model="any", similarity=similarity, document_prefix=prefix))
+        vectors.Dense(Setting(corpus), vectors.Options(model="any", similarity=similarity, document_prefix=prefix))
     assert Model.asked == [["aaa", "bbb", "ab"], ["p:aaa", "p:bbb", "p:ab"]]
 
 
 def test_a_model_for_questions_and_a_file_for_documents(tmp_path: Path) -> None:
     np.save(tmp_path / "d.npy", np.eye(3, len(LETTERS)))
     options = vectors.Options(model="any", documents=str(tmp_path / "d.npy"))
-    assert dense.Dense(Setting(CORPUS), options).retrieve(["b"], 1) == [[("d2", 1.0)]]
+    assert vectors.Dense(Setting(CORPUS), options).retrieve(["b"], 1) == [[("d2", 1.0)]]
     assert Model.asked == [["b"]]
 
 
@@ -95,7 +95,7 @@ def test_a_model_for_questions_and_a_file_for_documents(tmp_path: Path) -> None:
 )
 def test_models_at_fault(model: str, words: str) -> None:
     with pytest.raises(groupgt.RetrieverError) as error:
-        dense.Dense(Setting(CORPUS), vectors.Options(model=model))
+        vectors.Dense(Setting(CORPUS), vectors.Options(model=model))
     assert str(error.value) == words
 
 
@@ -103,7 +103,7 @@ def test_a_model_of_other_dimensions(tmp_path: Path) -> None:
     np.save(tmp_path / "d.npy", np.eye(3, len(LETTERS)))
     options = vectors.Options(model="short", documents=str(tmp_path / "d.npy"))
     with pytest.raises(groupgt.RetrieverError, match="short: expected 27 dimensions, those of the documents, found 5"):
-        dense.Dense(Setting(CORPUS), options).retrieve(["b"], 1)
+        vectors.Dense(Setting(CORPUS), options).retrieve(["b"], 1)
 
 
 def test_a_model_needs_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_a_library_that_runs_code_of_a_folder_is_refused(monkeypatch: pytest.Mon
     monkeypatch.setattr(Model, "__init__", lambda *_, **__: pytest.fail("the model was loaded"))
     words = rf"the model 'any': sentence-transformers {version or 'of an unknown version'} runs code .* 6 or later is"
     with pytest.raises(groupgt.RetrieverError, match=words):
-        dense.Dense(Setting(CORPUS), vectors.Options(model="any"))
+        vectors.Dense(Setting(CORPUS), vectors.Options(model="any"))
     labeller = {"use": "embedding", "with": {"model": "any", "corpus": {"c": "a"}, "reference": {"a": "a"}}}
     with pytest.raises(groupgt.DataError, match=words):
         groupgt.evaluate({"q": [["a"]]}, {"q": ["c"]}, ["recall"], labeller=labeller)
@@ -147,4 +147,4 @@ def test_a_library_that_runs_code_of_a_folder_is_refused(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("version", ["6.0.0", "6.2.0", "10.1"])
 def test_later_libraries_are_fine(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     monkeypatch.setattr(sys.modules["sentence_transformers"], "__version__", version)
-    assert dense.Dense(Setting(CORPUS), vectors.Options(model="any")).retrieve(["a"], 1)
+    assert vectors.Dense(Setting(CORPUS), vectors.Options(model="any")).retrieve(["a"], 1)

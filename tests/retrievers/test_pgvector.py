@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import groupgt
 from groupgt.options import options_from
 from groupgt.report.run import run_experiment
-from groupgt.retrievers import dense, vectors
+from groupgt.retrievers import vectors
 from groupgt.retrievers.base import Corpus, Queries, Ranking, Setting
 from groupgt.retrievers.pgvector import Options, PgVector
 from tests.retrievers.small import small
@@ -121,7 +121,7 @@ def test_exact_search_is_dense(dsn: str, tmp_path: Path, distance: str, similari
     np.save(tmp_path / "q.npy", queries)
     qids = [f"q{number}" for number in range(10)]
     files = {"documents": str(tmp_path / "d.npy"), "queries": str(tmp_path / "q.npy")}
-    exact = dense.Dense(Setting(Corpus(IDS, [""] * ROWS), qids), vectors.Options(**files, similarity=similarity))
+    exact = vectors.Dense(Setting(Corpus(IDS, [""] * ROWS), qids), vectors.Options(**files, similarity=similarity))
     for k in (1, 30, 500):
         near(ask(dsn, tmp_path, queries, k, distance=distance), exact.retrieve(Queries([""] * 10, qids), k))
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import groupgt
 from groupgt.options import options_from
-from groupgt.retrievers import ann, dense, vectors
+from groupgt.retrievers import ann, vectors
 from groupgt.retrievers.base import Corpus, Queries, Ranking, Setting
 from groupgt.retrievers.vectors import on_grid, products, unit
 
@@ -42,7 +42,7 @@ def random(rows: int, dimensions: int, seed: int = 1) -> Floats:
 
 def search(folder: Path, documents: Floats, queries: Floats, k: int, **options: Any) -> list[Ranking]:
     own = setting(len(documents), len(queries))
-    retriever = dense.Dense(own, vectors.Options(**stored(folder, documents, queries), **options))
+    retriever = vectors.Dense(own, vectors.Options(**stored(folder, documents, queries), **options))
     return retriever.retrieve(asked(own), k)
 
 
@@ -82,7 +82,7 @@ def test_neighbours_in_a_batch_change_nothing(tmp_path: Path, kind: str) -> None
     documents, queries = random(3001, 67) * 5, random(64, 67, seed=2)
     own = setting(len(documents), len(queries))
     files = stored(tmp_path, documents, queries)
-    retriever = dense.Dense(own, vectors.Options(**files, similarity=kind))
+    retriever = vectors.Dense(own, vectors.Options(**files, similarity=kind))
     together = retriever.retrieve(asked(own), 3001)
     for place in range(64):
         assert retriever.retrieve(asked(own).part(place, place + 1), 3001) == together[place : place + 1]
@@ -119,7 +119,7 @@ def test_a_question_of_zeros_has_no_results(tmp_path: Path, kind: str) -> None:
 
 def test_questions_that_where_leaves_out_keep_their_rows(tmp_path: Path) -> None:
     own = setting(3, 3)
-    retriever = dense.Dense(own, vectors.Options(**stored(tmp_path, np.eye(3), np.eye(3))))
+    retriever = vectors.Dense(own, vectors.Options(**stored(tmp_path, np.eye(3), np.eye(3))))
     found = retriever.retrieve(Queries(["", ""], ["q2", "q0"]), 1)
     assert found == [[("d2", 1.0)], [("d0", 1.0)]]
 
@@ -138,7 +138,7 @@ def test_parquet_rows_in_any_order_and_more_of_them(tmp_path: Path, kind: Any) -
     documents = parquet(tmp_path / "d.parquet", "doc_id", ["d2", "more", "d0", "d1"], rows, kind=kind)
     queries = parquet(tmp_path / "q.parquet", "qid", ["q1", "q0"], [[0, 2], [5, 0]], "embedding", kind)
     own = setting(3, 2)
-    found = dense.Dense(own, vectors.Options(documents=documents, queries=queries)).retrieve(asked(own), 2)
+    found = vectors.Dense(own, vectors.Options(documents=documents, queries=queries)).retrieve(asked(own), 2)
     tenths = [float(np.float32(each)) for each in (0.8, 0.6)]
     assert found == [[("d0", 1.0), ("d2", tenths[1])], [("d1", 1.0), ("d2", tenths[0])]]
 
@@ -148,7 +148,7 @@ def test_numbers_are_ids_too(tmp_path: Path) -> None:
     own = Setting(Corpus(["7", "8"], ["", ""]), ["q0"])
     np.save(tmp_path / "q.npy", [[1.0]])
     options = vectors.Options(documents=documents, queries=str(tmp_path / "q.npy"), similarity="dot")
-    assert dense.Dense(own, options).retrieve(asked(own), 2) == [[("7", 2.0), ("8", 1.0)]]
+    assert vectors.Dense(own, options).retrieve(asked(own), 2) == [[("7", 2.0), ("8", 1.0)]]
 
 
 # ---- faults ------------------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_bad_arrays(tmp_path: Path, array: Floats, words: str) -> None:
     own = setting(3, 1)
     options = vectors.Options(**stored(tmp_path, array, np.ones((1, 2))))
     with pytest.raises(groupgt.RetrieverError, match=words):
-        dense.Dense(own, options).retrieve(asked(own), 1)
+        vectors.Dense(own, options).retrieve(asked(own), 1)
 
 
 @pytest.mark.parametrize(
@@ -197,14 +197,14 @@ def test_what_is_no_npy(tmp_path: Path, content: bytes | None, words: str) -> No
     if content is not None:
         (tmp_path / "d.npy").write_bytes(content)
     with pytest.raises(groupgt.RetrieverError, match=words) as error:
-        dense.Dense(setting(2, 2), vectors.Options(**files))
+        vectors.Dense(setting(2, 2), vectors.Options(**files))
     assert "\n" not in str(error.value)
 
 
 def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
     files = stored(tmp_path, np.array([[Opens(), Opens()]], dtype=object), np.eye(2))
     with pytest.raises(groupgt.RetrieverError, match="Object arrays cannot be loaded"):
-        dense.Dense(setting(1, 2), vectors.Options(**files))
+        vectors.Dense(setting(1, 2), vectors.Options(**files))
 
 
 def test_an_archive_is_no_array(tmp_path: Path) -> None:
@@ -212,13 +212,13 @@ def test_an_archive_is_no_array(tmp_path: Path) -> None:
     with (tmp_path / "d.npy").open("wb") as file:
         np.savez(file, a=np.eye(2))
     with pytest.raises(groupgt.RetrieverError, match="found an archive"):
-        dense.Dense(setting(2, 2), vectors.Options(**files))
+        vectors.Dense(setting(2, 2), vectors.Options(**files))
 
 
 def test_rows_of_questions_are_those_of_the_whole_ground_truth(tmp_path: Path) -> None:
     files = stored(tmp_path, np.eye(2), np.eye(2))
     with pytest.raises(groupgt.RetrieverError, match="expected 3 rows, those of the queries of the ground truth"):
-        dense.Dense(setting(2, 3), vectors.Options(**files))
+        vectors.Dense(setting(2, 3), vectors.Options(**files))
 
 
 BAD_PARQUET: list[tuple[str, list[Any], Any, str, Any, str]] = [
@@ -261,7 +261,7 @@ def test_bad_parquet(tmp_path: Path, key: str, names: list[Any], rows: Any, colu
     documents = parquet(tmp_path / "d.parquet", key, names, rows, column, kind)
     queries = parquet(tmp_path / "q.parquet", "qid", ["q0"], [[1.0]])
     with pytest.raises(groupgt.RetrieverError, match=words) as error:
-        dense.Dense(setting(2, 1), vectors.Options(documents=documents, queries=queries))
+        vectors.Dense(setting(2, 1), vectors.Options(documents=documents, queries=queries))
     assert str(error.value).startswith(documents)
 
 
@@ -269,14 +269,14 @@ def test_a_repeated_row_that_nobody_needs_is_no_fault(tmp_path: Path) -> None:
     documents = parquet(tmp_path / "d.parquet", "doc_id", ["d0", "x", "x"], [[1.0], [2.0], [3.0]])
     queries = parquet(tmp_path / "q.parquet", "qid", ["q0"], [[1.0]])
     own = setting(1, 1)
-    assert dense.Dense(own, vectors.Options(documents=documents, queries=queries)).retrieve(asked(own), 5)[0]
+    assert vectors.Dense(own, vectors.Options(documents=documents, queries=queries)).retrieve(asked(own), 5)[0]
 
 
 def test_what_is_no_parquet(tmp_path: Path) -> None:
     (tmp_path / "d.parquet").write_bytes(b"no parquet")
     files = stored(tmp_path, np.eye(2), np.eye(2)) | {"documents": str(tmp_path / "d.parquet")}
     with pytest.raises(groupgt.RetrieverError, match=r"d\.parquet: expected a parquet file") as error:
-        dense.Dense(setting(2, 2), vectors.Options(**files))
+        vectors.Dense(setting(2, 2), vectors.Options(**files))
     assert "\n" not in str(error.value)
 
 
@@ -297,7 +297,7 @@ def test_options_are_checked(options: dict[str, str], words: str) -> None:
 
 def test_vectors_of_a_file_answer_its_questions_alone(tmp_path: Path) -> None:
     own = setting(2, 2)
-    retriever = dense.Dense(own, vectors.Options(**stored(tmp_path, np.eye(2), np.eye(2))))
+    retriever = vectors.Dense(own, vectors.Options(**stored(tmp_path, np.eye(2), np.eye(2))))
     with pytest.raises(groupgt.RetrieverError, match="cover only its own queries"):
         retriever.retrieve(["any text"], 1)
 

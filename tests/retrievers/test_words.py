@@ -71,8 +71,7 @@ def test_lsa_is_a_slow_loop(corpus: Corpus) -> None:
 
     options = lsa.Options(dimensions=20, stopwords="english")
     found = lsa.LSA(Setting(corpus, seed=5), options).retrieve(QUERIES, 188)
-    words = tfidf.vectorizer(1, True, "english")
-    matrix = words.fit_transform(corpus.texts)
+    words, matrix = tfidf.vectorized(options, corpus.texts)
     reduced = TruncatedSVD(20, random_state=5)
     documents = reduced.fit_transform(matrix).tolist()
     for query, ranking in zip(reduced.transform(words.transform(QUERIES)).tolist(), found, strict=True):
