@@ -21,8 +21,8 @@ from groupgt.store.cache import key_of
 from groupgt.store.files import (
     digest_of,
     is_gone,
-    make_folder,
     owner,
+    remove,
     sha256,
     temporary_folder,
     write_text,
@@ -131,7 +131,7 @@ class Build:
         self._write({self._name(file): {**self._noted(file), "by": [owner()]} for file in self.files})
         before = {file: self._digest(file) if file.exists() else None for file in self.files}
         for file in self.files:
-            _remove(_aside(file))
+            remove(_aside(file))
             if before[file] is not None:
                 _copy(file, _aside(file))
         marks = {file: {"before": before[file], "own": not was_made[file]} for file in self.files}
@@ -152,7 +152,7 @@ class Build:
             raise
         self._write({self._name(file): {"script": script, "made": after[file]} for file in after if file not in own})
         for file in self.files:
-            _remove(_aside(file))
+            remove(_aside(file))
 
     def _call(self, folder: Path, mark: Callable[..., None]) -> None:
         mark(owner())
@@ -188,19 +188,19 @@ class Build:
                     notes[self._name(file)] = noted
                 continue
             if noted["before"] is None:
-                _remove(file)
+                remove(file)
             elif not file.exists() or self._digest(file) != noted["before"]:
                 if not _aside(file).exists():
                     raise DataError(
                         f"{file}: was half made by {self.script.name}, and {_aside(file)} is gone; remove it"
                     )
-                _remove(file)
+                remove(file)
                 _copy(_aside(file), file)
             if noted["before"] is not None and not noted["own"]:
                 notes[self._name(file)] = {"script": "", "made": noted["before"]}
         self._write(notes)
         for file in self.files:
-            _remove(_aside(file))
+            remove(_aside(file))
 
     def _write(self, notes: dict[str, Any]) -> None:
         """Writes the notes of these files, and keeps the current notes of others."""
@@ -222,16 +222,4 @@ def _copy(source: Path, target: Path) -> None:
             shutil.copytree(source, part / target.name)
             (part / target.name).rename(target)
     else:
-        make_folder(target.parent)
-        written_whole(target, lambda part: _copy_bytes(source, part))
-
-
-def _copy_bytes(source: Path, target: Path) -> None:
-    shutil.copyfile(source, target)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+        written_whole(target, lambda part: shutil.copyfile(source, part))

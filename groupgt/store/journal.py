@@ -48,14 +48,14 @@ class Journal:
     @classmethod
     def taken_over(cls, folder: Path, name: str, writer: str = "") -> Journal:
         """The same journal, continuing the latest one that an ended process left under this name."""
-        mine = cls.of(folder, name, writer)
-        left = left_behind(folder, name, writer)
-        for path in left[:-1]:
-            cls(path).remove()
-        if left and left[-1] != mine.path:
+        path = folder / f"{name}.{writer or owner()}{ENDING}"
+        *older, latest = left_behind(folder, name, writer) or [path]
+        for journal in older:
+            cls(journal).remove()
+        if latest != path:
             with suppress(OSError):  # another process was faster, or the folder cannot be written
-                left[-1].replace(folder / f"{name}.{writer or owner()}{ENDING}")
-        return mine
+                latest.replace(path)
+        return cls(path)
 
     def lines(self) -> Iterator[Any]:
         """The values appended so far, by any process."""
