@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import Protocol
+from typing import Any, Protocol
 
 from groupgt.engines.carriers import all_rankings
 from groupgt.engines.choice import Engine
@@ -51,20 +51,10 @@ class Progress(Protocol):
 class Silence:
     """Ignores progress."""
 
-    def doing(self, what: str) -> None:
+    def doing(self, *_: Any, **__: Any) -> None:
         """Does nothing."""
 
-    def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
-        """Does nothing."""
-
-    def started(self, task: str) -> None:
-        """Does nothing."""
-
-    def answered(self, queries: int) -> None:
-        """Does nothing."""
-
-    def ended(self) -> None:
-        """Does nothing."""
+    planned = started = answered = ended = doing
 
 
 @dataclass(frozen=True)
@@ -179,8 +169,7 @@ class SystemAnswers:
     def finish(self) -> None:
         """Called when results are written: from now on, only runs with `reuse` use what this run retrieved."""
         for task, done in self.done.items():
-            is_new = done.earlier is None or done.earlier.interrupted
-            if is_new and task.system.is_asked_anew:
+            if task.system.is_asked_anew and (done.earlier is None or done.earlier.interrupted):
                 self.keeper.finish(task, done)
 
     def _check(self, task: Task, done: Done) -> None:
@@ -250,11 +239,8 @@ class SystemAnswers:
         """Results that are read from files, unchanged, by an engine; each file is read once."""
         engine = engine or Engine()
         key = (dataset, name, engine.name)
-        if key not in self._stored:
-            self._stored[key] = self._read(dataset, name, engine)
-        return self._stored[key]
-
-    def _read(self, dataset: str, name: str, engine: Engine) -> Run:
+        if key in self._stored:
+            return self._stored[key]
         data, options = self.data[dataset], self.experiment.options(name, dataset)
         try:
             # Results without query ids follow the rows of the full ground truth, regardless of `where`.
@@ -266,6 +252,7 @@ class SystemAnswers:
             start = f"system {name!r}: "
             texts = (f"dataset {dataset!r}: {start}{text.removeprefix(start)}" for text in error.faults)
             raise DataError(*texts, total=error.total) from None
+        self._stored[key] = run
         return run
 
     def _stored_answers(self, dataset: str, name: str) -> Answers:

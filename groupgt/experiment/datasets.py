@@ -27,7 +27,7 @@ from groupgt.evaluation.unknown_ids import warn_of_blank
 from groupgt.experiment.builds import Build
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import check_slice
-from groupgt.experiment.systems import matching
+from groupgt.experiment.systems import matching, some_of
 from groupgt.formats.corpus import corpus_file, read_lengths
 from groupgt.formats.parts import files_of, is_url
 from groupgt.formats.queries import queries_file, read_queries
@@ -127,14 +127,9 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
     tokenizer = experiment.config.evaluate.tokenizer
     folder = experiment.path.parent
     count: Any = None
-    if (
-        tokenizer is not None
-        and experiment.unchecked is not None
-        and check_tokenizer(tokenizer, allow_code=True)[0].runs_code
-    ):
-        count = _not_run
-    elif tokenizer is not None:
-        count = tokenizer_named(tokenizer, allow_code=experiment.allow_code, folder=folder)
+    if tokenizer is not None:
+        is_skipped = experiment.unchecked is not None and check_tokenizer(tokenizer, allow_code=True)[0].runs_code
+        count = _not_run if is_skipped else tokenizer_named(tokenizer, allow_code=experiment.allow_code, folder=folder)
     labeller = _labeller(experiment, name, judged)
     labeller.read(asked.truth)  # reports invalid ground truth before anything is retrieved
     lengths = Lengths(count=count) if dataset.corpus is None else read_lengths(experiment.at(dataset.corpus), count)
@@ -368,20 +363,16 @@ def _warn_of_depth(experiment: Experiment) -> None:
 def absent_ids(dataset: str, absent: Sequence[str]) -> str:
     """The warning that ids of the ground truth are not in the corpus and so are never retrieved."""
     count = counted(len(absent), "id of the ground truth is", "ids of the ground truth are")
-    return f"dataset {dataset!r}: {count} not in the corpus, so never retrieved: {_some(absent)}"
+    return f"dataset {dataset!r}: {count} not in the corpus, so never retrieved: {some_of(absent, 3)}"
 
 
 def _all_absent(dataset: str, data: Data) -> str:
-    which = f"none of the {counted(len(data.absent), 'id')} of the ground truth is in the corpus: {_some(data.absent)}"
-    there = shown(min(data.known or ("",)))
+    count, there = counted(len(data.absent), "id"), shown(min(data.known or ("",)))
     return (
-        f"dataset {dataset!r}: {which}; the corpus has ids such as {there}. If it is another chunking, carry the "
-        "ground truth over with groupgt rechunk, or match by places, texts or parents (evaluate.labeller)"
+        f"dataset {dataset!r}: none of the {count} of the ground truth is in the corpus: {some_of(data.absent, 3)}; "
+        f"the corpus has ids such as {there}. If it is another chunking, carry the ground truth over with "
+        "groupgt rechunk, or match by places, texts or parents (evaluate.labeller)"
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
 
 
 # --- Digests.

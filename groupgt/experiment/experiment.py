@@ -307,9 +307,8 @@ class Checks:
 
     def _dataset(self, path: KeyPath, dataset: Dataset) -> None:
         """Checks the files and the format of a data set."""
-        build = None if dataset.build is None else self.document.resolved(dataset.build)
-        if build is not None and not exists(build) and self.document.is_sound(*path, "build"):
-            self.document.fault((*path, "build"), f"file not found: {build}")
+        if dataset.build is not None and self.document.is_sound(*path, "build"):
+            self.document.require((*path, "build"), dataset.build)
         compare = self.config.compare
         if dataset.audit is not None and compare is not None and compare.across == "datasets":
             self.document.fault((*path, "audit"), "differences between data sets (compare.across) are not corrected")
@@ -320,11 +319,14 @@ class Checks:
             file = self.document.resolved(text)
             if not text.strip():
                 self.document.fault((*path, key), f"expected a path, found {text!r}")
-            elif not exists(file) and build is None:
-                way = f"; {dataset.fetch}" if dataset.fetch else ""
-                self.document.fault((*path, key), f"file not found: {file}{way}")
-            elif not exists(file):
-                self.code.check((*path, key), f"{file} is missing; python {build} makes it, and so does a run")
+            elif exists(file):
+                continue
+            elif dataset.build is None:
+                hint = f"; {dataset.fetch}" if dataset.fetch else ""
+                self.document.fault((*path, key), f"file not found: {file}{hint}")
+            else:
+                script = self.document.resolved(dataset.build)
+                self.code.check((*path, key), f"{file} is missing; python {script} makes it, and so does a run")
         if dataset.format is not None and dataset.format not in TRUTHS and self.document.is_sound(*path, "format"):
             self.document.unknown((*path, "format"), dataset.format, TRUTHS)
 
@@ -335,12 +337,11 @@ class Checks:
         for stage, text in system.stages.items():
             for dataset in (name for name in self.config.datasets if system.serves(name)):
                 try:
-                    file = self.document.resolved(cut_of(text.replace("{dataset}", dataset))[0])
+                    file = cut_of(text.replace("{dataset}", dataset))[0]
                 except ConfigError as error:
                     self.document.fault((*path, stage), str(error))
                     break
-                if not exists(file):
-                    self.document.fault((*path, stage), f"file not found: {file}")
+                if not self.document.require((*path, stage), file):
                     break
 
     def _baseline(self) -> None:
@@ -371,9 +372,7 @@ class Checks:
             self.document.fault((*path, "version"), f"{plugin.name} needs no version; remove this key", key=True)
         for key in paths_of(plugin.options, labeller.with_) if plugin is not None else ():
             for dataset in self.config.datasets:
-                file = self.document.resolved(labeller.with_[key].replace("{dataset}", dataset))
-                if not exists(file):
-                    self.document.fault((*path, "with", key), f"file not found: {file}")
+                self.document.require((*path, "with", key), labeller.with_[key], dataset)
 
     def _plugin(self, kind: str, path: KeyPath, section: LabellerConfig | EngineConfig) -> Plugin | None:
         """The plugin of a section, or None if there is no such plugin; its options are checked."""

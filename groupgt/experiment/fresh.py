@@ -88,11 +88,8 @@ class Here:
         """The modules that have changed."""
         return changed(modules, sys.path)
 
-    def __enter__(self) -> Here:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
+    def close(self) -> None:
+        """Does nothing; see `Fresh.close`."""
 
 
 class Fresh:
@@ -122,12 +119,6 @@ class Fresh:
         """The modules that have changed, as found on the path of the code."""
         names: list[str] = self._call(dict(modules))
         return names
-
-    def __enter__(self) -> Fresh:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Ends the process."""

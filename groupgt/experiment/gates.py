@@ -310,7 +310,7 @@ class _Trial:
         """One result; none for the latency of results that were read from files."""
         evaluation = findings.evaluations[self.dataset].get(self.system)
         if evaluation is None:
-            yield self._failed("failed", findings.failed[self.dataset][self.system])
+            yield self._result("failed", findings.failed[self.dataset][self.system])
         elif self.gate.metric in LATENCIES:
             timing = findings.timings.get((self.dataset, self.system))
             if timing is not None:
@@ -323,12 +323,17 @@ class _Trial:
             values = self._values(evaluation)
             yield self._bounded(mean_of(values), "few audited" if values.ndim > 1 and len(values) else "no query")
 
-    def _failed(self, problem: Problem, detail: str = "", *, passed: bool = False) -> GateResult:
-        """A result without a value: the gate fails, unless there is nothing to compare with yet."""
-        return GateResult(self.number, self.system, self.dataset, self.gate, passed, problem=problem, detail=detail)
-
-    def _passed(self, value: float, drop: Drop | None = None, *, passed: bool) -> GateResult:
-        return GateResult(self.number, self.system, self.dataset, self.gate, passed, value, drop=drop)
+    def _result(
+        self,
+        problem: Problem | None = None,
+        detail: str = "",
+        *,
+        passed: bool = False,
+        value: float | None = None,
+        drop: Drop | None = None,
+    ) -> GateResult:
+        """The result; without a value, the gate fails, unless there is nothing to compare with yet."""
+        return GateResult(self.number, self.system, self.dataset, self.gate, passed, value, problem, detail, drop)
 
     def _values(self, evaluation: Evaluation) -> Floats:
         """The values of the gate's metric in the gate's slice."""
@@ -337,23 +342,23 @@ class _Trial:
 
     def _bounded(self, value: float, otherwise: Problem = "no query") -> GateResult:
         if math.isnan(value):
-            return self._failed(otherwise)
+            return self._result(otherwise)
         if self.gate.min is not None:
-            return self._passed(value, passed=value >= self.gate.min - SLACK)
-        return self._passed(value, passed=self.gate.max is not None and value <= self.gate.max + SLACK)
+            return self._result(value=value, passed=value >= self.gate.min - SLACK)
+        return self._result(value=value, passed=self.gate.max is not None and value <= self.gate.max + SLACK)
 
     def _latency(self, timing: Timing) -> GateResult:
         if timing.machine != machine():
-            return self._failed("other machine", timing.machine.get("node", "unknown"))
+            return self._result("other machine", timing.machine.get("node", "unknown"))
         value: float | None = getattr(timing, self.gate.metric)
-        return self._failed("not measured") if value is None else self._bounded(value)
+        return self._result("not measured") if value is None else self._bounded(value)
 
     def _beside_baseline(self, evaluation: Evaluation, findings: Findings) -> GateResult:
         """Compares with the baseline: the p-value of a drop is uncorrected, that of a gain is corrected."""
         by_name = findings.evaluations[self.dataset]
         baseline = by_name.get(findings.baseline or "")
         if baseline is None:
-            return self._failed("no baseline")
+            return self._result("no baseline")
         others = [name for name in by_name if name not in (self.system, baseline.name)] if self.gate.must else []
         now = [self._values(evaluation), *(self._values(by_name[name]) for name in others)]
         before = self._values(baseline)
@@ -366,11 +371,11 @@ class _Trial:
         """Compares the system with its previous result; the family consists of all such comparisons."""
         text = evaluation.text_of(self.gate.metric)
         if against is None:
-            return self._failed("no previous run", passed=True)
+            return self._result("no previous run", passed=True)
         if self.system in against.added:
-            return self._failed("new", passed=True)
+            return self._result("new", passed=True)
         if (self.system, text) in against.refused:
-            return self._failed("refused", against.refused[self.system, text])
+            return self._result("refused", against.refused[self.system, text])
         among = members(self.gate, evaluation) if self.gate.slice else None
         contrasts = dict(against.contrasts(text, among))
         own = contrasts.pop(self.system)
@@ -388,7 +393,7 @@ class _Trial:
         """Checks the bound on a drop or a gain for the first contrast of a family."""
         own, gate = family[0], self.gate
         if not own.pairs or math.isnan(own.delta):
-            return self._failed("few audited" if own.pairs else "no pair")
+            return self._result("few audited" if own.pairs else "no pair")
         lost = drop(own.delta, higher_is_better=metric.higher_is_better)
         if gate.min_gain is not None:
             is_beyond = not -lost >= gate.min_gain - SLACK
@@ -397,5 +402,5 @@ class _Trial:
         else:
             is_beyond = not lost <= (gate.max_drop or 0.0) + SLACK
             passed = not is_beyond or (gate.unless is not None and own.raw_p_value > settings.alpha)
-        told = Drop(baseline, lost, is_beyond, own, settings, comparisons(family), audited)
-        return self._passed(own.delta, told, passed=passed)
+        against_reference = Drop(baseline, lost, is_beyond, own, settings, comparisons(family), audited)
+        return self._result(value=own.delta, drop=against_reference, passed=passed)

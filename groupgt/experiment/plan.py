@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,7 +101,7 @@ def _way(experiment: Experiment, name: str, faults: Faults) -> tuple[bool | None
     """How user code is called, as found by importing it in a new process; adds an error if it cannot be called."""
     system = experiment.systems[name]
     try:
-        with Fresh(Order(name, system.kind, system.options, experiment.path.parent.resolve())) as fresh:
+        with closing(Fresh(Order(name, system.kind, system.options, experiment.path.parent.resolve()))) as fresh:
             return fresh.singly, fresh.way
     except GroupgtError as error:
         place = experiment.document.place(system.paths["target"])
@@ -115,19 +116,9 @@ def _verdicts(experiment: Experiment, data: Data, dataset: str, systems: int) ->
     if not isinstance(judge, Code):
         return []
     pairs = systems * experiment.config.evaluate.depth * len(data.truth.ids)
-    most = math.ceil(pairs / judge.options.batch_size)
+    calls = math.ceil(pairs / judge.options.batch_size)
     section = experiment.config.evaluate.labeller
     kept = f", but for {len(judge.kept.earlier):,} that are kept" if judge.kept.earlier else ""
     will = f"judge at most {pairs:,} pairs{kept}"
-    return [
-        [
-            dataset,
-            "(labeller)",
-            f"{section.use}: {section.with_.get('target')}",
-            len(data.truth),
-            None,
-            None,
-            most,
-            will,
-        ]
-    ]
+    uses = f"{section.use}: {section.with_.get('target')}"
+    return [[dataset, "(labeller)", uses, len(data.truth), None, None, calls, will]]

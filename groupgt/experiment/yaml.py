@@ -55,6 +55,13 @@ FREE_ENDS = (
     "cache",
 )
 
+# The tags of plain YAML by kind of node, which all begin with `tag:yaml.org,2002:`.
+TAGS: dict[type[yaml.Node], set[str]] = {
+    yaml.MappingNode: {"map"},
+    yaml.SequenceNode: {"seq"},
+    yaml.ScalarNode: {"str", "int", "float", "bool", "null", "timestamp", "merge", "value"},
+}
+
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
 _VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -91,6 +98,13 @@ class Document:
             return Path(joined).resolve()
         except (OSError, ValueError, RuntimeError):
             return Path(joined)
+
+    def require(self, path: KeyPath, text: str, dataset: str = "") -> bool:
+        """Whether the file exists that a path of the file names for a data set; adds an error if not."""
+        file = self.resolved(text.replace("{dataset}", dataset))
+        if not (is_there := exists(file)):
+            self.fault(path, f"file not found: {file}")
+        return is_there
 
     def place(self, path: KeyPath, *, key: bool = False) -> str:
         """The location of the value, or the key, of a path; if it has none, that of the nearest parent."""
@@ -283,18 +297,17 @@ def _refuse_aliases(text: str, document: Document) -> None:
 
 def _build(node: yaml.Node, path: KeyPath, document: Document) -> Any:
     document.places[path] = document.place_of(node.start_mark)
+    is_plain = node.tag.removeprefix("tag:yaml.org,2002:") in TAGS[type(node)]
+    if not is_plain:
+        document.fault(path, f"expected plain YAML, found the tag {node.tag}")
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, path, document)
     if isinstance(node, yaml.SequenceNode):
-        if node.tag != "tag:yaml.org,2002:seq":
-            document.fault(path, f"expected plain YAML, found the tag {node.tag}")
         return [_build(child, (*path, position), document) for position, child in enumerate(node.value)]
-    return _scalar(node, path, document)
+    return _scalar(node, path, document) if is_plain else None
 
 
 def _mapping(node: yaml.MappingNode, path: KeyPath, document: Document) -> dict[str, Any]:
-    if node.tag != "tag:yaml.org,2002:map":
-        document.fault(path, f"expected plain YAML, found the tag {node.tag}")
     out: dict[str, Any] = {}
     for key_node, value_node in node.value:
         place = document.place_of(key_node.start_mark)
@@ -316,12 +329,7 @@ def _mapping(node: yaml.MappingNode, path: KeyPath, document: Document) -> dict[
 
 def _scalar(node: yaml.Node, path: KeyPath, document: Document) -> Any:
     text = str(node.value)
-    plain = node.style is None  # type: ignore[attr-defined]  # scalar nodes have a style
-    standard = ("tag:yaml.org,2002:", ["str", "int", "float", "bool", "null", "timestamp", "merge", "value"])
-    if not (node.tag.startswith(standard[0]) and node.tag.removeprefix(standard[0]) in standard[1]):
-        document.fault(path, f"expected plain YAML, found the tag {node.tag}")
-        return None
-    if not plain:
+    if node.style is not None:  # type: ignore[attr-defined]  # scalar nodes have a style
         return _filled(text, path, document)
     if text in ("", "~", "null", "Null", "NULL"):
         return None
