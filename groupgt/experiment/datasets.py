@@ -27,7 +27,7 @@ from groupgt.evaluation.unknown_ids import warn_of_blank
 from groupgt.experiment.builds import Build
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import check_slice
-from groupgt.experiment.systems import matching, some_of
+from groupgt.experiment.systems import combined, matching, some_of
 from groupgt.formats.corpus import corpus_file, read_lengths
 from groupgt.formats.parts import files_of, is_url
 from groupgt.formats.queries import queries_file, read_queries
@@ -125,11 +125,14 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
     dataset = experiment.config.datasets[name]
     asked = read_asked(experiment, name)
     tokenizer = experiment.config.evaluate.tokenizer
-    folder = experiment.path.parent
     count: Any = None
     if tokenizer is not None:
         is_skipped = experiment.unchecked is not None and check_tokenizer(tokenizer, allow_code=True)[0].runs_code
-        count = _not_run if is_skipped else tokenizer_named(tokenizer, allow_code=experiment.allow_code, folder=folder)
+        count = (
+            _not_run
+            if is_skipped
+            else tokenizer_named(tokenizer, allow_code=experiment.allow_code, folder=experiment.path.parent)
+        )
     labeller = _labeller(experiment, name, judged)
     labeller.read(asked.truth)  # reports invalid ground truth before anything is retrieved
     lengths = Lengths(count=count) if dataset.corpus is None else read_lengths(experiment.at(dataset.corpus), count)
@@ -138,7 +141,18 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
         qids=asked.qids,
         corpus_digest=asked.corpus_digest,
         corpus=None if dataset.corpus is None else Corpus.of(dict(lengths.texts)),
-        request=_request(experiment, labeller, lengths, _audit(experiment, name, asked.truth)),
+        request=Request(
+            metrics={str(metric): metric for metric in experiment.metrics.values()},
+            convention=experiment.convention,
+            is_auto=experiment.config.convention == "auto",
+            by=tuple(experiment.config.evaluate.by),
+            policy=experiment.policy,
+            labeller=labeller,
+            sources=Sources(lengths.texts or None),
+            lengths=lengths,
+            engine=experiment.engine,
+            audit=_audit(experiment, name, asked.truth),
+        ),
     )
 
 
@@ -175,22 +189,6 @@ def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
         raise DataError(f"{path}: {what}: it has ids such as {there}, the ground truth such as {here}")
     before = truth.texts or [None] * len(truth)
     return replace(truth, texts=[texts.get(qid, text) for qid, text in zip(truth.qids, before)])
-
-
-def _request(experiment: Experiment, labeller: Labeller, lengths: Lengths, audit: Audit | None) -> Request:
-    """How results are measured, as set in the file; the settings are already checked."""
-    return Request(
-        metrics={str(metric): metric for metric in experiment.metrics.values()},
-        convention=experiment.convention,
-        is_auto=experiment.config.convention == "auto",
-        by=tuple(experiment.config.evaluate.by),
-        policy=experiment.policy,
-        labeller=labeller,
-        sources=Sources(lengths.texts or None),
-        lengths=lengths,
-        engine=experiment.engine,
-        audit=audit,
-    )
 
 
 def _labeller(experiment: Experiment, name: str, judged: VerdictStore | None) -> Labeller:
@@ -340,13 +338,9 @@ def _check_budgets(experiment: Experiment, name: str, data: Data, faults: Faults
 
 def _needs_texts(experiment: Experiment, dataset: str) -> bool:
     """Whether a system of a data set, or one of its inputs, searches with the texts of the queries."""
-    stack = [system for served, system in experiment.pairs() if served == dataset]
-    while stack:
-        system = experiment.systems[stack.pop()]
-        if system.options.searches_texts():
-            return True
-        stack += system.inputs
-    return False
+    reported = [system for served, system in experiment.pairs() if served == dataset]
+    names = {name for system in reported for name in combined(experiment.systems, system)}
+    return any(experiment.systems[name].options.searches_texts() for name in names)
 
 
 def _warn_of_depth(experiment: Experiment) -> None:
@@ -382,14 +376,13 @@ def digests(experiment: Experiment, datasets: dict[str, Data]) -> dict[str, str]
     """SHA-256 of the experiment file and of every data file that it names."""
     by_name = {experiment.path.name: sha256(experiment.path)}
 
-    def add(name: str) -> None:
-        if experiment.at(name).is_file():
+    def add(name: str | None) -> None:
+        if name is not None and experiment.at(name).is_file():
             by_name[name] = sha256(experiment.at(name))
 
     for dataset, config in experiment.config.datasets.items():
         add(config.ground_truth)
-        if config.audit is not None:
-            add(config.audit)
+        add(config.audit)
         if config.queries is not None:
             by_name[config.queries] = sha256(queries_file(experiment.at(config.queries)))
         if config.corpus is not None:

@@ -84,8 +84,7 @@ class Experiment:
     @property
     def baseline(self) -> str | None:
         """The system that others are compared with, or None."""
-        compare = self.config.compare
-        return None if compare is None or compare.across == "datasets" else compare.baseline
+        return self.config.baseline
 
     @property
     def across(self) -> str | None:
@@ -172,7 +171,7 @@ def load(
     checks = Checks(document, config, allow_code=allow_code, unchecked=[] if dry and not allow_code else None)
     checks.walk()
     systems = checks.families.systems
-    chosen = _chosen(document, checks.families, only, checks.baseline)
+    chosen = _chosen(document, checks.families, only, config.baseline)
     document.sort()
     document.faults.stop(ConfigError)
     return Experiment(
@@ -275,7 +274,6 @@ class Checks:
         self.metrics: dict[str, Metric] = {}
         self.convention: ConventionName = OF_SHAPE["groups"]
         self.policy = Policy()
-        self.baseline: str | None = None
 
     def walk(self) -> None:
         """Checks everything."""
@@ -293,12 +291,11 @@ class Checks:
         self._policy()
         self._tokenizer()
         self._convention()
-        all_known = self._metrics(self.convention)
-        self._gates(self.convention, self.metrics if all_known else {})
+        all_known = self._metrics()
+        self._gates(self.metrics if all_known else {})
         self._output()
 
     def _requirement(self, text: str) -> None:
-        """Checks the minimum version of groupgt."""
         match = re.fullmatch(r"\s*>=\s*([0-9]+(?:\.[0-9]+)*)\s*", text)
         if match is None:
             self.document.fault(("groupgt",), f'expected a minimum version such as ">=0.1", found {text!r}')
@@ -306,7 +303,6 @@ class Checks:
             self.document.fault(("groupgt",), f"this is groupgt {groupgt.__version__}, and the file needs {text}")
 
     def _dataset(self, path: KeyPath, dataset: Dataset) -> None:
-        """Checks the files and the format of a data set."""
         if dataset.build is not None and self.document.is_sound(*path, "build"):
             self.document.require((*path, "build"), dataset.build)
         compare = self.config.compare
@@ -331,7 +327,6 @@ class Checks:
             self.document.unknown((*path, "format"), dataset.format, TRUTHS)
 
     def _stages(self, path: KeyPath, system: SystemConfig) -> None:
-        """Checks the files of a system's later stages."""
         if system.stages and system.matrix:
             self.document.fault(path, "the stages of a swept system would all be the same; give it an entry of its own")
         for stage, text in system.stages.items():
@@ -345,7 +340,6 @@ class Checks:
                     break
 
     def _baseline(self) -> None:
-        """Checks the baseline of comparisons."""
         compare = self.config.compare
         if compare is None or not self.document.is_sound("compare", "baseline"):
             return
@@ -357,9 +351,7 @@ class Checks:
                 self.document.unknown(
                     ("compare", "baseline"), compare.baseline, self.config.datasets, "one of the data sets: "
                 )
-        elif compare.baseline in self.families.systems:
-            self.baseline = compare.baseline
-        elif not self.families.may_be(compare.baseline):
+        elif compare.baseline not in self.families.systems and not self.families.may_be(compare.baseline):
             self.document.unknown(("compare", "baseline"), compare.baseline, self.families.known)
 
     def _labeller(self, labeller: LabellerConfig) -> None:
@@ -382,7 +374,6 @@ class Checks:
         return plugin
 
     def _policy(self) -> None:
-        """Checks how invalid or ambiguous data are handled."""
         section = self.config.evaluate.policy
         try:
             self.policy = Policy.of(section)
@@ -392,7 +383,6 @@ class Checks:
                 self.document.fault(("evaluate", "policy", *([field] if field else [])), text)
 
     def _tokenizer(self) -> None:
-        """Checks the tokenizer."""
         tokenizer = self.config.evaluate.tokenizer
         if tokenizer is not None:
             try:
@@ -434,9 +424,9 @@ class Checks:
         elif shapes:
             self.convention = OF_SHAPE[next(iter(shapes.values()))]
 
-    def _metrics(self, convention: str) -> bool:
+    def _metrics(self) -> bool:
         """Checks the metrics and all references to them; returns whether all metrics are valid."""
-        section, document = self.config.evaluate, self.document
+        section, document, convention = self.config.evaluate, self.document, self.convention
         all_known = document.is_sound("evaluate", "metrics") and document.is_sound("evaluate", "k")
         for position, text in enumerate(section.metrics):
             try:
@@ -450,23 +440,23 @@ class Checks:
         if all_known:
             warn_of_idle_cutoffs(section.metrics, convention, section.k)
         if section.primary is not None and document.is_sound("evaluate", "primary"):
-            self._metric(("evaluate", "primary"), section.primary, convention, all_known=all_known)
+            self._metric(("evaluate", "primary"), section.primary, all_known=all_known)
         best_are_known = [
-            self._metric(("evaluate", "best", "metrics", position), text, convention, all_known=all_known)
+            self._metric(("evaluate", "best", "metrics", position), text, all_known=all_known)
             for position, text in enumerate(section.best.metrics)
         ]
         for position, text in enumerate(self.config.compare.metrics if self.config.compare is not None else ()):
-            self._metric(("compare", "metrics", position), text, convention, all_known=all_known)
+            self._metric(("compare", "metrics", position), text, all_known=all_known)
         is_sound = document.is_sound("evaluate", "best") and document.is_sound("evaluate", "primary")
         if all_known and all(best_are_known) and is_sound:
             primary = section.primary or next(iter(self.metrics))
             check_best(document, section.best, primary, section.timed, self.metrics, convention)
         return all_known
 
-    def _metric(self, path: KeyPath, text: str, convention: str, *, all_known: bool) -> bool:
+    def _metric(self, path: KeyPath, text: str, *, all_known: bool) -> bool:
         """Whether it is one of the metrics, in any spelling; if some metrics are invalid, whether it is a metric."""
         try:
-            metric = parse_metric(text, convention)
+            metric = parse_metric(text, self.convention)
         except GroupgtError as error:
             self.document.fault(path, str(error))
             return False
@@ -475,13 +465,10 @@ class Checks:
             return False
         return True
 
-    def _gates(self, convention: str, metrics: dict[str, Metric]) -> None:
-        """Checks the names and bounds of gates."""
-        config = self.config
-        compare = config.compare
-        baseline = None if compare is None or compare.across == "datasets" else compare.baseline
+    def _gates(self, metrics: dict[str, Metric]) -> None:
+        config, timed = self.config, self.config.evaluate.timed
         checks = GateChecks(
-            self.document, self.families, config.datasets, metrics, convention, baseline, config.evaluate.timed
+            self.document, self.families, config.datasets, metrics, self.convention, config.baseline, timed
         )
         for number, gate in enumerate(config.gate):
             if self.document.is_sound("gate", number):

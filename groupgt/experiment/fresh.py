@@ -98,7 +98,14 @@ class Fresh:
     process, shared = "", False
 
     def __init__(self, order: Order) -> None:
-        self.child = _started()
+        # A new interpreter with the path of this one, and without the current folder unless the path contains it.
+        with signals_held_back():
+            self.child = subprocess.Popen(  # noqa: S603 - this interpreter
+                [sys.executable, "-P", "-c", BEGIN, json.dumps([*map(str, sys.path)])],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+            )
         try:
             self._call(order.folder)
             plugin, setting = order.kind, order.setting
@@ -133,17 +140,14 @@ class Fresh:
         """Sends a message and returns the reply; raises errors from the other process."""
         try:
             _send(self.child.stdin, message)
-            value, fault = pickle.loads(self._received())  # noqa: S301 - from code that is allowed to run
+            (length,) = LENGTH.unpack(self._bytes(LENGTH.size))
+            value, fault = pickle.loads(self._bytes(length))  # noqa: S301 - from code that is allowed to run
         except (OSError, EOFError, pickle.UnpicklingError):
             raise RetrieverError(self._last_words()) from None
         if fault is not None:
             kind, faults, total = fault
             raise kind(*faults, total=total)
         return value
-
-    def _received(self) -> bytes:
-        (length,) = LENGTH.unpack(self._bytes(LENGTH.size))
-        return self._bytes(length)
 
     def _bytes(self, count: int) -> bytes:
         """Reads this many bytes; detects the end of the process even if another one keeps its end of the pipe open."""
@@ -176,17 +180,6 @@ class Fresh:
             hint = "; there may not have been enough memory" if name == "SIGKILL" else ""
             return f"its process was ended by {name}{hint}"
         return f"its process ended with exit status {status} before it had answered"
-
-
-def _started() -> subprocess.Popen[bytes]:
-    """A new interpreter with the path of this one, and without the current folder unless the path contains it."""
-    with signals_held_back():
-        return subprocess.Popen(  # noqa: S603 - this interpreter
-            [sys.executable, "-P", "-c", BEGIN, json.dumps([*map(str, sys.path)])],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-        )
 
 
 def _send(stream: Any, message: Any) -> None:

@@ -6,8 +6,8 @@ Their section of the experiment file, its checks, and the evaluation of gates af
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -283,8 +283,9 @@ def judged(gates: Sequence[Gate], findings: Findings) -> list[GateResult]:
         for dataset in matching(gate.dataset, findings.evaluations):
             ran = {*findings.evaluations[dataset], *findings.failed.get(dataset, {})}
             for name in names:
-                if name in ran:
-                    results += _Trial(number, gate, name, dataset).verdicts(findings)
+                blank = GateResult(number, name, dataset, gate, passed=False)
+                if name in ran and (result := _checked(blank, findings)) is not None:
+                    results.append(result)
     return results
 
 
@@ -297,110 +298,98 @@ def members(gate: Gate, evaluation: Evaluation) -> Bools:
     return mask
 
 
-@dataclass(frozen=True, eq=False)
-class _Trial:
-    """One gate on one system and one data set."""
+def _checked(blank: GateResult, findings: Findings) -> GateResult | None:
+    """The result of one gate on one system and data set; None for the latency of results that were read from files.
 
-    number: int
-    gate: Gate
-    system: str
-    dataset: str
+    `blank` is that result before anything is compared; like all results without a value, it has not passed.
+    """
+    gate, system, dataset = blank.asks, blank.system, blank.dataset
+    evaluation = findings.evaluations[dataset].get(system)
+    if evaluation is None:
+        return replace(blank, problem="failed", detail=findings.failed[dataset][system])
+    if gate.metric in LATENCIES:
+        timing = findings.timings.get((dataset, system))
+        return None if timing is None else _latency(blank, timing)
+    if gate.against == "previous":
+        return _beside_former(blank, evaluation, findings.against.get(dataset))
+    if gate.is_relative:
+        return _beside_baseline(blank, evaluation, findings)
+    values = _values(gate, evaluation)
+    return _bounded(blank, mean_of(values), "few audited" if values.ndim > 1 and len(values) else "no query")
 
-    def verdicts(self, findings: Findings) -> Iterator[GateResult]:
-        """One result; none for the latency of results that were read from files."""
-        evaluation = findings.evaluations[self.dataset].get(self.system)
-        if evaluation is None:
-            yield self._result("failed", findings.failed[self.dataset][self.system])
-        elif self.gate.metric in LATENCIES:
-            timing = findings.timings.get((self.dataset, self.system))
-            if timing is not None:
-                yield self._latency(timing)
-        elif self.gate.against == "previous":
-            yield self._beside_former(evaluation, findings.against.get(self.dataset))
-        elif self.gate.is_relative:
-            yield self._beside_baseline(evaluation, findings)
-        else:
-            values = self._values(evaluation)
-            yield self._bounded(mean_of(values), "few audited" if values.ndim > 1 and len(values) else "no query")
 
-    def _result(
-        self,
-        problem: Problem | None = None,
-        detail: str = "",
-        *,
-        passed: bool = False,
-        value: float | None = None,
-        drop: Drop | None = None,
-    ) -> GateResult:
-        """The result; without a value, the gate fails, unless there is nothing to compare with yet."""
-        return GateResult(self.number, self.system, self.dataset, self.gate, passed, value, problem, detail, drop)
+def _values(gate: Gate, evaluation: Evaluation) -> Floats:
+    """The values of the gate's metric in the gate's slice."""
+    text = evaluation.text_of(gate.metric)
+    return evaluation.tested.get(text, evaluation.values[text])[members(gate, evaluation)]
 
-    def _values(self, evaluation: Evaluation) -> Floats:
-        """The values of the gate's metric in the gate's slice."""
-        text = evaluation.text_of(self.gate.metric)
-        return evaluation.tested.get(text, evaluation.values[text])[members(self.gate, evaluation)]
 
-    def _bounded(self, value: float, otherwise: Problem = "no query") -> GateResult:
-        if math.isnan(value):
-            return self._result(otherwise)
-        if self.gate.min is not None:
-            return self._result(value=value, passed=value >= self.gate.min - SLACK)
-        return self._result(value=value, passed=self.gate.max is not None and value <= self.gate.max + SLACK)
+def _bounded(blank: GateResult, value: float, otherwise: Problem = "no query") -> GateResult:
+    low, high = blank.asks.min, blank.asks.max
+    if math.isnan(value):
+        return replace(blank, problem=otherwise)
+    if low is not None:
+        return replace(blank, value=value, passed=value >= low - SLACK)
+    return replace(blank, value=value, passed=high is not None and value <= high + SLACK)
 
-    def _latency(self, timing: Timing) -> GateResult:
-        if timing.machine != machine():
-            return self._result("other machine", timing.machine.get("node", "unknown"))
-        value: float | None = getattr(timing, self.gate.metric)
-        return self._result("not measured") if value is None else self._bounded(value)
 
-    def _beside_baseline(self, evaluation: Evaluation, findings: Findings) -> GateResult:
-        """Compares with the baseline: the p-value of a drop is uncorrected, that of a gain is corrected."""
-        by_name = findings.evaluations[self.dataset]
-        baseline = by_name.get(findings.baseline or "")
-        if baseline is None:
-            return self._result("no baseline")
-        others = [name for name in by_name if name not in (self.system, baseline.name)] if self.gate.must else []
-        now = [self._values(evaluation), *(self._values(by_name[name]) for name in others)]
-        before = self._values(baseline)
-        metric = evaluation.metrics[evaluation.text_of(self.gate.metric)]
-        family = Family(metric, now, [before] * len(now), bounds_of(metric, [*now, before]))
-        contrasts, audited = contrasts_in([family], findings.settings)[0], evaluation.audit is not None
-        return self._relative(baseline.name, metric, contrasts, findings.settings, audited=audited)
+def _latency(blank: GateResult, timing: Timing) -> GateResult:
+    if timing.machine != machine():
+        return replace(blank, problem="other machine", detail=timing.machine.get("node", "unknown"))
+    value: float | None = getattr(timing, blank.metric)
+    return replace(blank, problem="not measured") if value is None else _bounded(blank, value)
 
-    def _beside_former(self, evaluation: Evaluation, against: Against | None) -> GateResult:
-        """Compares the system with its previous result; the family consists of all such comparisons."""
-        text = evaluation.text_of(self.gate.metric)
-        if against is None:
-            return self._result("no previous run", passed=True)
-        if self.system in against.added:
-            return self._result("new", passed=True)
-        if (self.system, text) in against.refused:
-            return self._result("refused", against.refused[self.system, text])
-        among = members(self.gate, evaluation) if self.gate.slice else None
-        contrasts = dict(against.contrasts(text, among))
-        own = contrasts.pop(self.system)
-        return self._relative(None, evaluation.metrics[text], [own, *contrasts.values()], against.settings)
 
-    def _relative(
-        self,
-        baseline: str | None,
-        metric: Metric,
-        family: Sequence[Contrast],
-        settings: Settings,
-        *,
-        audited: bool = False,
-    ) -> GateResult:
-        """Checks the bound on a drop or a gain for the first contrast of a family."""
-        own, gate = family[0], self.gate
-        if not own.pairs or math.isnan(own.delta):
-            return self._result("few audited" if own.pairs else "no pair")
-        lost = drop(own.delta, higher_is_better=metric.higher_is_better)
-        if gate.min_gain is not None:
-            is_beyond = not -lost >= gate.min_gain - SLACK
-            is_sure = own.p_value <= settings.alpha and lost < 0
-            passed = not is_beyond and (gate.must is None or is_sure)
-        else:
-            is_beyond = not lost <= (gate.max_drop or 0.0) + SLACK
-            passed = not is_beyond or (gate.unless is not None and own.raw_p_value > settings.alpha)
-        against_reference = Drop(baseline, lost, is_beyond, own, settings, comparisons(family), audited)
-        return self._result(value=own.delta, drop=against_reference, passed=passed)
+def _beside_baseline(blank: GateResult, evaluation: Evaluation, findings: Findings) -> GateResult:
+    """Compares with the baseline: the p-value of a drop is uncorrected, that of a gain is corrected."""
+    gate, by_name = blank.asks, findings.evaluations[blank.dataset]
+    baseline = by_name.get(findings.baseline or "")
+    if baseline is None:
+        return replace(blank, problem="no baseline")
+    others = [name for name in by_name if name not in (blank.system, baseline.name)] if gate.must else []
+    now = [_values(gate, evaluation), *(_values(gate, by_name[name]) for name in others)]
+    before = _values(gate, baseline)
+    metric = evaluation.metrics[evaluation.text_of(gate.metric)]
+    family = Family(metric, now, [before] * len(now), bounds_of(metric, [*now, before]))
+    contrasts, audited = contrasts_in([family], findings.settings)[0], evaluation.audit is not None
+    return _relative(blank, baseline.name, metric, contrasts, findings.settings, audited=audited)
+
+
+def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against | None) -> GateResult:
+    """Compares the system with its previous result; the family consists of all such comparisons."""
+    gate, system, text = blank.asks, blank.system, evaluation.text_of(blank.metric)
+    if against is None:
+        return replace(blank, problem="no previous run", passed=True)
+    if system in against.added:
+        return replace(blank, problem="new", passed=True)
+    if (system, text) in against.refused:
+        return replace(blank, problem="refused", detail=against.refused[system, text])
+    among = members(gate, evaluation) if gate.slice else None
+    contrasts = dict(against.contrasts(text, among))
+    contrast = contrasts.pop(system)
+    return _relative(blank, None, evaluation.metrics[text], [contrast, *contrasts.values()], against.settings)
+
+
+def _relative(
+    blank: GateResult,
+    baseline: str | None,
+    metric: Metric,
+    family: Sequence[Contrast],
+    settings: Settings,
+    *,
+    audited: bool = False,
+) -> GateResult:
+    """Checks the bound on a drop or a gain for the first contrast of a family."""
+    contrast, gate = family[0], blank.asks
+    if not contrast.pairs or math.isnan(contrast.delta):
+        return replace(blank, problem="few audited" if contrast.pairs else "no pair")
+    lost = drop(contrast.delta, higher_is_better=metric.higher_is_better)
+    if gate.min_gain is not None:
+        is_beyond = not -lost >= gate.min_gain - SLACK
+        is_sure = contrast.p_value <= settings.alpha and lost < 0
+        passed = not is_beyond and (gate.must is None or is_sure)
+    else:
+        is_beyond = not lost <= (gate.max_drop or 0.0) + SLACK
+        passed = not is_beyond or (gate.unless is not None and contrast.raw_p_value > settings.alpha)
+    behind = Drop(baseline, lost, is_beyond, contrast, settings, comparisons(family), audited)
+    return replace(blank, value=contrast.delta, drop=behind, passed=passed)

@@ -210,7 +210,8 @@ def _across(outcome: Outcome) -> Across | None:
     """Every data set compared with the one that the file names, if that has any results."""
     experiment = outcome.experiment
     by_dataset = {name: by_system for name, by_system in outcome.evaluations.items() if by_system}
-    if experiment.across not in by_dataset or len(by_dataset) < 2 or experiment.config.compare is None:
+    baseline = experiment.across
+    if baseline not in by_dataset or len(by_dataset) < 2 or experiment.config.compare is None:
         return None
     return across(
         {
@@ -218,7 +219,7 @@ def _across(outcome: Outcome) -> Across | None:
             for name, by_system in by_dataset.items()
             for truth in [outcome.truths[name]]
         },
-        experiment.across,
+        baseline,
         next(iter(next(iter(by_dataset.values())).values())).metrics,
         experiment.settings,
         experiment.convention,

@@ -110,7 +110,7 @@ def label(value: Any) -> str:
     return json.dumps(value, ensure_ascii=not str(value).isprintable(), separators=(",", ":"))
 
 
-def matching(pattern: str, names: Iterable[str] | Mapping[str, Any]) -> list[str]:
+def matching(pattern: str, names: Iterable[str]) -> list[str]:
     """The names that a pattern matches: the exact name if there is one; only `*` and `?` are special.
 
     >>> matching("bm25[k1=0.9]", ["bm25[k1=0.9]", "bm25k"]), matching("bm*", ["bm25", "lsa"])
@@ -363,8 +363,11 @@ class Families:
                 complete = complete and bool(matched) and not self.may_be(pattern)
                 self._input(system, ("systems", system.family, "inputs", position), pattern, matched, others)
                 inputs.update(dict.fromkeys(matched))
-            if complete:
-                self._counted(system, len(inputs))
+            for key in ("weights", "least") if complete else ():
+                values = getattr(system.options, key, [])
+                if values and len(values) != len(inputs):
+                    what = f"expected {len(inputs)} numbers, one for each input, found {len(values)}"
+                    self.document.fault(system.paths[key], what)
             self.systems[name] = replace(system, inputs=tuple(inputs))
         if self.document.faults.total == faults_before:
             self._circles()
@@ -379,14 +382,6 @@ class Families:
             for dataset in self._served(system.config):
                 if not self.systems[name].serves(dataset):
                     self.document.fault(path, f"{name} is not run on dataset {dataset!r}; see its key `only`")
-
-    def _counted(self, system: System, inputs: int) -> None:
-        """Checks that per-input option lists of a fusion have one value per input."""
-        for key in ("weights", "least"):
-            values = getattr(system.options, key, [])
-            if values and len(values) != inputs:
-                what = f"expected {inputs} numbers, one for each input, found {len(values)}"
-                self.document.fault(system.paths[key], what)
 
     def _circles(self) -> None:
         """Reports fusions that contain themselves or are nested too deeply; a level is one above that of its inputs."""

@@ -71,19 +71,15 @@ def in_parallel(
             pool.shutdown()
         except BrokenProcessPool:
             _end(pool)
+            text = "a worker process was killed, or ran out of memory"
             at_work = [task for number, task in enumerate(tasks) if job.note(number).exists()]
-            raise RetrieverError(_of_a_dead_worker(at_work)) from None
+            if at_work:
+                systems = " or ".join(f"system {task.name!r} on dataset {task.dataset!r}" for task in at_work)
+                text += f"; it retrieved {systems}; finished retrievals are cached: try again with fewer --jobs"
+            raise RetrieverError(text) from None
         except BaseException:
             _end(pool)
             raise
-
-
-def _of_a_dead_worker(at_work: Sequence[Task]) -> str:
-    said = "a worker process was killed, or ran out of memory"
-    if not at_work:
-        return said
-    systems = " or ".join(f"system {task.name!r} on dataset {task.dataset!r}" for task in at_work)
-    return f"{said}; it retrieved {systems}; finished retrievals are cached: try again with fewer --jobs"
 
 
 def _end(pool: ProcessPoolExecutor) -> None:

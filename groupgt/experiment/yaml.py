@@ -9,7 +9,7 @@ import glob
 import os
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -401,7 +401,7 @@ def change(document: Document, setting: str) -> None:
         for replaced in [other for other in places if other[: len(path)] == path]:
             del places[replaced]
     document.partial -= {faulty for faulty in document.partial if faulty[: len(path)] == path}
-    setting_document = Document(Path(place), faults=document.faults)
+    setting_document = replace(document, path=Path(place), places={}, keys={})
     try:
         holder[path[-1]] = composed(text, setting_document, path)
     except ConfigError as error:
@@ -410,10 +410,6 @@ def change(document: Document, setting: str) -> None:
         return
     document.places |= dict.fromkeys([*setting_document.places, path], place)
     document.keys |= dict.fromkeys([*setting_document.keys, path], place)
-    document.written |= setting_document.written
-    document.secrets.update(setting_document.secrets)
-    document.choices |= setting_document.choices
-    document.partial |= setting_document.partial
 
 
 def _next(holder: Any, parts: Sequence[str]) -> tuple[Any, list[str]]:

@@ -51,9 +51,6 @@ class Cache:
         """The path of an entry."""
         return self.folder / key[:2] / f"{key}{ENDING}"
 
-    def __contains__(self, key: str) -> bool:
-        return self.path(key).is_file()
-
     def read(self, key: str) -> tuple[dict[str, Any], list[Any]] | None:
         """The description and the rows of an entry; None if it is missing or damaged."""
         try:

@@ -38,15 +38,16 @@ def written_whole(path: Path, write: Callable[[Path], object], *, follow: bool =
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{PART}{owner()}-")
         os.close(handle)
         temporary = Path(name)
-        reached(f"made a part of {path.suffix or path.name}")
+        label = path.suffix or path.name
+        reached(f"made a part of {label}")
         write(temporary)
-        reached(f"wrote a part of {path.suffix or path.name}")
+        reached(f"wrote a part of {label}")
         sync(temporary)
         # mkstemp creates files that only the owner can read; a result gets ordinary permissions.
         temporary.chmod(0o666 & ~umask())
-        reached(f"about to rename {path.suffix or path.name}")
+        reached(f"about to rename {label}")
         temporary.replace(path)
-        reached(f"renamed {path.suffix or path.name}")
+        reached(f"renamed {label}")
         sync_folder(path.parent)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
