@@ -36,7 +36,7 @@ from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground
 from groupgt.labellers.spans import UNITS
 from groupgt.model.ground_truth import SHAPES, GroundTruth, Shape
 from groupgt.render.tables import counted
-from groupgt.store.files import written_folder, written_whole
+from groupgt.store.files import write_atomically, write_folder
 
 # Formats of ground truth in one file, by file ending.
 TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
@@ -257,7 +257,7 @@ def convert_command(
         tag = run.name or "groupgt"
         without_place.extend(write_run(part, rankings, to, scored=scored, tag=tag, calls=calls))
 
-    written_whole(target, write)
+    write_atomically(target, write)
     say(f"wrote {counted(len(rankings), 'query', 'queries')} to {target}")
     _say_what_is_lost(to, without_place)
 
@@ -290,7 +290,7 @@ def _truth_format_of(out: Path) -> str:
 def _write_truth(out: Path, truth: GroundTruth, format: str, before: str = "") -> None:
     """Writes ground truth completely or not at all; reports what was written, after `before`, and what did not fit."""
     without_place: list[str] = []
-    written = written_folder if format == "beir" else written_whole
+    written = write_folder if format == "beir" else write_atomically
     written(out, lambda part: without_place.extend(write_ground_truth(part, truth, format)))
     say(f"{before}wrote {counted(len(truth), 'query', 'queries')} to {out}")
     _say_what_is_lost(format, without_place)

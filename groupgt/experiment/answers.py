@@ -147,7 +147,7 @@ class SystemAnswers:
         """What was reused from earlier runs, and the time this run spent in external code and services."""
         seconds: dict[str, float] = {}
         for task, done in self.done.items():
-            if task.system.is_asked_anew:
+            if task.system.is_requeried:
                 seconds[task.name] = seconds.get(task.name, 0.0) + done.seconds
         for judge in judges:
             if not judge.options.version and judge.seconds:
@@ -169,14 +169,14 @@ class SystemAnswers:
     def finish(self) -> None:
         """Called when results are written: from now on, only runs with `reuse` use what this run retrieved."""
         for task, done in self.done.items():
-            if task.system.is_asked_anew and (done.earlier is None or done.earlier.interrupted):
+            if task.system.is_requeried and (done.earlier is None or done.earlier.interrupted):
                 self.keeper.finish(task, done)
 
     def _check(self, task: Task, done: Done) -> None:
         """Warns of suspicious results; invalid results make their system fail."""
-        kind, known = task.system.kind, self.data[task.dataset].known
+        kind, corpus_ids = task.system.kind, self.data[task.dataset].corpus_ids
         try:
-            warn_of_doubts(task.name, done.answers, task.depth, known, counted=not kind.corpus)
+            warn_of_doubts(task.name, done.answers, task.depth, corpus_ids, counted=not kind.corpus)
         except RetrieverError as error:
             self._fail(task, RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in error.faults)))
 
@@ -245,9 +245,9 @@ class SystemAnswers:
         try:
             # Results without query ids follow the rows of the full ground truth, regardless of `where`.
             run = as_run(options.path, data.truth, options.format, name, parts=True, qids=data.qids, engine=engine)
-            if data.known and run.in_memory:
+            if data.corpus_ids and run.in_memory:
                 rankings = all_rankings(run, self.experiment.policy)
-                check_ids(name, Answers({qid: ids for qid, (ids, _) in rankings}), data.known)
+                check_ids(name, Answers({qid: ids for qid, (ids, _) in rankings}), data.corpus_ids)
         except GroupgtError as error:
             start = f"system {name!r}: "
             texts = (f"dataset {dataset!r}: {start}{text.removeprefix(start)}" for text in error.faults)
@@ -290,16 +290,16 @@ def _without_excluded(truth: GroundTruth, answers: Answers, depth: int) -> Answe
 
 def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], fusion_ms: float) -> Timing | None:
     """The sum of the times of the inputs, query by query, and of the fusion itself."""
-    known = [timing for timing in inputs if timing is not None]
-    if len(known) < len(inputs):
+    timings = [timing for timing in inputs if timing is not None]
+    if len(timings) < len(inputs):
         return None
     return Timing(
         dataset,
         name,
-        math.fsum(timing.build_s for timing in known),
-        _summed([timing.single_ms for timing in known], fusion_ms),
-        _summed([timing.batched_ms for timing in known], fusion_ms),
-        next((timing.machine for timing in known if timing.machine != machine()), machine()),
+        math.fsum(timing.build_s for timing in timings),
+        _summed([timing.single_ms for timing in timings], fusion_ms),
+        _summed([timing.batched_ms for timing in timings], fusion_ms),
+        next((timing.machine for timing in timings if timing.machine != machine()), machine()),
     )
 
 

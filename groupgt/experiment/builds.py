@@ -25,8 +25,8 @@ from groupgt.store.files import (
     remove,
     sha256,
     temporary_folder,
+    write_atomically,
     write_text,
-    written_whole,
 )
 
 # Name endings of the note, and of backups while a script runs.
@@ -140,8 +140,8 @@ class Build:
             script = sha256(self.script)
             after = {file: self._digest(file) for file in self.files}
             # Existing files that the script had not made belong to the user.
-            own = [file for file in self.files if before[file] is not None and not was_made[file]]
-            for file in own:
+            users_files = [file for file in self.files if before[file] is not None and not was_made[file]]
+            for file in users_files:
                 if after[file] != before[file]:
                     raise DataError(
                         f"{file}: {self.script.name} wrote over it, which it had not generated; it was restored; "
@@ -150,7 +150,9 @@ class Build:
         except BaseException:
             self._put_back()
             raise
-        self._write({self._name(file): {"script": script, "made": after[file]} for file in after if file not in own})
+        self._write(
+            {self._name(file): {"script": script, "made": after[file]} for file in after if file not in users_files}
+        )
         for file in self.files:
             remove(_aside(file))
 
@@ -222,4 +224,4 @@ def _copy(source: Path, target: Path) -> None:
             shutil.copytree(source, part / target.name)
             (part / target.name).rename(target)
     else:
-        written_whole(target, lambda part: shutil.copyfile(source, part))
+        write_atomically(target, lambda part: shutil.copyfile(source, part))

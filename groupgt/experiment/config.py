@@ -130,7 +130,7 @@ class Compare:
 
     def settings(self, seed: int) -> Settings:
         """How systems are compared."""
-        names = [each.name for each in fields(Settings) if each.name != "seed"]
+        names = [setting.name for setting in fields(Settings) if setting.name != "seed"]
         return Settings(**{name: getattr(self, name) for name in names}, seed=seed)
 
 

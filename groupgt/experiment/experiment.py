@@ -193,14 +193,14 @@ def _chosen(document: Document, families: Families, only: Sequence[str], baselin
     names = list(families.systems)
     if not only:
         return names
-    asked_for = {baseline}
+    selected = {baseline}
     for pattern in only:
         matched = matching(pattern, names)
         if not matched and not families.may_be(pattern):
             what = f"no system has this name{families.near(pattern, names)}; there are {some_of(names)}"
             document.faults.add(f"--only {plain_text(pattern)}", what)
-        asked_for.update(matched)
-    return [name for name in names if name in asked_for]
+        selected.update(matched)
+    return [name for name in names if name in selected]
 
 
 # Replacements for invalid required keys, so that the rest can be checked as well.
@@ -291,8 +291,8 @@ class Checks:
         self._policy()
         self._tokenizer()
         self._convention()
-        all_known = self._metrics()
-        self._gates(self.metrics if all_known else {})
+        are_valid = self._metrics()
+        self._gates(self.metrics if are_valid else {})
         self._output()
 
     def _requirement(self, text: str) -> None:
@@ -352,7 +352,7 @@ class Checks:
                     ("compare", "baseline"), compare.baseline, self.config.datasets, "one of the data sets: "
                 )
         elif compare.baseline not in self.families.systems and not self.families.may_be(compare.baseline):
-            self.document.unknown(("compare", "baseline"), compare.baseline, self.families.known)
+            self.document.unknown(("compare", "baseline"), compare.baseline, self.families.valid_names)
 
     def _labeller(self, labeller: LabellerConfig) -> None:
         """Checks the labeller, its options, and the files they name, for every data set."""
@@ -418,8 +418,8 @@ class Checks:
                 with suppress(GroupgtError, OSError):
                     shapes[name] = read_ground_truth(path, dataset.format).shape
         if len(set(shapes.values())) > 1:
-            found = ", ".join(f"{name} ({shape})" for name, shape in shapes.items())
-            what = f"data sets have ground truth of different shapes, each with a default of its own: {found}"
+            listing = ", ".join(f"{name} ({shape})" for name, shape in shapes.items())
+            what = f"data sets have ground truth of different shapes, each with a default of its own: {listing}"
             self.document.fault(("convention",), f"{what}; name one: convention: coverage")
         elif shapes:
             self.convention = OF_SHAPE[next(iter(shapes.values()))]
@@ -427,7 +427,7 @@ class Checks:
     def _metrics(self) -> bool:
         """Checks the metrics and all references to them; returns whether all metrics are valid."""
         section, document, convention = self.config.evaluate, self.document, self.convention
-        all_known = document.is_sound("evaluate", "metrics") and document.is_sound("evaluate", "k")
+        are_valid = document.is_sound("evaluate", "metrics") and document.is_sound("evaluate", "k")
         for position, text in enumerate(section.metrics):
             try:
                 parsed = parse_metrics([text], convention, section.k)
@@ -436,31 +436,31 @@ class Checks:
                 self.metrics |= parsed
             except GroupgtError as error:
                 document.fault(("evaluate", "metrics", position), str(error))
-                all_known = False
-        if all_known:
+                are_valid = False
+        if are_valid:
             warn_of_idle_cutoffs(section.metrics, convention, section.k)
         if section.primary is not None and document.is_sound("evaluate", "primary"):
-            self._metric(("evaluate", "primary"), section.primary, all_known=all_known)
-        best_are_known = [
-            self._metric(("evaluate", "best", "metrics", position), text, all_known=all_known)
+            self._metric(("evaluate", "primary"), section.primary, are_valid=are_valid)
+        best_are_valid = [
+            self._metric(("evaluate", "best", "metrics", position), text, are_valid=are_valid)
             for position, text in enumerate(section.best.metrics)
         ]
         for position, text in enumerate(self.config.compare.metrics if self.config.compare is not None else ()):
-            self._metric(("compare", "metrics", position), text, all_known=all_known)
+            self._metric(("compare", "metrics", position), text, are_valid=are_valid)
         is_sound = document.is_sound("evaluate", "best") and document.is_sound("evaluate", "primary")
-        if all_known and all(best_are_known) and is_sound:
+        if are_valid and all(best_are_valid) and is_sound:
             primary = section.primary or next(iter(self.metrics))
             check_best(document, section.best, primary, section.timed, self.metrics, convention)
-        return all_known
+        return are_valid
 
-    def _metric(self, path: KeyPath, text: str, *, all_known: bool) -> bool:
+    def _metric(self, path: KeyPath, text: str, *, are_valid: bool) -> bool:
         """Whether it is one of the metrics, in any spelling; if some metrics are invalid, whether it is a metric."""
         try:
             metric = parse_metric(text, self.convention)
         except GroupgtError as error:
             self.document.fault(path, str(error))
             return False
-        if all_known and metric not in self.metrics.values():
+        if are_valid and metric not in self.metrics.values():
             self.document.unknown(path, text, list(self.metrics), "one of the metrics: ")
             return False
         return True

@@ -201,7 +201,7 @@ def serve() -> NoReturn:
     # Bytecode written next to modules would be stale if a file changes twice within a second.
     sys.dont_write_bytecode = True
     folder: Path = messages.get()
-    sys.path[:] = [str(folder), *(each for each in sys.path if each != str(folder))]
+    sys.path[:] = [str(folder), *(path for path in sys.path if path != str(folder))]
     _send(replies, (None, None))
     system, build, options, parts = messages.get()
     retriever: Any = None

@@ -71,7 +71,7 @@ class Gate:
     @property
     def bound(self) -> str:
         """The metric, the slice and the bound: `recall@10, type multi, min 0.8`."""
-        slices = [f"{column} {wanted}" for column, wanted in self.slice.items()]
+        slices = [f"{column} {value}" for column, value in self.slice.items()]
         bounds = [f"{key} {value:g}" for key in BOUNDS if (value := getattr(self, key)) is not None]
         conditions = [f"{key} {value}" for key in ("unless", "must") if (value := getattr(self, key))]
         since = ["against previous"] if self.against == "previous" else []
@@ -173,13 +173,13 @@ class GateChecks:
         systems = self.families.systems
         matched, datasets = matching(gate.system, systems), matching(gate.dataset, self.datasets)
         if not matched and not self.families.may_be(gate.system):
-            document.unknown((*path, "system"), gate.system, self.families.known, also="a pattern")
+            document.unknown((*path, "system"), gate.system, self.families.valid_names, also="a pattern")
         if not datasets and document.is_sound("datasets"):
             document.unknown((*path, "dataset"), gate.dataset, list(self.datasets), also="a pattern")
-        asked = [key for key in BOUNDS if getattr(gate, key) is not None]
-        if len(asked) != 1:
+        bounds = [key for key in BOUNDS if getattr(gate, key) is not None]
+        if len(bounds) != 1:
             some = f"{', '.join(BOUNDS[:-1])} and {BOUNDS[-1]}"
-            document.fault(path, f"expected one of {some}, found {' and '.join(asked) or 'nothing'}")
+            document.fault(path, f"expected one of {some}, found {' and '.join(bounds) or 'nothing'}")
         for key, needed in (("unless", "max_drop"), ("must", "min_gain")):
             if getattr(gate, key) is not None and getattr(gate, needed) is None:
                 document.fault((*path, key), f"`{key}` needs {needed}")
@@ -206,8 +206,8 @@ class GateChecks:
                 hint = f"; for {bound:g} % write {bound / 100:g}" if 1 < bound <= 100 else ""
                 self.document.fault((*gate_path, key), f"{metric.name} lies between 0 and 1, found {bound:g}{hint}")
         if self.metrics and metric not in self.metrics.values():
-            known = [*self.metrics, *LATENCIES]
-            self.document.unknown(path, text, known, "one of evaluate.metrics, or a latency: ")
+            valid_names = [*self.metrics, *LATENCIES]
+            self.document.unknown(path, text, valid_names, "one of evaluate.metrics, or a latency: ")
 
     def _latency(self, path: KeyPath, gate: Gate, matched: Sequence[str]) -> None:
         if gate.slice or gate.is_relative:
@@ -215,10 +215,10 @@ class GateChecks:
         if matched and not any(self._is_timed(name) for name in matched):
             self.document.fault((*path, "system"), "results read from files have no latency")
         names = [below for name in matched for below in combined(self.families.systems, name)]
-        if gate.metric.startswith("latency") and not all(map(self._is_asked_alone, names)):
+        if gate.metric.startswith("latency") and not all(map(self._is_queried_singly, names)):
             self.document.fault((*path, "metric"), f"{gate.metric} {UNTIMED}")
 
-    def _is_asked_alone(self, name: str) -> bool:
+    def _is_queried_singly(self, name: str) -> bool:
         """Whether some query is run singly, as far as the file shows."""
         system = self.families.systems[name]
         if system.kind.build is None or system.options.asks_singly() is not False:
@@ -233,8 +233,8 @@ class GateChecks:
         """Checks that a baseline exists for every gate on a drop or a gain."""
         if self.baseline is None:
             if self.document.is_sound("compare"):
-                way = "set compare.baseline, or write against: previous"
-                self.document.fault(path, f"{path[-1]} needs a baseline; {way}")
+                hint = "set compare.baseline, or write against: previous"
+                self.document.fault(path, f"{path[-1]} needs a baseline; {hint}")
             return
         baseline = self.families.systems.get(self.baseline)
         if baseline is None:

@@ -79,16 +79,16 @@ def _row(
         will = "combine"
     else:
         documents = None if data.corpus is None else len(data.corpus)
-        asked = [task for task in tasks if cache.kept(task) is None]
+        waiting = [task for task in tasks if cache.kept(task) is None]
         singly = system.options.asks_singly()
         if system.kind.runs_code and experiment.allow_code:
             singly, way = _way(experiment, name, faults)
             uses += f": {way}" if way else ""
-        will = "cached" if not asked else "retrieve" if len(asked) == len(tasks) else f"retrieve {len(asked)}"
-        left = sum(cache.left_behind(task) for task in asked)
+        will = "cached" if not waiting else "retrieve" if len(waiting) == len(tasks) else f"retrieve {len(waiting)}"
+        left = sum(cache.left_behind(task) for task in waiting)
         if left:
             will += f", but for {left:,} answers of an interrupted run"
-        count = sum(task.calls(singly=singly) for task in asked)
+        count = sum(task.calls(singly=singly) for task in waiting)
         for task in tasks if singly is not None else ():
             try:
                 task.check_timed(singly=singly)

@@ -66,7 +66,8 @@ class Against(Beside):
     `refused` has the reasons why values cannot be compared, by system and metric; for those in `stored`, the previous
     values are used, for the reason given there; all others are measured again. `added` are systems that the previous
     run did not have, `gone` those that are no longer run. `changed` are queries with changed ground truth, `reworded`
-    those with changed text; `asked_now` and `asked_then` count the queries that only one of the two runs has.
+    those with changed text. `queries_only_now` and `queries_only_then` are the numbers of queries that only one of the
+    two runs has.
     """
 
     qids: Sequence[str]
@@ -76,8 +77,8 @@ class Against(Beside):
     gone: Sequence[str] = ()
     changed: Sequence[str] = ()
     reworded: Sequence[str] = ()
-    asked_now: int = 0
-    asked_then: int = 0
+    queries_only_now: int = 0
+    queries_only_then: int = 0
 
 
 def against(
@@ -114,8 +115,8 @@ def against(
         added=[name for name in values if name not in former.systems],
         changed=pairing.changed,
         reworded=pairing.reworded,
-        asked_now=sum(qid not in former.truth for qid in truth.qids),
-        asked_then=sum(qid not in truth for qid in former.truth.qids),
+        queries_only_now=sum(qid not in former.truth for qid in truth.qids),
+        queries_only_then=sum(qid not in truth for qid in former.truth.qids),
         **more,
     )
 

@@ -126,8 +126,8 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
 def combined(systems: Mapping[str, System], name: str) -> list[str]:
     """A system and all its inputs, direct and indirect."""
     names = [name]
-    for each in names:
-        names += [below for below in systems[each].inputs if below not in names]
+    for member in names:
+        names += [below for below in systems[member].inputs if below not in names]
     return names
 
 
@@ -159,7 +159,7 @@ class System:
         return self.config.serves(dataset)
 
     @property
-    def is_asked_anew(self) -> bool:
+    def is_requeried(self) -> bool:
         """Whether every run queries it: external code or a service without a version in the file."""
         return self.kind.is_foreign and not self.config.version
 
@@ -251,7 +251,7 @@ class Families:
         return self.systems
 
     @property
-    def known(self) -> list[str]:
+    def valid_names(self) -> list[str]:
         """The names of systems and of invalid entries: candidates for an unknown name."""
         return [*self.systems, *sorted(self.broken - {"*"})]
 

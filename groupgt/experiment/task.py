@@ -13,7 +13,7 @@ from typing import Any
 
 import groupgt
 from groupgt.errors import ConfigError
-from groupgt.experiment.datasets import Asked
+from groupgt.experiment.datasets import RetrievalInputs
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import UNTIMED
 from groupgt.experiment.systems import System, combined, matching
@@ -38,7 +38,7 @@ class Task:
     name: str
     depth: int
     experiment: Experiment = field(compare=False, repr=False)
-    data: Asked = field(compare=False, repr=False)
+    data: RetrievalInputs = field(compare=False, repr=False)
 
     @property
     def system(self) -> System:
@@ -153,7 +153,7 @@ class Done:
 
 
 def needed(
-    experiment: Experiment, data: Mapping[str, Asked], pairs: Iterable[tuple[str, str]] | None = None
+    experiment: Experiment, data: Mapping[str, RetrievalInputs], pairs: Iterable[tuple[str, str]] | None = None
 ) -> list[Task]:
     """Every retrieval that the systems to report (or some `pairs`) need, including inputs of fusions, each once.
 

@@ -50,12 +50,12 @@ def in_parallel(
         sent = AnswerCache(Cache(folder))
         safe = os.environ.get(SAFE_PATH)
         job = _Job(experiment.path, tuple(changes), experiment.allow_code, keeper, folder, safe)
-        with _own_path(allow_code=experiment.allow_code):
+        with _safe_path(allow_code=experiment.allow_code):
             # Its queues start a process as well.
             context = multiprocessing.get_context("spawn")
             pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=(job,))
         try:
-            with signals_held_back(), _own_path(allow_code=experiment.allow_code):
+            with signals_held_back(), _safe_path(allow_code=experiment.allow_code):
                 # Workers are started here, one for each task without an idle worker.
                 waiting = {
                     pool.submit(_work, task.dataset, task.name, task.depth, number): task
@@ -89,7 +89,7 @@ def _end(pool: ProcessPoolExecutor) -> None:
 
 
 @contextmanager
-def _own_path(*, allow_code: bool) -> Iterator[None]:
+def _safe_path(*, allow_code: bool) -> Iterator[None]:
     """Starts workers without the current folder on their path, where anyone may have put a `multiprocessing.py`.
 
     If code may run, the folder is on their path again once their Python has started.
@@ -98,8 +98,8 @@ def _own_path(*, allow_code: bool) -> Iterator[None]:
     if not allow_code:
         # If groupgt runs from its source folder, that folder is trusted.
         here, home = Path(working_folder() or os.sep), Path(groupgt.__file__).parents[1].resolve()
-        places = [(folder, (here / folder).resolve()) for folder in path]
-        sys.path[:] = [folder for folder, place in places if place == home or place != here]
+        resolved = [(folder, (here / folder).resolve()) for folder in path]
+        sys.path[:] = [folder for folder, target in resolved if target == home or target != here]
     os.environ[SAFE_PATH] = "1"
     try:
         yield

@@ -253,7 +253,7 @@ def _meaning_of(error: yaml.MarkedYAMLError, text: str) -> str:
         number = mark.line
         above = next((place for place in range(number - 1, -1, -1) if _counts(lines[place])), None)
         before = indent if above is None else _indent(lines[above])
-        after = next((_indent(each) for each in lines[number + 1 :] if _counts(each)), before)
+        after = next((_indent(below) for below in lines[number + 1 :] if _counts(below)), before)
         opens = above is not None and lines[above].rstrip().endswith(":") and indent > before
         if indent != before and not opens and mark.column >= indent:
             around = "lines around it" if after == before else "line before it"

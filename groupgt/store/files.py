@@ -23,7 +23,7 @@ PART = ".part-"
 OLD_SECONDS = 86_400
 
 
-def written_whole(path: Path, write: Callable[[Path], object], *, follow: bool = True) -> None:
+def write_atomically(path: Path, write: Callable[[Path], object], *, follow: bool = True) -> None:
     """Calls `write` with a temporary path next to `path`, then renames it; leaves no partial file behind.
 
     A symbolic link is followed, not replaced; without `follow`, as for internal files, it is replaced.
@@ -67,10 +67,10 @@ def write_text(path: Path, text: str, *, follow: bool = True) -> None:
 
 def write_bytes(path: Path, data: bytes, *, follow: bool = True) -> None:
     """Writes bytes atomically."""
-    written_whole(path, lambda temporary: temporary.write_bytes(data), follow=follow)
+    write_atomically(path, lambda temporary: temporary.write_bytes(data), follow=follow)
 
 
-def written_folder(path: Path, write: Callable[[Path], None]) -> None:
+def write_folder(path: Path, write: Callable[[Path], None]) -> None:
     """Calls `write` with a temporary folder next to `path`, then renames it; never replaces an existing folder."""
     path = path.resolve()
     if path.exists():
