@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any, Protocol
@@ -195,21 +195,17 @@ class SystemAnswers:
         system, data = self.experiment.systems[name], self.data[dataset]
         if system.is_stored:
             return self._stored_answers(dataset, name), None
-        if system.kind.build is not None:
-            done = self.done[Task(dataset, name, depth + data.left_out, self.experiment, data)]
+        task = Task(dataset, name, depth, self.experiment, data)
+        if system.kind.fuse is None:
+            done = self.done[replace(task, depth=depth + data.left_out)]
             answers = _without_excluded(data.truth, done.answers, depth) if data.left_out else done.answers
             return answers, done.timing
-        task = Task(dataset, name, depth, self.experiment, data)
         if task not in self._combined:
-            self._combined[task] = self._fused(dataset, name, depth)
+            self._combined[task] = self._fused(task, system.kind.fuse)
         return self._combined[task]
 
-    def _fused(self, dataset: str, name: str, depth: int) -> tuple[Answers, Timing | None]:
-        system = self.experiment.systems[name]
-        fuse = system.kind.fuse
-        if fuse is None:
-            raise RetrieverError(f"{system.config.use} is not a fusion")
-        options = self.experiment.options(name, dataset)
+    def _fused(self, task: Task, fuse: Callable[..., Answers]) -> tuple[Answers, Timing | None]:
+        dataset, name, depth, system, options = task.dataset, task.name, task.depth, task.system, task.options
         inputs = []
         for below in system.inputs:
             try:

@@ -285,10 +285,8 @@ class Used:
             return cls(None, [])
         tasks = needed(experiment, inputs)
         keys = {task.part_key for task in tasks} | {task.key for task in tasks if not task.system.is_requeried}
-        used, others = [], 0
-        for entry in cache.entries():
-            if entry.key in keys:
-                used.append(entry)
-            elif entry.about.get("experiment") == experiment.title:
-                others += 1
-        return cls(cache, used, others)
+        entries = [
+            entry for entry in cache.entries() if entry.key in keys or entry.about.get("experiment") == experiment.title
+        ]
+        used = [entry for entry in entries if entry.key in keys]
+        return cls(cache, used, len(entries) - len(used))

@@ -49,10 +49,9 @@ def plan(
         for task in needed(experiment, datasets, pairs):
             tasks.setdefault((task.dataset, task.name), []).append(task)
         faults = Faults()
-        order = {name: place for place, name in enumerate(experiment.systems)}
         rows: list[list[Any]] = []
         for dataset, data in datasets.items():
-            names = sorted((name for served, name in tasks if served == dataset), key=order.__getitem__)
+            names = [name for name in experiment.systems if (dataset, name) in tasks]
             rows += [_row(experiment, data, dataset, name, cache, tasks[dataset, name], faults) for name in names]
             rows += _verdicts(experiment, data, dataset, sum(served == dataset for served, _ in pairs))
         faults.stop(ConfigError)

@@ -97,21 +97,16 @@ def against(
     if former is None:
         return Against(qids=truth.qids, metrics=request.metrics, now=values, before={}, added=list(values), **more)
     pairing = _Pairing(former, request, truth, stale)
-    before: dict[str, dict[str, Floats]] = {}
-    refused: dict[tuple[str, str], str] = {}
-    stored: dict[tuple[str, str], str] = {}
-    for name, evaluation in evaluations.items():
-        if name in former.systems:
-            before[name], why, faults = pairing.values(name, evaluation)
-            stored |= {(name, metric): text for metric, text in why.items()}
-            refused |= {(name, metric): text for metric, text in faults.items()}
+    pairs = {
+        name: pairing.values(name, evaluation) for name, evaluation in evaluations.items() if name in former.systems
+    }
     return Against(
         qids=truth.qids,
         metrics=request.metrics,
         now=values,
-        before=before,
-        refused=refused,
-        stored=stored,
+        before={name: before for name, (before, _, _) in pairs.items()},
+        refused={(name, text): reason for name, (_, _, refused) in pairs.items() for text, reason in refused.items()},
+        stored={(name, text): reason for name, (_, stored, _) in pairs.items() for text, reason in stored.items()},
         added=[name for name in values if name not in former.systems],
         changed=pairing.changed,
         reworded=pairing.reworded,

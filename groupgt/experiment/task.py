@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -26,6 +27,7 @@ from groupgt.store.files import digest_of, sha256
 
 # Version of the cache format; other versions do not read it.
 LAYOUT = 3
+_version = lru_cache(version)
 # Number of queries that cheap retrievers run a second time, one by one.
 TIMED = 30
 
@@ -186,14 +188,8 @@ def _our_code() -> str:
 
 def libraries(systems: Sequence[System]) -> dict[str, str]:
     """The versions of the installed distributions that affect results."""
-    names = sorted({"numpy", *(name for system in systems for name in system.kind.libraries)})
-    versions = {name: _version(name) for name in names}
-    return {name: text for name, text in versions.items() if text is not None}
-
-
-@lru_cache
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+    versions: dict[str, str] = {}
+    for name in sorted({"numpy", *(name for system in systems for name in system.kind.libraries)}):
+        with suppress(PackageNotFoundError):
+            versions[name] = _version(name)
+    return versions
