@@ -30,7 +30,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.sample import SAMPLE, entry, sample_of
 from groupgt.render.tables import counted
-from groupgt.store.files import write_text, written_whole
+from groupgt.store.files import write_atomically, write_text
 
 ADJUDICATED = "adjudicated"
 
@@ -249,7 +249,7 @@ def _write(out: Path, truth: GroundTruth, *, silent: bool = False) -> None:
     def write(part: Path) -> None:
         write_ground_truth(part, truth, "jsonl")
 
-    written_whole(out, write)
+    write_atomically(out, write)
     if not silent:
         skipped = sum(value is not None for value in truth.columns.get("skipped", []))
         left = f", {skipped:,} of them skipped" if skipped else ""

@@ -23,7 +23,7 @@ from groupgt.render.document import Item, Table, document
 from groupgt.render.exports import check_ending, csv_text, json_text, write_rows
 from groupgt.render.layout import Screen, painted, wrapped
 from groupgt.render.results import Result
-from groupgt.store.files import written_whole
+from groupgt.store.files import write_atomically
 
 
 def show(text: str) -> None:
@@ -263,4 +263,4 @@ def write_table(path: Path | None, table: Callable[[], tuple[Sequence[str], Sequ
     """Writes headers and rows to the file of an option, completely or not at all; does nothing without a file."""
     if path is not None:
         headers, rows = table()
-        written_whole(path, lambda part: write_rows(part, headers, rows, path.suffix))
+        write_atomically(path, lambda part: write_rows(part, headers, rows, path.suffix))

@@ -33,14 +33,14 @@ from groupgt.engines.calls import calls_of, in_call_order
 from groupgt.engines.carriers import all_rankings
 from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.inputs import as_ground_truth
-from groupgt.formats.detect import RUNS, TRUTHS, require_paths, kind_of, read_run
+from groupgt.formats.detect import RUNS, TRUTHS, kind_of, read_run, require_paths
 from groupgt.formats.otlp import matched
 from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
 from groupgt.labellers.spans import UNITS
 from groupgt.model.ground_truth import SHAPES, GroundTruth, Shape
 from groupgt.render.tables import counted
-from groupgt.store.files import written_folder, written_whole
+from groupgt.store.files import write_atomically, write_folder
 
 # Formats of ground truth in one file, by file ending.
 TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
@@ -276,7 +276,7 @@ def _write_truth(out: Path, truth: GroundTruth, format: str, before: str = "") -
 def _write(out: Path, write: Callable[[Path], Sequence[str]], format: str, queries: int, before: str = "") -> None:
     """Writes a file completely or not at all; reports what was written, after `before`, and what did not fit."""
     lost_columns: list[str] = []
-    written = written_folder if format == "beir" else written_whole
+    written = write_folder if format == "beir" else write_atomically
     written(out, lambda part: lost_columns.extend(write(part)))
     say(f"{before}wrote {counted(queries, 'query', 'queries')} to {out}")
     if lost_columns:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import Protocol
+from typing import Any, Protocol
 
 from groupgt.engines.carriers import all_rankings
 from groupgt.engines.choice import Engine
@@ -51,20 +51,10 @@ class Progress(Protocol):
 class Silence:
     """Ignores progress."""
 
-    def doing(self, what: str) -> None:
+    def doing(self, *_: Any, **__: Any) -> None:
         """Does nothing."""
 
-    def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
-        """Does nothing."""
-
-    def started(self, task: str) -> None:
-        """Does nothing."""
-
-    def answered(self, queries: int) -> None:
-        """Does nothing."""
-
-    def ended(self) -> None:
-        """Does nothing."""
+    planned = started = answered = ended = doing
 
 
 @dataclass(frozen=True)
@@ -157,7 +147,7 @@ class SystemAnswers:
         """What was reused from earlier runs, and the time this run spent in external code and services."""
         seconds: dict[str, float] = {}
         for task, done in self.done.items():
-            if task.system.is_asked_anew:
+            if task.system.is_requeried:
                 seconds[task.name] = seconds.get(task.name, 0.0) + done.seconds
         for judge in judges:
             if not judge.options.version and judge.seconds:
@@ -179,15 +169,14 @@ class SystemAnswers:
     def finish(self) -> None:
         """Call this when results are written: from then on, only runs with `reuse` use what this run retrieved."""
         for task, done in self.done.items():
-            is_new = done.earlier is None or done.earlier.interrupted
-            if is_new and task.system.is_asked_anew:
+            if task.system.is_requeried and (done.earlier is None or done.earlier.interrupted):
                 self.keeper.finish(task, done)
 
     def _check(self, task: Task, done: Done) -> None:
         """Warns of suspicious results; invalid results make their system fail."""
-        kind, known = task.system.kind, self.data[task.dataset].known
+        kind, corpus_ids = task.system.kind, self.data[task.dataset].corpus_ids
         try:
-            warn_of_doubts(task.name, done.answers, task.depth, known, counted=not kind.corpus)
+            warn_of_doubts(task.name, done.answers, task.depth, corpus_ids, counted=not kind.corpus)
         except RetrieverError as error:
             self._fail(task, RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in error.faults)))
 
@@ -206,21 +195,17 @@ class SystemAnswers:
         system, data = self.experiment.systems[name], self.data[dataset]
         if system.is_stored:
             return self._stored_answers(dataset, name), None
-        if system.kind.build is not None:
-            done = self.done[Task(dataset, name, depth + data.left_out, self.experiment, data)]
+        task = Task(dataset, name, depth, self.experiment, data)
+        if system.kind.fuse is None:
+            done = self.done[replace(task, depth=depth + data.left_out)]
             answers = _without_excluded(data.truth, done.answers, depth) if data.left_out else done.answers
             return answers, done.timing
-        task = Task(dataset, name, depth, self.experiment, data)
         if task not in self._combined:
-            self._combined[task] = self._fused(dataset, name, depth)
+            self._combined[task] = self._fused(task, system.kind.fuse)
         return self._combined[task]
 
-    def _fused(self, dataset: str, name: str, depth: int) -> tuple[Answers, Timing | None]:
-        system = self.experiment.systems[name]
-        fuse = system.kind.fuse
-        if fuse is None:
-            raise RetrieverError(f"{system.config.use} is not a fusion")
-        options = self.experiment.options(name, dataset)
+    def _fused(self, task: Task, fuse: Callable[..., Answers]) -> tuple[Answers, Timing | None]:
+        dataset, name, depth, system, options = task.dataset, task.name, task.depth, task.system, task.options
         inputs = []
         for below in system.inputs:
             try:
@@ -250,22 +235,20 @@ class SystemAnswers:
         """Results that are read from files, unchanged, by an engine; each file is read once."""
         engine = engine or Engine()
         key = (dataset, name, engine.name)
-        if key not in self._stored:
-            self._stored[key] = self._read(dataset, name, engine)
-        return self._stored[key]
-
-    def _read(self, dataset: str, name: str, engine: Engine) -> Run:
+        if key in self._stored:
+            return self._stored[key]
         data, options = self.data[dataset], self.experiment.options(name, dataset)
         try:
             # Results without query ids follow the rows of the full ground truth, regardless of `where`.
             run = as_run(options.path, data.truth, options.format, name, parts=True, qids=data.qids, engine=engine)
-            if data.known and run.in_memory:
+            if data.corpus_ids and run.in_memory:
                 rankings = all_rankings(run, self.experiment.policy)
-                check_ids(name, Answers({qid: ids for qid, (ids, _) in rankings}), data.known)
+                check_ids(name, Answers({qid: ids for qid, (ids, _) in rankings}), data.corpus_ids)
         except GroupgtError as error:
             start = f"system {name!r}: "
             texts = (f"dataset {dataset!r}: {start}{text.removeprefix(start)}" for text in error.faults)
             raise DataError(*texts, total=error.total) from None
+        self._stored[key] = run
         return run
 
     def _stored_answers(self, dataset: str, name: str) -> Answers:
@@ -303,16 +286,16 @@ def _without_excluded(truth: GroundTruth, answers: Answers, depth: int) -> Answe
 
 def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], fusion_ms: float) -> Timing | None:
     """The sum of the times of the inputs, query by query, and of the fusion itself."""
-    known = [timing for timing in inputs if timing is not None]
-    if len(known) < len(inputs):
+    timings = [timing for timing in inputs if timing is not None]
+    if len(timings) < len(inputs):
         return None
     return Timing(
         dataset,
         name,
-        math.fsum(timing.build_s for timing in known),
-        _summed([timing.single_ms for timing in known], fusion_ms),
-        _summed([timing.batched_ms for timing in known], fusion_ms),
-        next((timing.machine for timing in known if timing.machine != machine()), machine()),
+        math.fsum(timing.build_s for timing in timings),
+        _summed([timing.single_ms for timing in timings], fusion_ms),
+        _summed([timing.batched_ms for timing in timings], fusion_ms),
+        next((timing.machine for timing in timings if timing.machine != machine()), machine()),
     )
 
 

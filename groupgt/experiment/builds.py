@@ -21,12 +21,12 @@ from groupgt.store.cache import key_of
 from groupgt.store.files import (
     digest_of,
     is_gone,
-    make_folder,
     owner,
+    remove,
     sha256,
     temporary_folder,
+    write_atomically,
     write_text,
-    written_whole,
 )
 
 # Name endings of the note, and of backups while a script runs.
@@ -131,7 +131,7 @@ class Build:
         self._write({self._name(file): {**self._noted(file), "by": [owner()]} for file in self.files})
         before = {file: self._digest(file) if file.exists() else None for file in self.files}
         for file in self.files:
-            _remove(_aside(file))
+            remove(_aside(file))
             if before[file] is not None:
                 _copy(file, _aside(file))
         marks = {file: {"before": before[file], "own": not was_made[file]} for file in self.files}
@@ -140,8 +140,8 @@ class Build:
             script = sha256(self.script)
             after = {file: self._digest(file) for file in self.files}
             # Existing files that the script had not made belong to the user.
-            own = [file for file in self.files if before[file] is not None and not was_made[file]]
-            for file in own:
+            users_files = [file for file in self.files if before[file] is not None and not was_made[file]]
+            for file in users_files:
                 if after[file] != before[file]:
                     raise DataError(
                         f"{file}: {self.script.name} wrote over it, which it had not generated; it was restored; "
@@ -150,9 +150,11 @@ class Build:
         except BaseException:
             self._put_back()
             raise
-        self._write({self._name(file): {"script": script, "made": after[file]} for file in after if file not in own})
+        self._write(
+            {self._name(file): {"script": script, "made": after[file]} for file in after if file not in users_files}
+        )
         for file in self.files:
-            _remove(_aside(file))
+            remove(_aside(file))
 
     def _call(self, folder: Path, mark: Callable[..., None]) -> None:
         mark(owner())
@@ -188,19 +190,19 @@ class Build:
                     notes[self._name(file)] = noted
                 continue
             if noted["before"] is None:
-                _remove(file)
+                remove(file)
             elif not file.exists() or self._digest(file) != noted["before"]:
                 if not _aside(file).exists():
                     raise DataError(
                         f"{file}: was half made by {self.script.name}, and {_aside(file)} is gone; remove it"
                     )
-                _remove(file)
+                remove(file)
                 _copy(_aside(file), file)
             if noted["before"] is not None and not noted["own"]:
                 notes[self._name(file)] = {"script": "", "made": noted["before"]}
         self._write(notes)
         for file in self.files:
-            _remove(_aside(file))
+            remove(_aside(file))
 
     def _write(self, notes: dict[str, Any]) -> None:
         """Writes the notes of these files, and keeps the current notes of others."""
@@ -222,16 +224,4 @@ def _copy(source: Path, target: Path) -> None:
             shutil.copytree(source, part / target.name)
             (part / target.name).rename(target)
     else:
-        make_folder(target.parent)
-        written_whole(target, lambda part: _copy_bytes(source, part))
-
-
-def _copy_bytes(source: Path, target: Path) -> None:
-    shutil.copyfile(source, target)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+        write_atomically(target, lambda part: shutil.copyfile(source, part))

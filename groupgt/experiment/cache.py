@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, GroupgtError, GroupgtWarning
-from groupgt.experiment.datasets import read_asked
+from groupgt.experiment.datasets import read_retrieval_inputs
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.fresh import Fresh, Here
 from groupgt.experiment.task import Done, Earlier, Task, needed
@@ -60,13 +60,13 @@ class AnswerCache:
     def kept(self, task: Task) -> Done | None:
         """The cached results of a task if they can be used, or None."""
         system = task.system
-        if self.refresh or (system.is_asked_anew and not self.reuse):
+        if self.refresh or (system.is_requeried and not self.reuse):
             return None
         done = self.read(task)
         if done is None or not system.kind.is_foreign:
             return done
         path = [str(task.experiment.path.parent.resolve()), *sys.path]
-        since = tuple(changed(done.modules, path)) if system.is_asked_anew else ()
+        since = tuple(changed(done.modules, path)) if system.is_requeried else ()
         return replace(done, seconds=0.0, earlier=Earlier(len(done.answers.ids), done.made, changed=since))
 
     def read(self, task: Task) -> Done | None:
@@ -192,7 +192,7 @@ class Unfinished:
     def begun(self, source: Here | Fresh) -> Begun:
         """The results of an interrupted run, if the modules that were loaded for it have not changed since."""
         trace = Trace.of(self.lines)
-        is_trusted = not self.task.system.is_asked_anew or self.keeper.reuse
+        is_trusted = not self.task.system.is_requeried or self.keeper.reuse
         same = is_trusted or trace.fits(source.modules, source.changed, shared=source.shared)
         begun = Begun.left(self.task, self.lines, trace) if same else None
         if begun is None:
@@ -211,7 +211,7 @@ class Unfinished:
 
     def end(self, done: Done) -> None:
         """Called when all queries are done: finishes the task now, or with the run if every run queries the system."""
-        if self.task.system.is_asked_anew:
+        if self.task.system.is_requeried:
             self.waiting.append({"timing": asdict(done.timing)})
             self.flush()
         else:
@@ -279,16 +279,14 @@ class Used:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GroupgtWarning)
             experiment = load(path, allow_code=True, secrets=secrets)
-            asked = {name: read_asked(experiment, name) for name in experiment.config.datasets}
+            inputs = {name: read_retrieval_inputs(experiment, name) for name in experiment.config.datasets}
         cache = AnswerCache.of(experiment).cache
         if cache is None:
             return cls(None, [])
-        tasks = needed(experiment, asked)
-        keys = {task.part_key for task in tasks} | {task.key for task in tasks if not task.system.is_asked_anew}
-        used, others = [], 0
-        for entry in cache.entries():
-            if entry.key in keys:
-                used.append(entry)
-            elif entry.about.get("experiment") == experiment.title:
-                others += 1
-        return cls(cache, used, others)
+        tasks = needed(experiment, inputs)
+        keys = {task.part_key for task in tasks} | {task.key for task in tasks if not task.system.is_requeried}
+        entries = [
+            entry for entry in cache.entries() if entry.key in keys or entry.about.get("experiment") == experiment.title
+        ]
+        used = [entry for entry in entries if entry.key in keys]
+        return cls(cache, used, len(entries) - len(used))

@@ -130,7 +130,7 @@ class Compare:
 
     def settings(self, seed: int) -> Settings:
         """How systems are compared."""
-        names = [each.name for each in fields(Settings) if each.name != "seed"]
+        names = [setting.name for setting in fields(Settings) if setting.name != "seed"]
         return Settings(**{name: getattr(self, name) for name in names}, seed=seed)
 
 
@@ -187,3 +187,8 @@ class Config:
     output: Annotated[Output, Doc("Result folder and formats.")] = field(default_factory=Output)
     report: Annotated[Report, Doc("Content of report.html.")] = field(default_factory=Report)
     cache: Annotated[str | None, Doc("Folder of the cache; null for no cache.")] = ".groupgt/cache"
+
+    @property
+    def baseline(self) -> str | None:
+        """The system that others are compared with, or None."""
+        return None if self.compare is None or self.compare.across == "datasets" else self.compare.baseline

@@ -27,7 +27,7 @@ from groupgt.evaluation.unknown_ids import warn_of_blank
 from groupgt.experiment.builds import Build
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import check_slice
-from groupgt.experiment.systems import matching
+from groupgt.experiment.systems import combined, matching, some_of
 from groupgt.formats.corpus import corpus_file, read_lengths
 from groupgt.formats.parts import files_of, is_url
 from groupgt.formats.queries import queries_file, read_queries
@@ -47,7 +47,7 @@ from groupgt.store.verdicts import VerdictStore
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Asked:
+class RetrievalInputs:
     """The part of a data set that determines results: ground truth selected by `where`, the corpus and its digest.
 
     `qids` are the ids of all its queries, in order.
@@ -70,22 +70,22 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Data(Asked):
+class Data(RetrievalInputs):
     """One data set: its queries, and the `request` that defines how results on it are measured."""
 
     request: Request
 
     @cached_property
-    def known(self) -> frozenset[str] | None:
+    def corpus_ids(self) -> frozenset[str] | None:
         """The ids of the corpus, or None without a corpus."""
         return None if self.corpus is None else frozenset(self.corpus.ids)
 
     @cached_property
     def absent(self) -> list[str]:
         """The ids of the ground truth that are not in the corpus, if results are matched by id."""
-        if self.known is None or self.request.labeller.name != "id":
+        if self.corpus_ids is None or self.request.labeller.name != "id":
             return []
-        return sorted({name for name in self.truth.ids if name not in self.known})
+        return sorted({name for name in self.truth.ids if name not in self.corpus_ids})
 
 
 def read_all(experiment: Experiment, judged: VerdictStore | None = None, *, refresh: bool = False) -> dict[str, Data]:
@@ -123,27 +123,36 @@ def read_all(experiment: Experiment, judged: VerdictStore | None = None, *, refr
 
 def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Data:
     dataset = experiment.config.datasets[name]
-    asked = read_asked(experiment, name)
+    inputs = read_retrieval_inputs(experiment, name)
     tokenizer = experiment.config.evaluate.tokenizer
-    folder = experiment.path.parent
     count: Any = None
-    if (
-        tokenizer is not None
-        and experiment.unchecked is not None
-        and check_tokenizer(tokenizer, allow_code=True)[0].runs_code
-    ):
-        count = _not_run
-    elif tokenizer is not None:
-        count = tokenizer_named(tokenizer, allow_code=experiment.allow_code, folder=folder)
+    if tokenizer is not None:
+        is_skipped = experiment.unchecked is not None and check_tokenizer(tokenizer, allow_code=True)[0].runs_code
+        count = (
+            _not_run
+            if is_skipped
+            else tokenizer_named(tokenizer, allow_code=experiment.allow_code, folder=experiment.path.parent)
+        )
     labeller = _labeller(experiment, name, judged)
-    labeller.read(asked.truth)  # reports invalid ground truth before anything is retrieved
+    labeller.read(inputs.truth)  # reports invalid ground truth before anything is retrieved
     lengths = Lengths(count=count) if dataset.corpus is None else read_lengths(experiment.at(dataset.corpus), count)
     return Data(
-        truth=asked.truth,
-        qids=asked.qids,
-        corpus_digest=asked.corpus_digest,
+        truth=inputs.truth,
+        qids=inputs.qids,
+        corpus_digest=inputs.corpus_digest,
         corpus=None if dataset.corpus is None else Corpus.of(dict(lengths.texts)),
-        request=_request(experiment, labeller, lengths, _audit(experiment, name, asked.truth)),
+        request=Request(
+            metrics={str(metric): metric for metric in experiment.metrics.values()},
+            convention=experiment.convention,
+            is_auto=experiment.config.convention == "auto",
+            by=tuple(experiment.config.evaluate.by),
+            policy=experiment.policy,
+            labeller=labeller,
+            sources=Sources(lengths.texts or None),
+            lengths=lengths,
+            engine=experiment.engine,
+            audit=_audit(experiment, name, inputs.truth),
+        ),
     )
 
 
@@ -161,14 +170,14 @@ def _audit(experiment: Experiment, name: str, truth: GroundTruth) -> Audit | Non
     return audit
 
 
-def read_asked(experiment: Experiment, name: str) -> Asked:
+def read_retrieval_inputs(experiment: Experiment, name: str) -> RetrievalInputs:
     """The queries of a data set and the digest of its corpus; no user code is run."""
     dataset = experiment.config.datasets[name]
     truth = as_ground_truth(experiment.at(dataset.ground_truth), experiment.policy, dataset.format)
     if dataset.queries is not None:
         truth = _with_texts(truth, experiment.at(dataset.queries))
     digest = "" if dataset.corpus is None else sha256(corpus_file(experiment.at(dataset.corpus)))
-    return Asked(truth=_where(experiment, truth, name), qids=truth.qids, corpus_digest=digest)
+    return RetrievalInputs(truth=_where(experiment, truth, name), qids=truth.qids, corpus_digest=digest)
 
 
 def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
@@ -180,22 +189,6 @@ def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
         raise DataError(f"{path}: {what}: it has ids such as {there}, the ground truth such as {here}")
     before = truth.texts or [None] * len(truth)
     return replace(truth, texts=[texts.get(qid, text) for qid, text in zip(truth.qids, before)])
-
-
-def _request(experiment: Experiment, labeller: Labeller, lengths: Lengths, audit: Audit | None) -> Request:
-    """How results are measured, as set in the file; the settings are already checked."""
-    return Request(
-        metrics={str(metric): metric for metric in experiment.metrics.values()},
-        convention=experiment.convention,
-        is_auto=experiment.config.convention == "auto",
-        by=tuple(experiment.config.evaluate.by),
-        policy=experiment.policy,
-        labeller=labeller,
-        sources=Sources(lengths.texts or None),
-        lengths=lengths,
-        engine=experiment.engine,
-        audit=audit,
-    )
 
 
 def _labeller(experiment: Experiment, name: str, judged: VerdictStore | None) -> Labeller:
@@ -232,7 +225,7 @@ def make_files(experiment: Experiment, *, refresh: bool) -> set[str]:
             scripts.setdefault(dataset.build, []).append(name)
     for script, names in scripts.items():
         configs = [experiment.config.datasets[name] for name in names]
-        written = [path for each in configs for path in (each.ground_truth, each.corpus, each.queries)]
+        written = [path for config in configs for path in (config.ground_truth, config.corpus, config.queries)]
         files = [experiment.at(path) for path in dict.fromkeys(written) if path is not None]
         place = f"{experiment.document.place(('datasets', names[0], 'build'))}: datasets.{names[0]}.build"
         try:
@@ -287,8 +280,8 @@ def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> Non
     document = experiment.document
     if experiment.config.convention == "auto" and OF_SHAPE[data.truth.shape] != experiment.convention:
         what = f"the ground truth of {name}, which was built just now, is of the shape {data.truth.shape}"
-        way = f"name its convention: convention: {OF_SHAPE[data.truth.shape]}"
-        faults.add(document.place(("convention",)), f"convention: {what}; {way}")
+        hint = f"name its convention: convention: {OF_SHAPE[data.truth.shape]}"
+        faults.add(document.place(("convention",)), f"convention: {what}; {hint}")
     try:
         check_sets(data.request.metrics.values(), data.truth.set_of is not None)
     except MetricError as error:
@@ -302,8 +295,8 @@ def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> Non
         absent = [qid for qid, text in zip(data.truth.qids, data.queries) if not text]
         if absent:
             what = f"{len(absent):,} queries have no text (query): {', '.join(absent[:3])}"
-            way = "" if experiment.config.datasets[name].queries else "; name a file that has them (queries)"
-            faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}{way}")
+            hint = "" if experiment.config.datasets[name].queries else "; name a file that has them (queries)"
+            faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}{hint}")
     for number, gate in enumerate(experiment.config.gate):
         if gate.slice and name in matching(gate.dataset, experiment.config.datasets):
             try:
@@ -320,9 +313,9 @@ def _check_shared(experiment: Experiment, datasets: dict[str, Data], faults: Fau
     """Checks that data sets that are compared with one another have the same queries."""
     baseline = experiment.across
     if baseline is not None and baseline in datasets:
-        asked = {name: Measured(data.truth.qids, texts_of(data.truth)) for name, data in datasets.items()}
+        inputs = {name: Measured(data.truth.qids, texts_of(data.truth)) for name, data in datasets.items()}
         try:
-            shared_queries(asked, baseline)
+            shared_queries(inputs, baseline)
         except GroupgtError as error:
             for text in error.faults:
                 faults.add(experiment.document.place(("compare", "across")), f"compare.across: {text}")
@@ -332,7 +325,7 @@ def _check_budgets(experiment: Experiment, name: str, data: Data, faults: Faults
     """Checks that budgets have the lengths they need; stored results may include their own lengths, or calls."""
     if all(experiment.systems[system].is_stored for dataset, system in experiment.pairs() if dataset == name):
         return
-    ways = {
+    needs = {
         "chars": "a corpus",
         "tokens": "a corpus with a column tokens, or with evaluate.tokenizer",
         CALLS: "results that carry the number of the search call that found them, read with use: results alone",
@@ -340,18 +333,14 @@ def _check_budgets(experiment: Experiment, name: str, data: Data, faults: Faults
     for unit in dict.fromkeys(metric.budget.unit for metric in experiment.metrics.values() if metric.budget):
         if unit != SCORE and not data.request.lengths.has(unit):
             place = experiment.document.place(("evaluate", "metrics"))
-            faults.add(place, f"evaluate.metrics: dataset {name!r}: a budget in {unit} needs {ways[unit]}")
+            faults.add(place, f"evaluate.metrics: dataset {name!r}: a budget in {unit} needs {needs[unit]}")
 
 
 def _needs_texts(experiment: Experiment, dataset: str) -> bool:
     """Whether a system of a data set, or one of its inputs, searches with the texts of the queries."""
-    stack = [system for served, system in experiment.pairs() if served == dataset]
-    while stack:
-        system = experiment.systems[stack.pop()]
-        if system.options.searches_texts():
-            return True
-        stack += system.inputs
-    return False
+    reported = [system for served, system in experiment.pairs() if served == dataset]
+    names = {name for system in reported for name in combined(experiment.systems, system)}
+    return any(experiment.systems[name].options.searches_texts() for name in names)
 
 
 def _warn_of_depth(experiment: Experiment) -> None:
@@ -368,20 +357,16 @@ def _warn_of_depth(experiment: Experiment) -> None:
 def absent_ids(dataset: str, absent: Sequence[str]) -> str:
     """The warning that ids of the ground truth are not in the corpus and so are never retrieved."""
     count = counted(len(absent), "id of the ground truth is", "ids of the ground truth are")
-    return f"dataset {dataset!r}: {count} not in the corpus, so never retrieved: {_some(absent)}"
+    return f"dataset {dataset!r}: {count} not in the corpus, so never retrieved: {some_of(absent, 3)}"
 
 
 def _all_absent(dataset: str, data: Data) -> str:
-    which = f"none of the {counted(len(data.absent), 'id')} of the ground truth is in the corpus: {_some(data.absent)}"
-    there = shown(min(data.known or ("",)))
+    count, there = counted(len(data.absent), "id"), shown(min(data.corpus_ids or ("",)))
     return (
-        f"dataset {dataset!r}: {which}; the corpus has ids such as {there}. If it is another chunking, carry the "
-        "ground truth over with groupgt rechunk, or match by places, texts or parents (evaluate.labeller)"
+        f"dataset {dataset!r}: none of the {count} of the ground truth is in the corpus: {some_of(data.absent, 3)}; "
+        f"the corpus has ids such as {there}. If it is another chunking, carry the ground truth over with "
+        "groupgt rechunk, or match by places, texts or parents (evaluate.labeller)"
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
 
 
 # --- Digests.
@@ -391,14 +376,13 @@ def digests(experiment: Experiment, datasets: dict[str, Data]) -> dict[str, str]
     """SHA-256 of the experiment file and of every data file that it names."""
     by_name = {experiment.path.name: sha256(experiment.path)}
 
-    def add(name: str) -> None:
-        if experiment.at(name).is_file():
+    def add(name: str | None) -> None:
+        if name is not None and experiment.at(name).is_file():
             by_name[name] = sha256(experiment.at(name))
 
     for dataset, config in experiment.config.datasets.items():
         add(config.ground_truth)
-        if config.audit is not None:
-            add(config.audit)
+        add(config.audit)
         if config.queries is not None:
             by_name[config.queries] = sha256(queries_file(experiment.at(config.queries)))
         if config.corpus is not None:

@@ -84,8 +84,7 @@ class Experiment:
     @property
     def baseline(self) -> str | None:
         """The system that others are compared with, or None."""
-        compare = self.config.compare
-        return None if compare is None or compare.across == "datasets" else compare.baseline
+        return self.config.baseline
 
     @property
     def across(self) -> str | None:
@@ -172,7 +171,7 @@ def load(
     checks = Checks(document, config, allow_code=allow_code, unchecked=[] if dry and not allow_code else None)
     checks.walk()
     systems = checks.families.systems
-    chosen = _chosen(document, checks.families, only, checks.baseline)
+    chosen = _chosen(document, checks.families, only, config.baseline)
     document.sort()
     document.faults.stop(ConfigError)
     return Experiment(
@@ -194,14 +193,14 @@ def _chosen(document: Document, families: Families, only: Sequence[str], baselin
     names = list(families.systems)
     if not only:
         return names
-    asked_for = {baseline}
+    selected = {baseline}
     for pattern in only:
         matched = matching(pattern, names)
         if not matched and not families.may_be(pattern):
             what = f"no system has this name{families.near(pattern, names)}; there are {some_of(names)}"
             document.faults.add(f"--only {plain_text(pattern)}", what)
-        asked_for.update(matched)
-    return [name for name in names if name in asked_for]
+        selected.update(matched)
+    return [name for name in names if name in selected]
 
 
 # Replacements for invalid required keys, so that the rest can be checked as well.
@@ -275,7 +274,6 @@ class Checks:
         self.metrics: dict[str, Metric] = {}
         self.convention: ConventionName = OF_SHAPE["groups"]
         self.policy = Policy()
-        self.baseline: str | None = None
 
     def walk(self) -> None:
         """Checks everything."""
@@ -293,12 +291,11 @@ class Checks:
         self._policy()
         self._tokenizer()
         self._convention()
-        all_known = self._metrics(self.convention)
-        self._gates(self.convention, self.metrics if all_known else {})
+        are_valid = self._metrics()
+        self._gates(self.metrics if are_valid else {})
         self._output()
 
     def _requirement(self, text: str) -> None:
-        """Checks the minimum version of groupgt."""
         match = re.fullmatch(r"\s*>=\s*([0-9]+(?:\.[0-9]+)*)\s*", text)
         if match is None:
             self.document.fault(("groupgt",), f'expected a minimum version such as ">=0.1", found {text!r}')
@@ -306,10 +303,8 @@ class Checks:
             self.document.fault(("groupgt",), f"this is groupgt {groupgt.__version__}, and the file needs {text}")
 
     def _dataset(self, path: KeyPath, dataset: Dataset) -> None:
-        """Checks the files and the format of a data set."""
-        build = None if dataset.build is None else self.document.resolved(dataset.build)
-        if build is not None and not exists(build) and self.document.is_sound(*path, "build"):
-            self.document.fault((*path, "build"), f"file not found: {build}")
+        if dataset.build is not None and self.document.is_sound(*path, "build"):
+            self.document.require((*path, "build"), dataset.build)
         compare = self.config.compare
         if dataset.audit is not None and compare is not None and compare.across == "datasets":
             self.document.fault((*path, "audit"), "differences between data sets (compare.across) are not corrected")
@@ -320,31 +315,31 @@ class Checks:
             file = self.document.resolved(text)
             if not text.strip():
                 self.document.fault((*path, key), f"expected a path, found {text!r}")
-            elif not exists(file) and build is None:
-                way = f"; {dataset.fetch}" if dataset.fetch else ""
-                self.document.fault((*path, key), f"file not found: {file}{way}")
-            elif not exists(file):
-                self.code.check((*path, key), f"{file} is missing; python {build} makes it, and so does a run")
+            elif exists(file):
+                continue
+            elif dataset.build is None:
+                hint = f"; {dataset.fetch}" if dataset.fetch else ""
+                self.document.fault((*path, key), f"file not found: {file}{hint}")
+            else:
+                script = self.document.resolved(dataset.build)
+                self.code.check((*path, key), f"{file} is missing; python {script} makes it, and so does a run")
         if dataset.format is not None and dataset.format not in TRUTHS and self.document.is_sound(*path, "format"):
             self.document.unknown((*path, "format"), dataset.format, TRUTHS)
 
     def _stages(self, path: KeyPath, system: SystemConfig) -> None:
-        """Checks the files of a system's later stages."""
         if system.stages and system.matrix:
             self.document.fault(path, "the stages of a swept system would all be the same; give it an entry of its own")
         for stage, text in system.stages.items():
             for dataset in (name for name in self.config.datasets if system.serves(name)):
                 try:
-                    file = self.document.resolved(cut_of(text.replace("{dataset}", dataset))[0])
+                    file = cut_of(text.replace("{dataset}", dataset))[0]
                 except ConfigError as error:
                     self.document.fault((*path, stage), str(error))
                     break
-                if not exists(file):
-                    self.document.fault((*path, stage), f"file not found: {file}")
+                if not self.document.require((*path, stage), file):
                     break
 
     def _baseline(self) -> None:
-        """Checks the baseline of comparisons."""
         compare = self.config.compare
         if compare is None or not self.document.is_sound("compare", "baseline"):
             return
@@ -356,10 +351,8 @@ class Checks:
                 self.document.unknown(
                     ("compare", "baseline"), compare.baseline, self.config.datasets, "one of the data sets: "
                 )
-        elif compare.baseline in self.families.systems:
-            self.baseline = compare.baseline
-        elif not self.families.may_be(compare.baseline):
-            self.document.unknown(("compare", "baseline"), compare.baseline, self.families.known)
+        elif compare.baseline not in self.families.systems and not self.families.may_be(compare.baseline):
+            self.document.unknown(("compare", "baseline"), compare.baseline, self.families.valid_names)
 
     def _labeller(self, labeller: LabellerConfig) -> None:
         """Checks the labeller, its options, and the files they name, for every data set."""
@@ -371,9 +364,7 @@ class Checks:
             self.document.fault((*path, "version"), f"{plugin.name} needs no version; remove this key", key=True)
         for key in paths_of(plugin.options, labeller.with_) if plugin is not None else ():
             for dataset in self.config.datasets:
-                file = self.document.resolved(labeller.with_[key].replace("{dataset}", dataset))
-                if not exists(file):
-                    self.document.fault((*path, "with", key), f"file not found: {file}")
+                self.document.require((*path, "with", key), labeller.with_[key], dataset)
 
     def _plugin(self, kind: str, path: KeyPath, section: LabellerConfig | EngineConfig) -> Plugin | None:
         """The plugin of a section, or None if there is no such plugin; its options are checked."""
@@ -383,7 +374,6 @@ class Checks:
         return plugin
 
     def _policy(self) -> None:
-        """Checks how invalid or ambiguous data are handled."""
         section = self.config.evaluate.policy
         try:
             self.policy = Policy.of(section)
@@ -393,7 +383,6 @@ class Checks:
                 self.document.fault(("evaluate", "policy", *([field] if field else [])), text)
 
     def _tokenizer(self) -> None:
-        """Checks the tokenizer."""
         tokenizer = self.config.evaluate.tokenizer
         if tokenizer is not None:
             try:
@@ -429,16 +418,16 @@ class Checks:
                 with suppress(GroupgtError, OSError):
                     shapes[name] = read_ground_truth(path, dataset.format).shape
         if len(set(shapes.values())) > 1:
-            found = ", ".join(f"{name} ({shape})" for name, shape in shapes.items())
-            what = f"data sets have ground truth of different shapes, each with a default of its own: {found}"
+            listing = ", ".join(f"{name} ({shape})" for name, shape in shapes.items())
+            what = f"data sets have ground truth of different shapes, each with a default of its own: {listing}"
             self.document.fault(("convention",), f"{what}; name one: convention: coverage")
         elif shapes:
             self.convention = OF_SHAPE[next(iter(shapes.values()))]
 
-    def _metrics(self, convention: str) -> bool:
+    def _metrics(self) -> bool:
         """Checks the metrics and all references to them; returns whether all metrics are valid."""
-        section, document = self.config.evaluate, self.document
-        all_known = document.is_sound("evaluate", "metrics") and document.is_sound("evaluate", "k")
+        section, document, convention = self.config.evaluate, self.document, self.convention
+        are_valid = document.is_sound("evaluate", "metrics") and document.is_sound("evaluate", "k")
         for position, text in enumerate(section.metrics):
             try:
                 parsed = parse_metrics([text], convention, section.k)
@@ -447,42 +436,39 @@ class Checks:
                 self.metrics |= parsed
             except GroupgtError as error:
                 document.fault(("evaluate", "metrics", position), str(error))
-                all_known = False
-        if all_known:
+                are_valid = False
+        if are_valid:
             warn_of_idle_cutoffs(section.metrics, convention, section.k)
         if section.primary is not None and document.is_sound("evaluate", "primary"):
-            self._metric(("evaluate", "primary"), section.primary, convention, all_known=all_known)
-        best_are_known = [
-            self._metric(("evaluate", "best", "metrics", position), text, convention, all_known=all_known)
+            self._metric(("evaluate", "primary"), section.primary, are_valid=are_valid)
+        best_are_valid = [
+            self._metric(("evaluate", "best", "metrics", position), text, are_valid=are_valid)
             for position, text in enumerate(section.best.metrics)
         ]
         for position, text in enumerate(self.config.compare.metrics if self.config.compare is not None else ()):
-            self._metric(("compare", "metrics", position), text, convention, all_known=all_known)
+            self._metric(("compare", "metrics", position), text, are_valid=are_valid)
         is_sound = document.is_sound("evaluate", "best") and document.is_sound("evaluate", "primary")
-        if all_known and all(best_are_known) and is_sound:
+        if are_valid and all(best_are_valid) and is_sound:
             primary = section.primary or next(iter(self.metrics))
             check_best(document, section.best, primary, section.timed, self.metrics, convention)
-        return all_known
+        return are_valid
 
-    def _metric(self, path: KeyPath, text: str, convention: str, *, all_known: bool) -> bool:
+    def _metric(self, path: KeyPath, text: str, *, are_valid: bool) -> bool:
         """Whether it is one of the metrics, in any spelling; if some metrics are invalid, whether it is a metric."""
         try:
-            metric = parse_metric(text, convention)
+            metric = parse_metric(text, self.convention)
         except GroupgtError as error:
             self.document.fault(path, str(error))
             return False
-        if all_known and metric not in self.metrics.values():
+        if are_valid and metric not in self.metrics.values():
             self.document.unknown(path, text, list(self.metrics), "one of the metrics: ")
             return False
         return True
 
-    def _gates(self, convention: str, metrics: dict[str, Metric]) -> None:
-        """Checks the names and bounds of gates."""
-        config = self.config
-        compare = config.compare
-        baseline = None if compare is None or compare.across == "datasets" else compare.baseline
+    def _gates(self, metrics: dict[str, Metric]) -> None:
+        config, timed = self.config, self.config.evaluate.timed
         checks = GateChecks(
-            self.document, self.families, config.datasets, metrics, convention, baseline, config.evaluate.timed
+            self.document, self.families, config.datasets, metrics, self.convention, config.baseline, timed
         )
         for number, gate in enumerate(config.gate):
             if self.document.is_sound("gate", number):

@@ -88,11 +88,8 @@ class Here:
         """The modules that have changed."""
         return changed(modules, sys.path)
 
-    def __enter__(self) -> Here:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
+    def close(self) -> None:
+        """Does nothing; see `Fresh.close`."""
 
 
 class Fresh:
@@ -101,7 +98,14 @@ class Fresh:
     process, shared = "", False
 
     def __init__(self, order: Order) -> None:
-        self.child = _started()
+        # A new interpreter with the path of this one, and without the current folder unless the path contains it.
+        with interrupts_blocked():
+            self.child = subprocess.Popen(  # noqa: S603 - this interpreter
+                [sys.executable, "-P", "-c", BEGIN, json.dumps([*map(str, sys.path)])],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+            )
         try:
             self._call(order.folder)
             plugin, setting = order.kind, order.setting
@@ -123,12 +127,6 @@ class Fresh:
         names: list[str] = self._call(dict(modules))
         return names
 
-    def __enter__(self) -> Fresh:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Ends the process."""
         self.child.kill()
@@ -142,17 +140,14 @@ class Fresh:
         """Sends a message and returns the reply; raises errors from the other process."""
         try:
             _send(self.child.stdin, message)
-            value, fault = pickle.loads(self._received())  # noqa: S301 - from code that is allowed to run
+            (length,) = LENGTH.unpack(self._bytes(LENGTH.size))
+            value, fault = pickle.loads(self._bytes(length))  # noqa: S301 - from code that is allowed to run
         except (OSError, EOFError, pickle.UnpicklingError):
             raise RetrieverError(self._last_words()) from None
         if fault is not None:
             kind, faults, total = fault
             raise kind(*faults, total=total)
         return value
-
-    def _received(self) -> bytes:
-        (length,) = LENGTH.unpack(self._bytes(LENGTH.size))
-        return self._bytes(length)
 
     def _bytes(self, count: int) -> bytes:
         """Reads this many bytes; detects the end of the process even if another one keeps its end of the pipe open."""
@@ -187,17 +182,6 @@ class Fresh:
         return f"its process ended with exit status {status} before it had answered"
 
 
-def _started() -> subprocess.Popen[bytes]:
-    """A new interpreter with the path of this one, and without the current folder unless the path contains it."""
-    with interrupts_blocked():
-        return subprocess.Popen(  # noqa: S603 - this interpreter
-            [sys.executable, "-P", "-c", BEGIN, json.dumps([*map(str, sys.path)])],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-        )
-
-
 def _send(stream: Any, message: Any) -> None:
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     rest = memoryview(LENGTH.pack(len(data)) + data)
@@ -217,7 +201,7 @@ def serve() -> NoReturn:
     # Bytecode written next to modules would be stale if a file changes twice within a second.
     sys.dont_write_bytecode = True
     folder: Path = messages.get()
-    sys.path[:] = [str(folder), *(each for each in sys.path if each != str(folder))]
+    sys.path[:] = [str(folder), *(path for path in sys.path if path != str(folder))]
     _send(replies, (None, None))
     system, build, options, parts = messages.get()
     retriever: Any = None

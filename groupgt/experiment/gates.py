@@ -6,8 +6,8 @@ Their section of the experiment file, its checks, and the evaluation of gates af
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -71,7 +71,7 @@ class Gate:
     @property
     def bound(self) -> str:
         """The metric, the slice and the bound: `recall@10, type multi, min 0.8`."""
-        slices = [f"{column} {wanted}" for column, wanted in self.slice.items()]
+        slices = [f"{column} {value}" for column, value in self.slice.items()]
         bounds = [f"{key} {value:g}" for key in BOUNDS if (value := getattr(self, key)) is not None]
         conditions = [f"{key} {value}" for key in ("unless", "must") if (value := getattr(self, key))]
         since = ["against previous"] if self.against == "previous" else []
@@ -173,13 +173,13 @@ class GateChecks:
         systems = self.families.systems
         matched, datasets = matching(gate.system, systems), matching(gate.dataset, self.datasets)
         if not matched and not self.families.may_be(gate.system):
-            document.unknown((*path, "system"), gate.system, self.families.known, also="a pattern")
+            document.unknown((*path, "system"), gate.system, self.families.valid_names, also="a pattern")
         if not datasets and document.is_sound("datasets"):
             document.unknown((*path, "dataset"), gate.dataset, list(self.datasets), also="a pattern")
-        asked = [key for key in BOUNDS if getattr(gate, key) is not None]
-        if len(asked) != 1:
+        bounds = [key for key in BOUNDS if getattr(gate, key) is not None]
+        if len(bounds) != 1:
             some = f"{', '.join(BOUNDS[:-1])} and {BOUNDS[-1]}"
-            document.fault(path, f"expected one of {some}, found {' and '.join(asked) or 'nothing'}")
+            document.fault(path, f"expected one of {some}, found {' and '.join(bounds) or 'nothing'}")
         for key, needed in (("unless", "max_drop"), ("must", "min_gain")):
             if getattr(gate, key) is not None and getattr(gate, needed) is None:
                 document.fault((*path, key), f"`{key}` needs {needed}")
@@ -206,8 +206,8 @@ class GateChecks:
                 hint = f"; for {bound:g} % write {bound / 100:g}" if 1 < bound <= 100 else ""
                 self.document.fault((*gate_path, key), f"{metric.name} lies between 0 and 1, found {bound:g}{hint}")
         if self.metrics and metric not in self.metrics.values():
-            known = [*self.metrics, *LATENCIES]
-            self.document.unknown(path, text, known, "one of evaluate.metrics, or a latency: ")
+            valid_names = [*self.metrics, *LATENCIES]
+            self.document.unknown(path, text, valid_names, "one of evaluate.metrics, or a latency: ")
 
     def _latency(self, path: KeyPath, gate: Gate, matched: Sequence[str]) -> None:
         if gate.slice or gate.is_relative:
@@ -215,10 +215,10 @@ class GateChecks:
         if matched and not any(self._is_timed(name) for name in matched):
             self.document.fault((*path, "system"), "results read from files have no latency")
         names = [below for name in matched for below in combined(self.families.systems, name)]
-        if gate.metric.startswith("latency") and not all(map(self._is_asked_alone, names)):
+        if gate.metric.startswith("latency") and not all(map(self._is_queried_singly, names)):
             self.document.fault((*path, "metric"), f"{gate.metric} {UNTIMED}")
 
-    def _is_asked_alone(self, name: str) -> bool:
+    def _is_queried_singly(self, name: str) -> bool:
         """Whether some query is run singly, as far as the file shows."""
         system = self.families.systems[name]
         if system.kind.build is None or system.options.asks_singly() is not False:
@@ -233,8 +233,8 @@ class GateChecks:
         """Checks that a baseline exists for every gate on a drop or a gain."""
         if self.baseline is None:
             if self.document.is_sound("compare"):
-                way = "set compare.baseline, or write against: previous"
-                self.document.fault(path, f"{path[-1]} needs a baseline; {way}")
+                hint = "set compare.baseline, or write against: previous"
+                self.document.fault(path, f"{path[-1]} needs a baseline; {hint}")
             return
         baseline = self.families.systems.get(self.baseline)
         if baseline is None:
@@ -283,8 +283,9 @@ def judged(gates: Sequence[Gate], findings: Findings) -> list[GateResult]:
         for dataset in matching(gate.dataset, findings.evaluations):
             ran = {*findings.evaluations[dataset], *findings.failed.get(dataset, {})}
             for name in names:
-                if name in ran:
-                    results += _Trial(number, gate, name, dataset).verdicts(findings)
+                blank = GateResult(number, name, dataset, gate, passed=False)
+                if name in ran and (result := _checked(blank, findings)) is not None:
+                    results.append(result)
     return results
 
 
@@ -297,105 +298,98 @@ def members(gate: Gate, evaluation: Evaluation) -> Bools:
     return mask
 
 
-@dataclass(frozen=True, eq=False)
-class _Trial:
-    """One gate on one system and one data set."""
+def _checked(blank: GateResult, findings: Findings) -> GateResult | None:
+    """The result of one gate on one system and data set; None for the latency of results that were read from files.
 
-    number: int
-    gate: Gate
-    system: str
-    dataset: str
+    `blank` is that result before anything is compared; like all results without a value, it has not passed.
+    """
+    gate, system, dataset = blank.asks, blank.system, blank.dataset
+    evaluation = findings.evaluations[dataset].get(system)
+    if evaluation is None:
+        return replace(blank, problem="failed", detail=findings.failed[dataset][system])
+    if gate.metric in LATENCIES:
+        timing = findings.timings.get((dataset, system))
+        return None if timing is None else _latency(blank, timing)
+    if gate.against == "previous":
+        return _beside_former(blank, evaluation, findings.against.get(dataset))
+    if gate.is_relative:
+        return _beside_baseline(blank, evaluation, findings)
+    values = _values(gate, evaluation)
+    return _bounded(blank, mean_of(values), "few audited" if values.ndim > 1 and len(values) else "no query")
 
-    def verdicts(self, findings: Findings) -> Iterator[GateResult]:
-        """One result; none for the latency of results that were read from files."""
-        evaluation = findings.evaluations[self.dataset].get(self.system)
-        if evaluation is None:
-            yield self._failed("failed", findings.failed[self.dataset][self.system])
-        elif self.gate.metric in LATENCIES:
-            timing = findings.timings.get((self.dataset, self.system))
-            if timing is not None:
-                yield self._latency(timing)
-        elif self.gate.against == "previous":
-            yield self._beside_former(evaluation, findings.against.get(self.dataset))
-        elif self.gate.is_relative:
-            yield self._beside_baseline(evaluation, findings)
-        else:
-            values = self._values(evaluation)
-            yield self._bounded(mean_of(values), "few audited" if values.ndim > 1 and len(values) else "no query")
 
-    def _failed(self, problem: Problem, detail: str = "", *, passed: bool = False) -> GateResult:
-        """A result without a value: the gate fails, unless there is nothing to compare with yet."""
-        return GateResult(self.number, self.system, self.dataset, self.gate, passed, problem=problem, detail=detail)
+def _values(gate: Gate, evaluation: Evaluation) -> Floats:
+    """The values of the gate's metric in the gate's slice."""
+    text = evaluation.text_of(gate.metric)
+    return evaluation.tested.get(text, evaluation.values[text])[members(gate, evaluation)]
 
-    def _passed(self, value: float, drop: Drop | None = None, *, passed: bool) -> GateResult:
-        return GateResult(self.number, self.system, self.dataset, self.gate, passed, value, drop=drop)
 
-    def _values(self, evaluation: Evaluation) -> Floats:
-        """The values of the gate's metric in the gate's slice."""
-        text = evaluation.text_of(self.gate.metric)
-        return evaluation.tested.get(text, evaluation.values[text])[members(self.gate, evaluation)]
+def _bounded(blank: GateResult, value: float, otherwise: Problem = "no query") -> GateResult:
+    low, high = blank.asks.min, blank.asks.max
+    if math.isnan(value):
+        return replace(blank, problem=otherwise)
+    if low is not None:
+        return replace(blank, value=value, passed=value >= low - SLACK)
+    return replace(blank, value=value, passed=high is not None and value <= high + SLACK)
 
-    def _bounded(self, value: float, otherwise: Problem = "no query") -> GateResult:
-        if math.isnan(value):
-            return self._failed(otherwise)
-        if self.gate.min is not None:
-            return self._passed(value, passed=value >= self.gate.min - SLACK)
-        return self._passed(value, passed=self.gate.max is not None and value <= self.gate.max + SLACK)
 
-    def _latency(self, timing: Timing) -> GateResult:
-        if timing.machine != machine():
-            return self._failed("other machine", timing.machine.get("node", "unknown"))
-        value: float | None = getattr(timing, self.gate.metric)
-        return self._failed("not measured") if value is None else self._bounded(value)
+def _latency(blank: GateResult, timing: Timing) -> GateResult:
+    if timing.machine != machine():
+        return replace(blank, problem="other machine", detail=timing.machine.get("node", "unknown"))
+    value: float | None = getattr(timing, blank.metric)
+    return replace(blank, problem="not measured") if value is None else _bounded(blank, value)
 
-    def _beside_baseline(self, evaluation: Evaluation, findings: Findings) -> GateResult:
-        """Compares with the baseline: the p-value of a drop is uncorrected, that of a gain is corrected."""
-        by_name = findings.evaluations[self.dataset]
-        baseline = by_name.get(findings.baseline or "")
-        if baseline is None:
-            return self._failed("no baseline")
-        others = [name for name in by_name if name not in (self.system, baseline.name)] if self.gate.must else []
-        now = [self._values(evaluation), *(self._values(by_name[name]) for name in others)]
-        before = self._values(baseline)
-        metric = evaluation.metrics[evaluation.text_of(self.gate.metric)]
-        family = Family(metric, now, [before] * len(now), bounds_of(metric, [*now, before]))
-        contrasts, audited = contrasts_in([family], findings.settings)[0], evaluation.audit is not None
-        return self._relative(baseline.name, metric, contrasts, findings.settings, audited=audited)
 
-    def _beside_former(self, evaluation: Evaluation, against: Against | None) -> GateResult:
-        """Compares the system with its previous result; the family consists of all such comparisons."""
-        text = evaluation.text_of(self.gate.metric)
-        if against is None:
-            return self._failed("no previous run", passed=True)
-        if self.system in against.added:
-            return self._failed("new", passed=True)
-        if (self.system, text) in against.refused:
-            return self._failed("refused", against.refused[self.system, text])
-        among = members(self.gate, evaluation) if self.gate.slice else None
-        contrasts = dict(against.contrasts(text, among))
-        own = contrasts.pop(self.system)
-        return self._relative(None, evaluation.metrics[text], [own, *contrasts.values()], against.settings)
+def _beside_baseline(blank: GateResult, evaluation: Evaluation, findings: Findings) -> GateResult:
+    """Compares with the baseline: the p-value of a drop is uncorrected, that of a gain is corrected."""
+    gate, by_name = blank.asks, findings.evaluations[blank.dataset]
+    baseline = by_name.get(findings.baseline or "")
+    if baseline is None:
+        return replace(blank, problem="no baseline")
+    others = [name for name in by_name if name not in (blank.system, baseline.name)] if gate.must else []
+    now = [_values(gate, evaluation), *(_values(gate, by_name[name]) for name in others)]
+    before = _values(gate, baseline)
+    metric = evaluation.metrics[evaluation.text_of(gate.metric)]
+    family = Family(metric, now, [before] * len(now), bounds_of(metric, [*now, before]))
+    contrasts, audited = contrasts_in([family], findings.settings)[0], evaluation.audit is not None
+    return _relative(blank, baseline.name, metric, contrasts, findings.settings, audited=audited)
 
-    def _relative(
-        self,
-        baseline: str | None,
-        metric: Metric,
-        family: Sequence[Contrast],
-        settings: Settings,
-        *,
-        audited: bool = False,
-    ) -> GateResult:
-        """Checks the bound on a drop or a gain for the first contrast of a family."""
-        own, gate = family[0], self.gate
-        if not own.pairs or math.isnan(own.delta):
-            return self._failed("few audited" if own.pairs else "no pair")
-        lost = drop(own.delta, higher_is_better=metric.higher_is_better)
-        if gate.min_gain is not None:
-            is_beyond = not -lost >= gate.min_gain - SLACK
-            is_sure = own.p_value <= settings.alpha and lost < 0
-            passed = not is_beyond and (gate.must is None or is_sure)
-        else:
-            is_beyond = not lost <= (gate.max_drop or 0.0) + SLACK
-            passed = not is_beyond or (gate.unless is not None and own.raw_p_value > settings.alpha)
-        told = Drop(baseline, lost, is_beyond, own, settings, comparisons(family), audited)
-        return self._passed(own.delta, told, passed=passed)
+
+def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against | None) -> GateResult:
+    """Compares the system with its previous result; the family consists of all such comparisons."""
+    gate, system, text = blank.asks, blank.system, evaluation.text_of(blank.metric)
+    if against is None:
+        return replace(blank, problem="no previous run", passed=True)
+    if system in against.added:
+        return replace(blank, problem="new", passed=True)
+    if (system, text) in against.refused:
+        return replace(blank, problem="refused", detail=against.refused[system, text])
+    among = members(gate, evaluation) if gate.slice else None
+    contrasts = dict(against.contrasts(text, among))
+    contrast = contrasts.pop(system)
+    return _relative(blank, None, evaluation.metrics[text], [contrast, *contrasts.values()], against.settings)
+
+
+def _relative(
+    blank: GateResult,
+    baseline: str | None,
+    metric: Metric,
+    family: Sequence[Contrast],
+    settings: Settings,
+    *,
+    audited: bool = False,
+) -> GateResult:
+    """Checks the bound on a drop or a gain for the first contrast of a family."""
+    contrast, gate = family[0], blank.asks
+    if not contrast.pairs or math.isnan(contrast.delta):
+        return replace(blank, problem="few audited" if contrast.pairs else "no pair")
+    lost = drop(contrast.delta, higher_is_better=metric.higher_is_better)
+    if gate.min_gain is not None:
+        is_beyond = not -lost >= gate.min_gain - SLACK
+        is_sure = contrast.p_value <= settings.alpha and lost < 0
+        passed = not is_beyond and (gate.must is None or is_sure)
+    else:
+        is_beyond = not lost <= (gate.max_drop or 0.0) + SLACK
+        passed = not is_beyond or (gate.unless is not None and contrast.raw_p_value > settings.alpha)
+    behind = Drop(baseline, lost, is_beyond, contrast, settings, comparisons(family), audited)
+    return replace(blank, value=contrast.delta, drop=behind, passed=passed)

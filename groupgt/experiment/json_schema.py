@@ -29,23 +29,27 @@ def without_titles(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
 def _experiment_schema() -> dict[str, Any]:
     definitions: dict[str, Any] = {}
     schema = schema_of(Config, definitions)
-    _add_options("retriever", definitions, "SystemConfig", "with")
-    _add_options("labeller", definitions, "LabellerConfig", "labeller with")
-    _add_options("engine", definitions, "EngineConfig", "engine with")
-    definitions["SystemConfig"]["properties"]["use"]["anyOf"] = _names("retriever")
-    definitions["LabellerConfig"]["properties"]["use"]["anyOf"] = _names("labeller")
-    definitions["EngineConfig"]["properties"]["use"]["enum"] = ours("engine")
+    sections = {"retriever": "SystemConfig", "labeller": "LabellerConfig", "engine": "EngineConfig"}
+    for kind, section in sections.items():
+        names = {"enum": ours(kind)}
+        # Plugins may add retrievers and labellers, so ours are examples.
+        definitions[section]["properties"]["use"] |= (
+            names if kind == "engine" else {"anyOf": [names, {"type": "string"}]}
+        )
+        _add_options(kind, definitions, section, "with" if kind == "retriever" else f"{kind} with")
     evaluate = definitions["Evaluate"]["properties"]
     evaluate["tokenizer"] |= _tokenizers()
     presets = {"enum": list(PRESETS), "description": "A preset, some fields of which may be changed."}
-    fields = {name: _without_default(field) for name, field in schema_of(Policy)["properties"].items()}
+    fields = schema_of(Policy)["properties"]
+    for field in fields.values():
+        field.pop("default", None)  # depends on the preset
     evaluate["policy"] = {
         "anyOf": [presets, {"properties": {"preset": presets, **fields}, "additionalProperties": False}],
         "description": evaluate["policy"]["description"],
     }
-    whole = {"$schema": DRAFT, "title": "groupgt experiment", "$defs": definitions, **schema}
-    _describe_branches(whole)
-    return whole
+    document = {"$schema": DRAFT, "title": "groupgt experiment", "$defs": definitions, **schema}
+    _describe_branches(document)
+    return document
 
 
 def _describe_branches(schema: Any) -> None:
@@ -57,16 +61,6 @@ def _describe_branches(schema: Any) -> None:
             if isinstance(branch, dict):
                 branch.setdefault("description", text)
                 _describe_branches(branch)
-
-
-def _without_default(schema: dict[str, Any]) -> dict[str, Any]:
-    """A field of a policy without its default, which the preset determines."""
-    return {key: value for key, value in schema.items() if key != "default"}
-
-
-def _names(kind: str) -> list[dict[str, Any]]:
-    """The names of a kind; plugins may add some, so ours are examples."""
-    return [{"enum": ours(kind)}, {"type": "string"}]
 
 
 def _add_options(kind: str, definitions: dict[str, Any], section: str, prefix: str) -> None:
@@ -81,12 +75,15 @@ def _add_options(kind: str, definitions: dict[str, Any], section: str, prefix: s
             swept = {
                 key: {
                     "description": option["description"],
-                    **{"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/{prefix} {name}/properties/{key}"}},
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {"$ref": f"#/$defs/{prefix} {name}/properties/{key}"},
                 }
                 for key, option in options["properties"].items()
             }
             keys["matrix"] = {"properties": swept, "additionalProperties": False}
-        definitions[section]["allOf"].append(_where_used(name, keys))
+        is_used = {"properties": {"use": {"const": name}}, "required": ["use"]}
+        definitions[section]["allOf"].append({"if": is_used, "then": {"properties": keys}})
 
 
 def _tokenizers() -> dict[str, Any]:
@@ -97,8 +94,3 @@ def _tokenizers() -> dict[str, Any]:
         "if": {"type": "string", "pattern": f"^({'|'.join(names)})(:|$)"},
         "then": {"pattern": f"^({'|'.join(written)})$"},
     }
-
-
-def _where_used(name: str, keys: dict[str, Any]) -> dict[str, Any]:
-    """The required form of keys if `use` is this name."""
-    return {"if": {"properties": {"use": {"const": name}}, "required": ["use"]}, "then": {"properties": keys}}

@@ -102,8 +102,8 @@ class Outcome(Result):
     @property
     def idle_gates(self) -> list[int]:
         """The numbers of the gates that matched no system."""
-        held = {gate.gate for gate in self.gates}
-        return [number for number in range(1, len(self.experiment.config.gate) + 1) if number not in held]
+        matched = {gate.gate for gate in self.gates}
+        return [number for number in range(1, len(self.experiment.config.gate) + 1) if number not in matched]
 
     @property
     def retrieved(self) -> int:
@@ -117,5 +117,5 @@ class Outcome(Result):
 
     def timing(self, dataset: str, system: str) -> Timing | None:
         """The time that a system took on a data set, if known."""
-        known = (timing for timing in self.timings if (timing.dataset, timing.system) == (dataset, system))
-        return next(known, None)
+        matches = (timing for timing in self.timings if (timing.dataset, timing.system) == (dataset, system))
+        return next(matches, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,10 +49,9 @@ def plan(
         for task in needed(experiment, datasets, pairs):
             tasks.setdefault((task.dataset, task.name), []).append(task)
         faults = Faults()
-        order = {name: place for place, name in enumerate(experiment.systems)}
         rows: list[list[Any]] = []
         for dataset, data in datasets.items():
-            names = sorted((name for served, name in tasks if served == dataset), key=order.__getitem__)
+            names = [name for name in experiment.systems if (dataset, name) in tasks]
             rows += [_row(experiment, data, dataset, name, cache, tasks[dataset, name], faults) for name in names]
             rows += _verdicts(experiment, data, dataset, sum(served == dataset for served, _ in pairs))
         faults.stop(ConfigError)
@@ -78,16 +78,16 @@ def _row(
         will = "combine"
     else:
         documents = None if data.corpus is None else len(data.corpus)
-        asked = [task for task in tasks if cache.kept(task) is None]
+        waiting = [task for task in tasks if cache.kept(task) is None]
         singly = system.options.asks_singly()
         if system.kind.runs_code and experiment.allow_code:
             singly, way = _way(experiment, name, faults)
             uses += f": {way}" if way else ""
-        will = "cached" if not asked else "retrieve" if len(asked) == len(tasks) else f"retrieve {len(asked)}"
-        left = sum(cache.left_behind(task) for task in asked)
+        will = "cached" if not waiting else "retrieve" if len(waiting) == len(tasks) else f"retrieve {len(waiting)}"
+        left = sum(cache.left_behind(task) for task in waiting)
         if left:
             will += f", but for {left:,} answers of an interrupted run"
-        count = sum(task.calls(singly=singly) for task in asked)
+        count = sum(task.calls(singly=singly) for task in waiting)
         for task in tasks if singly is not None else ():
             try:
                 task.check_timed(singly=singly)
@@ -100,7 +100,7 @@ def _way(experiment: Experiment, name: str, faults: Faults) -> tuple[bool | None
     """How user code is called, as found by importing it in a new process; adds an error if it cannot be called."""
     system = experiment.systems[name]
     try:
-        with Fresh(Order(name, system.kind, system.options, experiment.path.parent.resolve())) as fresh:
+        with closing(Fresh(Order(name, system.kind, system.options, experiment.path.parent.resolve()))) as fresh:
             return fresh.singly, fresh.way
     except GroupgtError as error:
         place = experiment.document.place(system.paths["target"])
@@ -115,19 +115,9 @@ def _verdicts(experiment: Experiment, data: Data, dataset: str, systems: int) ->
     if not isinstance(judge, Code):
         return []
     pairs = systems * experiment.config.evaluate.depth * len(data.truth.ids)
-    most = math.ceil(pairs / judge.options.batch_size)
+    calls = math.ceil(pairs / judge.options.batch_size)
     section = experiment.config.evaluate.labeller
     kept = f", but for {len(judge.kept.earlier):,} that are kept" if judge.kept.earlier else ""
     will = f"judge at most {pairs:,} pairs{kept}"
-    return [
-        [
-            dataset,
-            "(labeller)",
-            f"{section.use}: {section.with_.get('target')}",
-            len(data.truth),
-            None,
-            None,
-            most,
-            will,
-        ]
-    ]
+    uses = f"{section.use}: {section.with_.get('target')}"
+    return [[dataset, "(labeller)", uses, len(data.truth), None, None, calls, will]]

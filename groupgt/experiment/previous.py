@@ -66,7 +66,8 @@ class Against(Beside):
     `refused` has the reasons why values cannot be compared, by system and metric; for those in `stored`, the previous
     values are used, for the reason given there; all others are measured again. `added` are systems that the previous
     run did not have, `gone` those that are no longer run. `changed` are queries with changed ground truth, `reworded`
-    those with changed text; `asked_now` and `asked_then` count the queries that only one of the two runs has.
+    those with changed text. `queries_only_now` and `queries_only_then` are the numbers of queries that only one of the
+    two runs has.
     """
 
     qids: Sequence[str]
@@ -76,8 +77,8 @@ class Against(Beside):
     gone: Sequence[str] = ()
     changed: Sequence[str] = ()
     reworded: Sequence[str] = ()
-    asked_now: int = 0
-    asked_then: int = 0
+    queries_only_now: int = 0
+    queries_only_then: int = 0
 
 
 def against(
@@ -96,26 +97,21 @@ def against(
     if former is None:
         return Against(qids=truth.qids, metrics=request.metrics, now=values, before={}, added=list(values), **more)
     pairing = _Pairing(former, request, truth, stale)
-    before: dict[str, dict[str, Floats]] = {}
-    refused: dict[tuple[str, str], str] = {}
-    stored: dict[tuple[str, str], str] = {}
-    for name, evaluation in evaluations.items():
-        if name in former.systems:
-            before[name], why, faults = pairing.values(name, evaluation)
-            stored |= {(name, metric): text for metric, text in why.items()}
-            refused |= {(name, metric): text for metric, text in faults.items()}
+    pairs = {
+        name: pairing.values(name, evaluation) for name, evaluation in evaluations.items() if name in former.systems
+    }
     return Against(
         qids=truth.qids,
         metrics=request.metrics,
         now=values,
-        before=before,
-        refused=refused,
-        stored=stored,
+        before={name: before for name, (before, _, _) in pairs.items()},
+        refused={(name, text): reason for name, (_, _, refused) in pairs.items() for text, reason in refused.items()},
+        stored={(name, text): reason for name, (_, stored, _) in pairs.items() for text, reason in stored.items()},
         added=[name for name in values if name not in former.systems],
         changed=pairing.changed,
         reworded=pairing.reworded,
-        asked_now=sum(qid not in former.truth for qid in truth.qids),
-        asked_then=sum(qid not in truth for qid in former.truth.qids),
+        queries_only_now=sum(qid not in former.truth for qid in truth.qids),
+        queries_only_then=sum(qid not in truth for qid in former.truth.qids),
         **more,
     )
 
@@ -131,39 +127,31 @@ class _Pairing:
         other = frozenset(self.reworded)
         self.paired = np.array([qid in then and qid not in other for qid in truth.qids], dtype=np.bool_)
         is_same = truth.digest == then.digest
-        self.changed = [] if is_same else [qid for qid in there if qid not in other and self._is_changed(qid)]
-
-    def _is_changed(self, qid: str) -> bool:
-        return _judged(self.truth, qid) != _judged(self.former.truth, qid)
+        self.changed = (
+            [] if is_same else [qid for qid in there if qid not in other and _judged(truth, qid) != _judged(then, qid)]
+        )
 
     def values(self, name: str, evaluation: Evaluation) -> tuple[dict[str, Floats], dict[str, str], dict[str, str]]:
         """The previous values of a system by metric; the reasons why some are stored ones, and why some are missing."""
         system = self.former.systems[name]
-        again: dict[str, Metric] = {}
-        why: dict[str, str] = {}
+        metrics = self.request.metrics
         if self.request.audit is not None:
-            return (
-                {},
-                {},
-                dict.fromkeys(self.request.metrics, "audits do not correct differences from another run"),
-            )
-        for text, metric in self.request.metrics.items():
-            if reason := self._keeps_from(metric, system, evaluation):
-                why[text] = reason
-            else:
-                again[text] = metric
-        found: dict[str, Floats] = {}
+            return {}, {}, dict.fromkeys(metrics, "audits do not correct differences from another run")
+        reasons = {text: self._keeps_from(metric, system, evaluation) for text, metric in metrics.items()}
+        why = {text: reason for text, reason in reasons.items() if reason}
+        again = {text: metric for text, metric in metrics.items() if text not in why}
+        values: dict[str, Floats] = {}
         try:
-            found = self._again(system, again, name) if again else {}
+            values = self._again(system, again, name) if again else {}
         except GroupgtError as error:
             why |= dict.fromkeys(again, f"its results of then cannot be measured: {error}")
         refused: dict[str, str] = {}
         for text in list(why):
             try:
-                found[text] = self._stored(name, self.request.metrics[text])
+                values[text] = self._stored(name, metrics[text])
             except GroupgtError as error:
                 refused[text] = f"{why.pop(text)}, and {error}"
-        return found, why, refused
+        return values, why, refused
 
     def _keeps_from(self, metric: Metric, system: FormerSystem, evaluation: Evaluation) -> str:
         """Why a metric cannot be measured again on the previous results; empty if it can."""
@@ -182,9 +170,9 @@ class _Pairing:
 
     def _again(self, system: FormerSystem, metrics: dict[str, Metric], name: str) -> dict[str, Floats]:
         """The previous results, measured with the current metrics, policy and ground truth."""
-        values = {text: np.full(len(self.truth), np.nan) for text in metrics}
+        values: dict[str, Floats] = {text: np.full(len(self.truth), np.nan) for text in metrics}
         if not self.paired.any():
-            return dict(values)
+            return values
         truth = self.truth
         if not self.paired.all():
             truth = truth.select(np.flatnonzero(self.paired).tolist())
@@ -196,7 +184,7 @@ class _Pairing:
             )
         for text, column in values.items():
             column[self.paired] = evaluation.values[text]
-        return dict(values)
+        return values
 
     def _stored(self, name: str, metric: Metric) -> Floats:
         """The previous values of queries with unchanged ground truth; raises `DataError` if they cannot be used."""
@@ -206,9 +194,9 @@ class _Pairing:
             raise DataError("the metric was not measured then")
         changed = frozenset(self.changed)
         values = np.full(len(self.truth), np.nan)
-        for place, qid in enumerate(self.truth.qids):
-            if self.paired[place] and qid not in changed:
-                values[place] = column[self.former.truth.index[qid]]
+        for position, qid in enumerate(self.truth.qids):
+            if self.paired[position] and qid not in changed:
+                values[position] = column[self.former.truth.index[qid]]
         return values
 
 

@@ -24,23 +24,19 @@ def shared_process() -> Iterator[dict[str, str]]:
     secrets: dict[str, str] = {}
     path, mask, streams, folder = [*sys.path], umask(), (sys.stdout, sys.stderr), working_folder()
     try:
-        with private_messages(secrets), _exit_as_error(), no_silent_exit():
-            yield secrets
+        with private_messages(secrets):
+            try:
+                with no_silent_exit():
+                    yield secrets
+            except SystemExit as error:
+                ended_by = error.code if isinstance(error.code, str) else f"sys.exit({error.code or ''})"
+                raise GroupgtError(f"your code ended the run: {ended_by}") from None
     finally:
         sys.path[:] = path
         os.umask(mask)
         sys.stdout, sys.stderr = streams
         if folder is not None and folder != working_folder():
             os.chdir(folder)
-
-
-@contextmanager
-def _exit_as_error() -> Iterator[None]:
-    try:
-        yield
-    except SystemExit as error:
-        ended_by = error.code if isinstance(error.code, str) else f"sys.exit({error.code or ''})"
-        raise GroupgtError(f"your code ended the run: {ended_by}") from None
 
 
 def working_folder() -> str | None:

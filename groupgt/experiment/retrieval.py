@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import closing
 
 from groupgt.errors import GroupgtError, RetrieverError
 from groupgt.experiment.cache import AnswerCache, Unfinished
 from groupgt.experiment.fresh import Fresh, Here, Order
 from groupgt.experiment.task import Done, Task
 from groupgt.experiment.timing import Timing, machine
-from groupgt.retrievers.base import Corpus, Queries, Setting, checked
+from groupgt.retrievers.base import Corpus, Setting, checked
 from groupgt.runtime import raised
 
 
@@ -28,7 +29,7 @@ def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = 
     setting = Setting(data.corpus or Corpus([], []), data.qids, experiment.config.seed)
     order = Order(task.name, system.kind, task.options, experiment.path.parent.resolve(), setting)
     try:
-        with (Fresh if system.kind.runs_code else Here)(order) as source:
+        with closing((Fresh if system.kind.runs_code else Here)(order)) as source:
             task.check_timed(singly=source.singly)
             done = _answered(task, source, unfinished, answered)
     except BaseException as error:
@@ -65,18 +66,12 @@ def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered
         single_ms = begun.single_ms
         if len(single_ms) < len(queries):
             single_ms = []
-            for query in _repeated(task):
-                single_ms += source.ask(query, task.depth)[1]
+            count = task.repeats(singly=False)
+            for number in range(count):  # evenly spaced
+                position = number * len(queries) // count
+                single_ms += source.ask(queries.part(position, position + 1), task.depth)[1]
                 answered(1)
             spent_ms += math.fsum(single_ms)
         timing = Timing(task.dataset, task.name, source.build_s, single_ms, begun.batched_ms, machine())
     modules = {**source.modules, **begun.modules}
     return Done(begun.answers, timing, modules, source.build_s + spent_ms / 1000, begun.earlier)
-
-
-def _repeated(task: Task) -> Iterator[Queries]:
-    """Some queries, evenly spaced, one by one."""
-    count = task.repeats(singly=False)
-    for number in range(count):
-        place = number * len(task.data.queries) // count
-        yield task.data.queries.part(place, place + 1)

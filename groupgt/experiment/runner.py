@@ -95,7 +95,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
             if timing is not None:
                 timings.append(timing)
             evaluation = evaluate_run(data.request, data.truth, run)
-            _check_found(evaluation, dataset, name)
+            _check_results(evaluation, dataset, name)
             evaluations[dataset][name] = evaluation
             if system.config.stages:
                 stages.setdefault(dataset, {})[name] = _stages(experiment, data, dataset, name, run)
@@ -129,7 +129,7 @@ def _stages(experiment: Experiment, data: Data, dataset: str, name: str, run: An
     return stages_of(replace(data.request, metrics=metrics, convention="coverage", audit=None), data.truth, parts)
 
 
-def _check_found(evaluation: Evaluation, dataset: str, name: str) -> None:
+def _check_results(evaluation: Evaluation, dataset: str, name: str) -> None:
     """Raises `RetrieverError` for a system without any results: zeros would hide this error."""
     judged = int(evaluation.truth.judgments.defined.sum())
     if judged and evaluation.counts["missing"] == judged:
@@ -198,7 +198,9 @@ def _concluded(outcome: Outcome) -> Outcome:
         comparison=comparison,
         across=_across(outcome),
         systems={
-            name: _table(outcome, name, comparison.get(name)) for name, each in outcome.evaluations.items() if each
+            name: _table(outcome, name, comparison.get(name))
+            for name, by_system in outcome.evaluations.items()
+            if by_system
         },
         gates=judged(experiment.config.gate, findings),
         leaders=leaders,
@@ -210,15 +212,18 @@ def _across(outcome: Outcome) -> Across | None:
     """Every data set compared with the one that the file names, if that has any results."""
     experiment = outcome.experiment
     by_dataset = {name: by_system for name, by_system in outcome.evaluations.items() if by_system}
-    if experiment.across not in by_dataset or len(by_dataset) < 2 or experiment.config.compare is None:
+    baseline = experiment.across
+    if baseline not in by_dataset or len(by_dataset) < 2 or experiment.config.compare is None:
         return None
     return across(
         {
-            name: Measured(truth.qids, texts_of(truth), {system: each.values for system, each in by_system.items()})
+            name: Measured(
+                truth.qids, texts_of(truth), {system: evaluation.values for system, evaluation in by_system.items()}
+            )
             for name, by_system in by_dataset.items()
             for truth in [outcome.truths[name]]
         },
-        experiment.across,
+        baseline,
         next(iter(next(iter(by_dataset.values())).values())).metrics,
         experiment.settings,
         experiment.convention,
@@ -239,7 +244,7 @@ def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Com
         experiment.primary,
         passages=outcome.passages.get(dataset, {}),
         absent=frozenset(outcome.absent.get(dataset, [])),
-        scores={name: each.scores for name, each in answers.items() if each is not None and each.scores},
+        scores={name: ranked.scores for name, ranked in answers.items() if ranked is not None and ranked.scores},
         hide=experiment.hide,
     )
 

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 from itertools import product
 from typing import Annotated, Any, Literal
 
@@ -15,7 +16,7 @@ from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, near_names
 from groupgt.experiment.schema import Texts, as_yaml
-from groupgt.experiment.yaml import Document, KeyPath, exists
+from groupgt.experiment.yaml import Document, KeyPath
 from groupgt.formats.detect import RUNS
 from groupgt.formats.modules import check_target
 from groupgt.formats.parts import is_url
@@ -109,7 +110,7 @@ def label(value: Any) -> str:
     return json.dumps(value, ensure_ascii=not str(value).isprintable(), separators=(",", ":"))
 
 
-def matching(pattern: str, names: Iterable[str] | Mapping[str, Any]) -> list[str]:
+def matching(pattern: str, names: Iterable[str]) -> list[str]:
     """The names that a pattern matches: the exact name if there is one; only `*` and `?` are special.
 
     >>> matching("bm25[k1=0.9]", ["bm25[k1=0.9]", "bm25k"]), matching("bm*", ["bm25", "lsa"])
@@ -125,8 +126,8 @@ def matching(pattern: str, names: Iterable[str] | Mapping[str, Any]) -> list[str
 def combined(systems: Mapping[str, System], name: str) -> list[str]:
     """A system and all its inputs, direct and indirect."""
     names = [name]
-    for each in names:
-        names += [below for below in systems[each].inputs if below not in names]
+    for member in names:
+        names += [below for below in systems[member].inputs if below not in names]
     return names
 
 
@@ -158,18 +159,14 @@ class System:
         return self.config.serves(dataset)
 
     @property
-    def is_asked_anew(self) -> bool:
+    def is_requeried(self) -> bool:
         """Whether every run queries it: external code or a service without a version in the file."""
         return self.kind.is_foreign and not self.config.version
 
     @property
     def is_stored(self) -> bool:
         """Whether its results are read from files."""
-        return _is_stored(self.kind)
-
-
-def _is_stored(kind: RetrieverPlugin) -> bool:
-    return kind.build is None and kind.fuse is None
+        return self.kind.build is None and self.kind.fuse is None
 
 
 def is_option(path: KeyPath, document: Document) -> bool:
@@ -180,9 +177,9 @@ def is_option(path: KeyPath, document: Document) -> bool:
     return use in ours("retriever") and path[2] in options_of(find("retriever", use).options)
 
 
-def some_of(names: Sequence[str]) -> str:
+def some_of(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """The first few of many names, for a message."""
-    return ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
+    return ", ".join(names[:most]) + (" …" if len(names) > most else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,12 +246,12 @@ class Families:
                 if self.document.faults.total > faults_before:
                     self.broken.add(family)
             else:
-                self._kind(family, config)
+                self.code.plugin("retriever", config.use, ("systems", family, "use"))
         self._fusions()
         return self.systems
 
     @property
-    def known(self) -> list[str]:
+    def valid_names(self) -> list[str]:
         """The names of systems and of invalid entries: candidates for an unknown name."""
         return [*self.systems, *sorted(self.broken - {"*"})]
 
@@ -273,11 +270,6 @@ class Families:
         """The data sets that an entry runs on."""
         return [dataset for dataset in self.corpora if config.serves(dataset)]
 
-    def _kind(self, family: str, config: SystemConfig) -> RetrieverPlugin | None:
-        """The retriever of an entry; None if it is invalid."""
-        kind: RetrieverPlugin | None = self.code.plugin("retriever", config.use, ("systems", family, "use"))
-        return kind
-
     def _family(self, family: str, config: SystemConfig) -> None:
         """Checks one entry of `systems` and every system it stands for."""
         path: KeyPath = ("systems", family)
@@ -285,7 +277,7 @@ class Families:
             datasets = [*self.corpora, *self.document.left_out("datasets")]
             if dataset not in datasets and self.document.is_sound_above("datasets"):
                 self.document.unknown((*path, "only", position), dataset, list(self.corpora))
-        kind = self._kind(family, config)
+        kind: RetrieverPlugin | None = self.code.plugin("retriever", config.use, (*path, "use"))
         if kind is None:
             return
         if config.inputs and kind.fuse is None:
@@ -331,30 +323,31 @@ class Families:
             path = variant.paths.get(fault.option, ("systems", family, "with", fault.option))
             self.document.fault(path[:4] if is_unknown else (*path, *fault.path[1:]), fault.what, key=is_unknown)
         if options is not None:
-            self.systems[variant.name] = System(variant.name, family, config, kind, options, variant.paths)
-            self._files(variant, kind, options, self._served(config))
+            system = System(variant.name, family, config, kind, options, variant.paths)
+            self.systems[variant.name] = system
+            self._files(system)
 
-    def _files(self, variant: Variant, kind: RetrieverPlugin, options: Any, datasets: Sequence[str]) -> None:
+    def _files(self, system: System) -> None:
         """Checks for every data set that the paths among the options exist."""
+        kind, options = system.kind, system.options
         for option in (option for option in options_of(kind.options).values() if option.is_path):
             text = getattr(options, option.name)
-            path = variant.paths.get(option.name, ())
+            path = system.paths.get(option.name, ())
             if not text:
                 if option.needed and self.document.is_sound(*path):
                     self.document.fault(path, "expected a path, found an empty value")
                 continue
-            for dataset in datasets:
-                file = self.document.resolved(text.replace("{dataset}", dataset))
-                if not is_url(text) and not exists(file) and self.document.is_sound(*path):
-                    self.document.fault(path, f"file not found: {file}")
-        if _is_stored(kind) and options.format is not None and options.format not in RUNS:
-            self.document.unknown(variant.paths["format"], options.format, RUNS)
+            if not is_url(text) and self.document.is_sound(*path):
+                for dataset in self._served(system.config):
+                    self.document.require(path, text, dataset)
+        if system.is_stored and options.format is not None and options.format not in RUNS:
+            self.document.unknown(system.paths["format"], options.format, RUNS)
         if kind.runs_code and (self.code.allowed or self.code.unchecked is not None):
             try:
                 check_target(options.target, self.document.folder.resolve())
             except ConfigError as error:
                 key, _, what = str(error).partition(": ")
-                self.document.fault(variant.paths[key], what)
+                self.document.fault(system.paths[key], what)
 
     def _fusions(self) -> None:
         """Checks the inputs of every fusion: they exist, contain no cycles, and run on its data sets."""
@@ -370,8 +363,11 @@ class Families:
                 complete = complete and bool(matched) and not self.may_be(pattern)
                 self._input(system, ("systems", system.family, "inputs", position), pattern, matched, others)
                 inputs.update(dict.fromkeys(matched))
-            if complete:
-                self._counted(system, len(inputs))
+            for key in ("weights", "least") if complete else ():
+                values = getattr(system.options, key, [])
+                if values and len(values) != len(inputs):
+                    what = f"expected {len(inputs)} numbers, one for each input, found {len(values)}"
+                    self.document.fault(system.paths[key], what)
             self.systems[name] = replace(system, inputs=tuple(inputs))
         if self.document.faults.total == faults_before:
             self._circles()
@@ -387,51 +383,21 @@ class Families:
                 if not self.systems[name].serves(dataset):
                     self.document.fault(path, f"{name} is not run on dataset {dataset!r}; see its key `only`")
 
-    def _counted(self, system: System, inputs: int) -> None:
-        """Checks that per-input option lists of a fusion have one value per input."""
-        for key in ("weights", "least"):
-            values = getattr(system.options, key, [])
-            if values and len(values) != inputs:
-                what = f"expected {inputs} numbers, one for each input, found {len(values)}"
-                self.document.fault(system.paths[key], what)
-
     def _circles(self) -> None:
         """Reports fusions that contain themselves or are nested too deeply; a level is one above that of its inputs."""
-        level = {name: 0 for name, system in self.systems.items() if not system.inputs}
-        waiting = [name for name in self.systems if name not in level]
-        while waiting:
-            ready = [name for name in waiting if all(below in level for below in self.systems[name].inputs)]
-            if not ready:
-                break
-            level |= {name: 1 + max(level[below] for below in self.systems[name].inputs) for name in ready}
-            waiting = [name for name in waiting if name not in level]
-        for name in waiting:
-            if name in (trail := self._trail(name)):
-                shown = " → ".join([name, *trail])
-                path: KeyPath = ("systems", self.systems[name].family, "inputs")
-                self.document.fault(path, f"the fusion contains itself: {shown}")
+        levels: dict[str, int] = {}
+        inputs = {name: system.inputs for name, system in self.systems.items()}
+        try:
+            for name in TopologicalSorter(inputs).static_order():
+                levels[name] = max((1 + levels[below] for below in inputs[name]), default=0)
+        except CycleError as error:
+            circle = error.args[1][:0:-1]  # from a fusion to its inputs
+            start = min(range(len(circle)), key=lambda position: list(self.systems).index(circle[position]))
+            name, what = circle[start], " → ".join([*circle[start:], *circle[: start + 1]])
+            self.document.fault(("systems", self.systems[name].family, "inputs"), f"the fusion contains itself: {what}")
+            return
+        for name in sorted(self.systems, key=levels.__getitem__):
+            if levels[name] > DEEPEST_FUSION:
+                what = f"expected at most {DEEPEST_FUSION} levels of fusions, found {levels[name]}"
+                self.document.fault(("systems", self.systems[name].family, "inputs"), what)
                 return
-        for name, depth in level.items():
-            if depth > DEEPEST_FUSION:
-                path = ("systems", self.systems[name].family, "inputs")
-                what = f"expected at most {DEEPEST_FUSION} levels of fusions, found {depth}"
-                self.document.fault(path, what)
-                return
-
-    def _trail(self, name: str) -> list[str]:
-        """The path from a system through its inputs back to itself; empty if there is none."""
-        came_from: dict[str, str] = {}
-        stack = [name]
-        while stack:
-            here = stack.pop()
-            for below in self.systems[here].inputs:
-                if below == name:
-                    trail = [name]
-                    while here != name:
-                        trail.append(here)
-                        here = came_from[here]
-                    return trail[::-1]
-                if below not in came_from:
-                    came_from[below] = here
-                    stack.append(below)
-        return []

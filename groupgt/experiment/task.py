@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -13,7 +14,7 @@ from typing import Any
 
 import groupgt
 from groupgt.errors import ConfigError
-from groupgt.experiment.datasets import Asked
+from groupgt.experiment.datasets import RetrievalInputs
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import UNTIMED
 from groupgt.experiment.systems import System, combined, matching
@@ -26,6 +27,7 @@ from groupgt.store.files import digest_of, sha256
 
 # Version of the cache format; other versions do not read it.
 LAYOUT = 3
+_version = lru_cache(version)
 # Number of queries that cheap retrievers run a second time, one by one.
 TIMED = 30
 
@@ -38,7 +40,7 @@ class Task:
     name: str
     depth: int
     experiment: Experiment = field(compare=False, repr=False)
-    data: Asked = field(compare=False, repr=False)
+    data: RetrievalInputs = field(compare=False, repr=False)
 
     @property
     def system(self) -> System:
@@ -153,7 +155,7 @@ class Done:
 
 
 def needed(
-    experiment: Experiment, data: Mapping[str, Asked], pairs: Iterable[tuple[str, str]] | None = None
+    experiment: Experiment, data: Mapping[str, RetrievalInputs], pairs: Iterable[tuple[str, str]] | None = None
 ) -> list[Task]:
     """Every retrieval that the systems to report (or some `pairs`) need, including inputs of fusions, each once.
 
@@ -186,14 +188,8 @@ def _our_code() -> str:
 
 def libraries(systems: Sequence[System]) -> dict[str, str]:
     """The versions of the installed distributions that affect results."""
-    names = sorted({"numpy", *(name for system in systems for name in system.kind.libraries)})
-    versions = {name: _version(name) for name in names}
-    return {name: text for name, text in versions.items() if text is not None}
-
-
-@lru_cache
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+    versions: dict[str, str] = {}
+    for name in sorted({"numpy", *(name for system in systems for name in system.kind.libraries)}):
+        with suppress(PackageNotFoundError):
+            versions[name] = _version(name)
+    return versions

@@ -39,8 +39,11 @@ class Median(NamedTuple):
 def of_one_kind(timings: Mapping[str, Timing]) -> tuple[Kind, dict[str, Median]]:
     """The medians of systems for the more frequent kind of timing; single queries in case of a tie."""
     kinds: tuple[Kind, ...] = ("alone", "batched")
-    medians = {kind: {name: each.median(kind) for name, each in timings.items()} for kind in kinds}
-    timed = {kind: {name: each for name, each in own.items() if each and each.ms} for kind, own in medians.items()}
+    medians = {kind: {name: timing.median(kind) for name, timing in timings.items()} for kind in kinds}
+    timed = {
+        kind: {name: median for name, median in by_name.items() if median and median.ms}
+        for kind, by_name in medians.items()
+    }
     kind = max(kinds, key=lambda kind: len(timed[kind]))
     return kind, timed[kind]
 

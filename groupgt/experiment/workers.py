@@ -50,12 +50,12 @@ def in_parallel(
         sent = AnswerCache(Cache(folder))
         safe = os.environ.get(SAFE_PATH)
         job = _Job(experiment.path, tuple(changes), experiment.allow_code, keeper, folder, safe)
-        with _own_path(allow_code=experiment.allow_code):
+        with _safe_path(allow_code=experiment.allow_code):
             # Its queues start a process as well.
             context = multiprocessing.get_context("spawn")
             pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=(job,))
         try:
-            with interrupts_blocked(), _own_path(allow_code=experiment.allow_code):
+            with interrupts_blocked(), _safe_path(allow_code=experiment.allow_code):
                 # Workers are started here, one for each task without an idle worker.
                 waiting = {
                     pool.submit(_work, task.dataset, task.name, task.depth, number): task
@@ -71,19 +71,15 @@ def in_parallel(
             pool.shutdown()
         except BrokenProcessPool:
             _end(pool)
+            text = "a worker process was killed, or ran out of memory"
             at_work = [task for number, task in enumerate(tasks) if job.note(number).exists()]
-            raise RetrieverError(_of_a_dead_worker(at_work)) from None
+            if at_work:
+                systems = " or ".join(f"system {task.name!r} on dataset {task.dataset!r}" for task in at_work)
+                text += f"; it retrieved {systems}; finished retrievals are cached: try again with fewer --jobs"
+            raise RetrieverError(text) from None
         except BaseException:
             _end(pool)
             raise
-
-
-def _of_a_dead_worker(at_work: Sequence[Task]) -> str:
-    said = "a worker process was killed, or ran out of memory"
-    if not at_work:
-        return said
-    systems = " or ".join(f"system {task.name!r} on dataset {task.dataset!r}" for task in at_work)
-    return f"{said}; it retrieved {systems}; finished retrievals are cached: try again with fewer --jobs"
 
 
 def _end(pool: ProcessPoolExecutor) -> None:
@@ -93,7 +89,7 @@ def _end(pool: ProcessPoolExecutor) -> None:
 
 
 @contextmanager
-def _own_path(*, allow_code: bool) -> Iterator[None]:
+def _safe_path(*, allow_code: bool) -> Iterator[None]:
     """Starts workers without the current folder on their path, where anyone may have put a `multiprocessing.py`.
 
     If code may run, the folder is on their path again once their Python has started.
@@ -102,8 +98,8 @@ def _own_path(*, allow_code: bool) -> Iterator[None]:
     if not allow_code:
         # If groupgt runs from its source folder, that folder is trusted.
         here, home = Path(working_folder() or os.sep), Path(groupgt.__file__).parents[1].resolve()
-        places = [(folder, (here / folder).resolve()) for folder in path]
-        sys.path[:] = [folder for folder, place in places if place == home or place != here]
+        resolved = [(folder, (here / folder).resolve()) for folder in path]
+        sys.path[:] = [folder for folder, target in resolved if target == home or target != here]
     os.environ[SAFE_PATH] = "1"
     try:
         yield

@@ -9,7 +9,7 @@ import glob
 import os
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,13 @@ FREE_ENDS = (
     "cache",
 )
 
+# The tags of plain YAML by kind of node, which all begin with `tag:yaml.org,2002:`.
+TAGS: dict[type[yaml.Node], set[str]] = {
+    yaml.MappingNode: {"map"},
+    yaml.SequenceNode: {"seq"},
+    yaml.ScalarNode: {"str", "int", "float", "bool", "null", "timestamp", "merge", "value"},
+}
+
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
 _VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -91,6 +98,13 @@ class Document:
             return Path(joined).resolve()
         except (OSError, ValueError, RuntimeError):
             return Path(joined)
+
+    def require(self, path: KeyPath, text: str, dataset: str = "") -> bool:
+        """Whether the file exists that a path of the file names for a data set; adds an error if not."""
+        file = self.resolved(text.replace("{dataset}", dataset))
+        if not (is_there := exists(file)):
+            self.fault(path, f"file not found: {file}")
+        return is_there
 
     def place(self, path: KeyPath, *, key: bool = False) -> str:
         """The location of the value, or the key, of a path; if it has none, that of the nearest parent."""
@@ -239,7 +253,7 @@ def _meaning_of(error: yaml.MarkedYAMLError, text: str) -> str:
         number = mark.line
         above = next((place for place in range(number - 1, -1, -1) if _counts(lines[place])), None)
         before = indent if above is None else _indent(lines[above])
-        after = next((_indent(each) for each in lines[number + 1 :] if _counts(each)), before)
+        after = next((_indent(below) for below in lines[number + 1 :] if _counts(below)), before)
         opens = above is not None and lines[above].rstrip().endswith(":") and indent > before
         if indent != before and not opens and mark.column >= indent:
             around = "lines around it" if after == before else "line before it"
@@ -283,18 +297,17 @@ def _refuse_aliases(text: str, document: Document) -> None:
 
 def _build(node: yaml.Node, path: KeyPath, document: Document) -> Any:
     document.places[path] = document.place_of(node.start_mark)
+    is_plain = node.tag.removeprefix("tag:yaml.org,2002:") in TAGS[type(node)]
+    if not is_plain:
+        document.fault(path, f"expected plain YAML, found the tag {node.tag}")
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, path, document)
     if isinstance(node, yaml.SequenceNode):
-        if node.tag != "tag:yaml.org,2002:seq":
-            document.fault(path, f"expected plain YAML, found the tag {node.tag}")
         return [_build(child, (*path, position), document) for position, child in enumerate(node.value)]
-    return _scalar(node, path, document)
+    return _scalar(node, path, document) if is_plain else None
 
 
 def _mapping(node: yaml.MappingNode, path: KeyPath, document: Document) -> dict[str, Any]:
-    if node.tag != "tag:yaml.org,2002:map":
-        document.fault(path, f"expected plain YAML, found the tag {node.tag}")
     out: dict[str, Any] = {}
     for key_node, value_node in node.value:
         place = document.place_of(key_node.start_mark)
@@ -316,12 +329,7 @@ def _mapping(node: yaml.MappingNode, path: KeyPath, document: Document) -> dict[
 
 def _scalar(node: yaml.Node, path: KeyPath, document: Document) -> Any:
     text = str(node.value)
-    plain = node.style is None  # type: ignore[attr-defined]  # scalar nodes have a style
-    standard = ("tag:yaml.org,2002:", ["str", "int", "float", "bool", "null", "timestamp", "merge", "value"])
-    if not (node.tag.startswith(standard[0]) and node.tag.removeprefix(standard[0]) in standard[1]):
-        document.fault(path, f"expected plain YAML, found the tag {node.tag}")
-        return None
-    if not plain:
+    if node.style is not None:  # type: ignore[attr-defined]  # scalar nodes have a style
         return _filled(text, path, document)
     if text in ("", "~", "null", "Null", "NULL"):
         return None
@@ -393,7 +401,7 @@ def change(document: Document, setting: str) -> None:
         for replaced in [other for other in places if other[: len(path)] == path]:
             del places[replaced]
     document.partial -= {faulty for faulty in document.partial if faulty[: len(path)] == path}
-    setting_document = Document(Path(place), faults=document.faults)
+    setting_document = replace(document, path=Path(place), places={}, keys={})
     try:
         holder[path[-1]] = composed(text, setting_document, path)
     except ConfigError as error:
@@ -402,10 +410,6 @@ def change(document: Document, setting: str) -> None:
         return
     document.places |= dict.fromkeys([*setting_document.places, path], place)
     document.keys |= dict.fromkeys([*setting_document.keys, path], place)
-    document.written |= setting_document.written
-    document.secrets.update(setting_document.secrets)
-    document.choices |= setting_document.choices
-    document.partial |= setting_document.partial
 
 
 def _next(holder: Any, parts: Sequence[str]) -> tuple[Any, list[str]]:

@@ -109,7 +109,7 @@ class Code(Reader):
         result, alternative = pairs_of(truth, query)
         pairs = self._pairs(truth, query, keys, results.texts(), result, alternative)
         digests = [_digest(pair) for pair in pairs]
-        verdicts = dict(self.kept.known(digests))
+        verdicts = dict(self.kept.available(digests))
         unjudged: dict[str, Pair] = {}
         for digest, pair in zip(digests, pairs):
             if digest not in verdicts:

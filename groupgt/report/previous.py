@@ -190,7 +190,7 @@ def _notes(against: Against) -> Iterator[str]:
         yield f"{count} changed ground truth; today's is used for both runs: {_listed(against.changed)}"
     if against.reworded:
         yield f"excluded because their text has changed: {_listed(against.reworded)}"
-    alone = [(against.asked_now, "new"), (against.asked_then, "no longer queried")]
+    alone = [(against.queries_only_now, "new"), (against.queries_only_then, "no longer queried")]
     if any(count for count, _ in alone):
         yield "excluded: " + ", ".join(f"{counted(n, 'query', 'queries')} {what}" for n, what in alone if n)
     reasons: dict[str, list[str]] = {}
@@ -231,6 +231,6 @@ def results(outcome: Outcome, dataset: str) -> dict[str, Any]:
         "gone": list(against.gone),
         "changed_queries": list(against.changed),
         "reworded_queries": list(against.reworded),
-        "new_queries": against.asked_now,
-        "gone_queries": against.asked_then,
+        "new_queries": against.queries_only_now,
+        "gone_queries": against.queries_only_then,
     }

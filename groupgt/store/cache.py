@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError
-from groupgt.store.files import PART, reached, sweep, written_whole
+from groupgt.store.files import PART, reached, sweep, write_bytes, write_text
 from groupgt.store.journal import ENDING as JOURNAL
 from groupgt.store.journal import Journal, left_behind
 
@@ -51,9 +51,6 @@ class Cache:
         """The path of an entry."""
         return self.folder / key[:2] / f"{key}{ENDING}"
 
-    def __contains__(self, key: str) -> bool:
-        return self.path(key).is_file()
-
     def read(self, key: str) -> tuple[dict[str, Any], list[Any]] | None:
         """The description and the rows of an entry; None if it is missing or damaged."""
         try:
@@ -73,7 +70,7 @@ class Cache:
         data = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(text.encode())
         try:
             self._settle()
-            written_whole(path, lambda temporary: _put(temporary, data), follow=False)
+            write_bytes(path, data, follow=False)
         except DataError:
             # Windows cannot replace a file that another process has open; in that case the same entry already exists.
             if os.name != "nt" or self.read(key) is None:
@@ -102,12 +99,8 @@ class Cache:
     def _settle(self) -> None:
         """Makes version control ignore a new folder, but not a folder that contains other files."""
         sweep(self.folder)
-        ignored = self.folder / ".gitignore"
-        names = (
-            [each for each in self.folder.iterdir() if not each.name.startswith(PART)] if self.folder.is_dir() else []
-        )
-        if not names:
-            written_whole(ignored, lambda temporary: _put(temporary, NOTE.encode()), follow=False)
+        if not self.folder.is_dir() or all(path.name.startswith(PART) for path in self.folder.iterdir()):
+            write_text(self.folder / ".gitignore", NOTE, follow=False)
             reached("settled the cache")
 
     def entries(self) -> Iterator[Entry]:
@@ -140,10 +133,6 @@ def _of_journal(lines: list[Any]) -> dict[str, Any]:
     """The description of a journal: that of its first line, the number of rows, and the time of the last line."""
     rows = sum(len(line.get("rows", ())) for line in lines)
     return {**lines[0]["about"], "rows": rows, "made": lines[-1].get("at", "")} if lines else {}
-
-
-def _put(path: Path, data: bytes) -> None:
-    path.write_bytes(data)
 
 
 def _text(path: Path) -> str:

@@ -17,12 +17,13 @@ from pathlib import Path
 
 from groupgt.errors import DataError
 
+# Temporary names begin with this and the writer, so that `sweep` can check whether it still runs.
 PART = ".part-"
 # Leftovers of a process on another host, or of an unknown process, are removed after a day.
 OLD_SECONDS = 86_400
 
 
-def written_whole(path: Path, write: Callable[[Path], None], *, follow: bool = True) -> None:
+def write_atomically(path: Path, write: Callable[[Path], object], *, follow: bool = True) -> None:
     """Calls `write` with a temporary path next to `path`, then renames it; leaves no partial file behind.
 
     A symbolic link is followed, not replaced; without `follow`, as for internal files, it is replaced.
@@ -34,18 +35,19 @@ def written_whole(path: Path, write: Callable[[Path], None], *, follow: bool = T
             raise DataError(f"{path}: expected a file to write to, found {'a folder' if path.is_dir() else 'a device'}")
         make_folder(path.parent)
         sweep(path.parent)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=_mark())
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{PART}{owner()}-")
         os.close(handle)
         temporary = Path(name)
-        reached(f"made a part of {path.suffix or path.name}")
+        label = path.suffix or path.name
+        reached(f"made a part of {label}")
         write(temporary)
-        reached(f"wrote a part of {path.suffix or path.name}")
+        reached(f"wrote a part of {label}")
         sync(temporary)
         # mkstemp creates files that only the owner can read; a result gets ordinary permissions.
         temporary.chmod(0o666 & ~umask())
-        reached(f"about to rename {path.suffix or path.name}")
+        reached(f"about to rename {label}")
         temporary.replace(path)
-        reached(f"renamed {path.suffix or path.name}")
+        reached(f"renamed {label}")
         sync_folder(path.parent)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
@@ -60,23 +62,15 @@ def written_whole(path: Path, write: Callable[[Path], None], *, follow: bool = T
 
 def write_text(path: Path, text: str, *, follow: bool = True) -> None:
     """Writes UTF-8 text atomically."""
-    written_whole(path, lambda temporary: _put(temporary, text), follow=follow)
+    write_bytes(path, text.encode(), follow=follow)
 
 
-def write_bytes(path: Path, data: bytes) -> None:
+def write_bytes(path: Path, data: bytes, *, follow: bool = True) -> None:
     """Writes bytes atomically."""
-    written_whole(path, lambda temporary: _put_bytes(temporary, data))
+    write_atomically(path, lambda temporary: temporary.write_bytes(data), follow=follow)
 
 
-def _put_bytes(path: Path, data: bytes) -> None:
-    path.write_bytes(data)
-
-
-def _put(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="")
-
-
-def written_folder(path: Path, write: Callable[[Path], None]) -> None:
+def write_folder(path: Path, write: Callable[[Path], None]) -> None:
     """Calls `write` with a temporary folder next to `path`, then renames it; never replaces an existing folder."""
     path = path.resolve()
     if path.exists():
@@ -94,7 +88,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
     temporary: Path | None = None
     try:
         make_folder(parent)
-        temporary = Path(tempfile.mkdtemp(dir=parent, prefix=_mark()))
+        temporary = Path(tempfile.mkdtemp(dir=parent, prefix=f"{PART}{owner()}-"))
         temporary.chmod(0o777 & ~umask())
         yield temporary
     except OSError as error:
@@ -136,15 +130,22 @@ def make_folder(path: Path) -> None:
 
 def sync_tree(folder: Path) -> None:
     """Syncs a folder and all its contents to disk."""
-    for path in sorted(folder.rglob("*"), reverse=True):
+    for path in (*sorted(folder.rglob("*"), reverse=True), folder):
         if path.is_dir():
             sync_folder(path)
         else:
             sync(path)
-    sync_folder(folder)
 
 
 # --- Leftovers.
+
+
+def remove(path: Path, *, ignore_errors: bool = False) -> None:
+    """Removes a file, or a folder with everything in it, if it exists; links are not followed."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=ignore_errors)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def sweep(folder: Path) -> None:
@@ -153,15 +154,7 @@ def sweep(folder: Path) -> None:
         return
     for path in folder.glob(f"{PART}*"):
         if is_gone("-".join(path.name.removeprefix(PART).split("-")[:2]), path):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
-
-
-def _mark() -> str:
-    """The prefix of temporary names; it contains the writer, so that `sweep` can check whether it still runs."""
-    return f"{PART}{owner()}-"
+            remove(path, ignore_errors=True)
 
 
 def owner(process: int | None = None) -> str:
@@ -235,19 +228,15 @@ def digest_of(path: Path) -> str:
 # --- Points at which a test may kill the process.
 
 
-def _unwatched(name: str) -> None:
-    """Does nothing."""
+_watchers: list[Callable[[str], None]] = []
 
 
-_watcher: Callable[[str], None] = _unwatched
-
-
-def watch(watcher: Callable[[str], None] | None) -> None:
-    """Sets the function that is called with the name of each point reached; None removes it."""
-    global _watcher  # noqa: PLW0603  # the one switch there is
-    _watcher = watcher or _unwatched
+def watch(watcher: Callable[[str], None]) -> None:
+    """Sets a function that is called with the name of each point reached."""
+    _watchers.append(watcher)
 
 
 def reached(name: str) -> None:
     """Reports that a point is reached."""
-    _watcher(name)
+    for watcher in _watchers:
+        watcher(name)

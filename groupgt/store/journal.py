@@ -25,6 +25,8 @@ TIME = "%Y-%m-%dT%H:%M:%SZ"
 QUIET = 60.0
 # Lines are flushed at once and synced to disk after at most this many seconds.
 SYNCED_EVERY = 5.0
+# Refuses symbolic links, where the system can.
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
 class Journal:
@@ -48,14 +50,14 @@ class Journal:
     @classmethod
     def taken_over(cls, folder: Path, name: str, writer: str = "") -> Journal:
         """The same journal, continuing the latest one that an ended process left under this name."""
-        mine = cls.of(folder, name, writer)
-        left = left_behind(folder, name, writer)
-        for path in left[:-1]:
-            cls(path).remove()
-        if left and left[-1] != mine.path:
+        path = folder / f"{name}.{writer or owner()}{ENDING}"
+        *older, latest = left_behind(folder, name, writer) or [path]
+        for journal in older:
+            cls(journal).remove()
+        if latest != path:
             with suppress(OSError):  # another process was faster, or the folder cannot be written
-                left[-1].replace(folder / f"{name}.{writer or owner()}{ENDING}")
-        return mine
+                latest.replace(path)
+        return cls(path)
 
     def lines(self) -> Iterator[Any]:
         """The values appended so far, by any process."""
@@ -81,7 +83,7 @@ class Journal:
         lines = "".join(f"{text} {zlib.crc32(text.encode())}\n" for text in texts).encode()
         try:
             make_folder(self.path.parent)
-            with open(self.path, "ab", opener=_open) as file:
+            with open(self.path, "ab", opener=lambda path, flags: os.open(path, flags | NO_FOLLOW, 0o666)) as file:
                 is_new = not file.tell()
                 # Ends a truncated line; a concurrent process appends complete lines of its own.
                 file.write(lines if is_new or not lines else b"\n" + lines)
@@ -117,10 +119,6 @@ def left_behind(folder: Path, name: str, writer: str = "") -> list[Path]:
         except FileNotFoundError:
             continue  # another process has taken it over
     return [path for _, path in sorted(aged)]
-
-
-def _open(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def now() -> str:

@@ -24,7 +24,7 @@ class Verdicts:
 
     >>> verdicts = Verdicts()
     >>> verdicts.keep({"a": 1.0})
-    >>> verdicts.known(["a", "b"])
+    >>> verdicts.available(["a", "b"])
     {'a': 1.0}
     """
 
@@ -44,7 +44,7 @@ class Verdicts:
         self.header = header or {}
         self._begin = begin
 
-    def known(self, keys: Iterable[str]) -> dict[str, float]:
+    def available(self, keys: Iterable[str]) -> dict[str, float]:
         """The available scores of these keys."""
         scores = {key: self.scores[key] for key in keys if key in self.scores}
         self.used.update(scores.keys() & self.earlier.keys())

@@ -151,7 +151,7 @@ def test_queries_are_paired_by_id_and_text(tmp_path: Path) -> None:
     outcome = ran(tmp_path / "now", {"a": GOOD}, against=main_run, truth=truth)
     against = outcome.against["one"]
     assert (against.changed, against.reworded) == (["q00"], ["q01"])
-    assert (against.asked_now, against.asked_then) == (1, 1)
+    assert (against.queries_only_now, against.queries_only_then) == (1, 1)
     (contrast,) = against.contrasts().values()
     assert (contrast.pairs, contrast.differ) == (13, 0)
     # By today's ground truth the old ranking has it in the second place too.

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import groupgt
-from groupgt.experiment.workers import SAFE_PATH, _own_path
+from groupgt.experiment.workers import SAFE_PATH, _safe_path
 from groupgt.report.run import run_experiment
 from groupgt.store.cache import Cache
 
@@ -54,10 +54,10 @@ def test_the_path_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["", str(tmp_path), *sys.path])
     before = [*sys.path]
-    with _own_path(allow_code=False):
+    with _safe_path(allow_code=False):
         assert os.environ[SAFE_PATH] == "1"
         assert sys.path == before[2:]
-    with _own_path(allow_code=True):
+    with _safe_path(allow_code=True):
         assert sys.path == before
     assert SAFE_PATH not in os.environ
     assert sys.path == before
@@ -66,7 +66,7 @@ def test_the_path_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_groupgt_itself_is_found_where_it_is_run_from_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(sys, "path", [str(ROOT), *sys.path])
-    with _own_path(allow_code=False):
+    with _safe_path(allow_code=False):
         assert str(ROOT) in sys.path
 
 

@@ -137,7 +137,7 @@ class Kept(dict[str, float]):
 
     prepared = 0
 
-    def known(self, keys: Sequence[str]) -> dict[str, float]:
+    def available(self, keys: Sequence[str]) -> dict[str, float]:
         return {key: self[key] for key in keys if key in self}
 
     def prepare(self) -> None:

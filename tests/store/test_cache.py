@@ -20,10 +20,10 @@ def test_an_entry_is_read_back(tmp_path: Path) -> None:
     assert cache.read(KEY) is None
     cache.write(KEY, {"system": "bm25"}, [["q", ["a"], [0.1]]])
     assert cache.read(KEY) == ({"system": "bm25", "key": KEY, "rows": 1}, [["q", ["a"], [0.1]]])
-    assert KEY in cache
+    assert cache.path(KEY).is_file()
     assert [entry.about["system"] for entry in cache.entries()] == ["bm25"]
     cache.remove(KEY)
-    assert KEY not in cache
+    assert not cache.path(KEY).exists()
 
 
 def test_an_entry_that_another_process_removes_meanwhile_is_no_entry(tmp_path: Path) -> None:

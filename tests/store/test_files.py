@@ -23,7 +23,7 @@ def test_a_failed_write_keeps_what_was_there(tmp_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(groupgt.DataError, match=r"a\.txt: cannot be written: No space"):
-        files.written_whole(target, half)
+        files.write_atomically(target, half)
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
 
@@ -37,7 +37,7 @@ def test_a_killed_write_keeps_what_was_there(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        files.written_whole(target, killed)
+        files.write_atomically(target, killed)
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
     assert target.read_text() == "old"
 

@@ -79,7 +79,7 @@ def put(path: Path) -> None:
 
 
 def test_files(tmp_path: Path, disk: Disk) -> None:
-    files.written_whole(tmp_path / "deep" / "deeper" / "a.txt", put)
+    files.write_atomically(tmp_path / "deep" / "deeper" / "a.txt", put)
     disk.check(tmp_path)
 
 
@@ -89,7 +89,7 @@ def test_folders(tmp_path: Path, disk: Disk) -> None:
         put(folder / "qrels" / "a.txt")
         put(folder / "b.txt")
 
-    files.written_folder(tmp_path / "beir", write)
+    files.write_folder(tmp_path / "beir", write)
     disk.check(tmp_path)
 
 

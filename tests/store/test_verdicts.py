@@ -32,7 +32,7 @@ def file_of(folder: Path) -> Path:
 
 
 def kept(folder: Path) -> dict[str, float]:
-    return of_run(folder)[1].known(SCORES)
+    return of_run(folder)[1].available(SCORES)
 
 
 def test_what_was_kept_is_known_to_the_next(tmp_path: Path) -> None:
@@ -66,17 +66,17 @@ def test_a_finished_run_is_asked_for_again_and_an_interrupted_one_gone_on_from(t
     _, verdicts = of_run(tmp_path, vouched=False)
     verdicts.keep({"a": 1.0})
     second, verdicts = of_run(tmp_path, vouched=False)
-    assert verdicts.known(["a", "b"]) == {"a": 1.0}
+    assert verdicts.available(["a", "b"]) == {"a": 1.0}
     verdicts.keep({"b": 0.0})
     assert (second.used, second.judged) == (1, 1)
     second.finish()
     third, verdicts = of_run(tmp_path, vouched=False)
-    assert verdicts.known(["a", "b"]) == {}
-    assert of_run(tmp_path, vouched=False, reuse=True)[1].known(["a", "b"]) == {"a": 1.0, "b": 0.0}
+    assert verdicts.available(["a", "b"]) == {}
+    assert of_run(tmp_path, vouched=False, reuse=True)[1].available(["a", "b"]) == {"a": 1.0, "b": 0.0}
     verdicts.keep({"a": 0.5})
     third.finish()
-    assert of_run(tmp_path, vouched=False, reuse=True)[1].known(["a", "b"]) == {"a": 0.5, "b": 0.0}
-    assert of_run(tmp_path, vouched=False, reuse=True, refresh=True)[1].known(["a", "b"]) == {}
+    assert of_run(tmp_path, vouched=False, reuse=True)[1].available(["a", "b"]) == {"a": 0.5, "b": 0.0}
+    assert of_run(tmp_path, vouched=False, reuse=True, refresh=True)[1].available(["a", "b"]) == {}
 
 
 def test_an_interrupted_run_of_other_modules_is_asked_for_again_but_not_lost(
@@ -89,15 +89,15 @@ def test_an_interrupted_run_of_other_modules_is_asked_for_again_but_not_lost(
     module.__file__ = str(tmp_path / "another.py")
     monkeypatch.setitem(sys.modules, "another", module)
     monkeypatch.setattr("groupgt.store.loaded.PROCESS", "another")
-    assert of_run(tmp_path / "kept", vouched=False)[1].known(["a"]) == {}
-    assert of_run(tmp_path / "kept", vouched=False, reuse=True)[1].known(["a"]) == {"a": 1.0}
+    assert of_run(tmp_path / "kept", vouched=False)[1].available(["a"]) == {}
+    assert of_run(tmp_path / "kept", vouched=False, reuse=True)[1].available(["a"]) == {"a": 1.0}
 
 
 def test_one_judge_of_several_data_sets_is_one(tmp_path: Path) -> None:
     store, verdicts = of_run(tmp_path, vouched=False)
     verdicts.keep({"a": 1.0})
-    assert store.verdicts(JUDGE, vouched=False).known(["a"]) == {"a": 1.0}
-    assert store.verdicts("other", vouched=False).known(["a"]) == {}
+    assert store.verdicts(JUDGE, vouched=False).available(["a"]) == {"a": 1.0}
+    assert store.verdicts("other", vouched=False).available(["a"]) == {}
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in names]
     assert [each.wait() for each in running] == [0, 0, 0]
     expected = {f"{name}{number}": number / 40 for name in names for number in range(40)}
-    assert of_run(tmp_path)[1].known(expected) == expected
+    assert of_run(tmp_path)[1].available(expected) == expected
 
 
 @pytest.mark.skipif(os.name == "nt", reason="folders cannot be closed this way")
