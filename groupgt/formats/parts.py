@@ -75,11 +75,11 @@ def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> 
     if all(source.is_parquet for source in sources):
         run = parquet.read_parts(sources, title)
     else:
-        run = _in_one(_read_each(sources, read), title)
+        run = _in_one(_read_files(sources, read), title)
     return replace(run, name=name_of(title), source=title)
 
 
-def _read_each(sources: Sequence[Source], read: Callable[[Source], Run]) -> list[Run]:
+def _read_files(sources: Sequence[Source], read: Callable[[Source], Run]) -> list[Run]:
     """The run of each file; raises `DataError` with the errors of all files."""
     faults = Faults()
     parts = collect(lambda source: read(replace(source, streamed=True)), sources, faults)
