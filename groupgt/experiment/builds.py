@@ -1,7 +1,7 @@
 """Files of a data set that a user script makes: made if they are missing, completely or not at all.
 
-A note next to the script lists what it made: the digests of the script and of each file, or, while it runs, of what
-was there before. Files without a note belong to the user and are not changed.
+A note next to the script has the digests of the script and of each file that it made; while it runs, those of the
+previous files. Files without a note belong to the user and are not changed.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from groupgt.model.validity import are_ids
 from groupgt.retrievers.base import Answers
 from groupgt.store.cache import Cache, Entry
 from groupgt.store.files import owner
-from groupgt.store.journal import SYNCED_EVERY, Journal, now
+from groupgt.store.journal import SYNCED_EVERY_S, Journal, now
 from groupgt.store.loaded import Trace, changed
 from groupgt.store.verdicts import VerdictStore
 
@@ -206,7 +206,7 @@ class Unfinished:
     def add(self, answers: Answers, spent: Sequence[float], modules: Mapping[str, str]) -> None:
         """Adds the results of one batch; writes them at once, or every few seconds."""
         self.waiting.append({"rows": _rows(answers), "spent": list(spent), "modules": dict(modules), "at": now()})
-        if self.every_batch or time.monotonic() - self.flushed > SYNCED_EVERY:
+        if self.every_batch or time.monotonic() - self.flushed > SYNCED_EVERY_S:
             self.flush()
 
     def end(self, done: Done) -> None:

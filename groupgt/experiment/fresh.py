@@ -40,7 +40,7 @@ serve()
 # Each message is preceded by its length.
 LENGTH = struct.Struct("<Q")
 # Seconds between checks whether a process that does not reply is still running.
-LOOK = 0.5
+LOOK_S = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ class Fresh:
         parts: list[bytes] = []
         while count:
             if os.name == "posix":
-                while not select.select([stream], [], [], LOOK)[0]:
+                while not select.select([stream], [], [], LOOK_S)[0]:
                     if self.child.poll() is not None and not select.select([stream], [], [], 0)[0]:
                         raise EOFError
             part = os.read(stream.fileno(), min(count, 1 << 20))

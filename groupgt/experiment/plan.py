@@ -81,8 +81,8 @@ def _row(
         waiting = [task for task in tasks if cache.kept(task) is None]
         singly = system.options.asks_singly()
         if system.kind.runs_code and experiment.allow_code:
-            singly, way = _way(experiment, name, faults)
-            uses += f": {way}" if way else ""
+            singly, signature = _signature(experiment, name, faults)
+            uses += f": {signature}" if signature else ""
         will = "cached" if not waiting else "retrieve" if len(waiting) == len(tasks) else f"retrieve {len(waiting)}"
         left = sum(cache.left_behind(task) for task in waiting)
         if left:
@@ -96,7 +96,7 @@ def _row(
     return [dataset, name, uses, len(data.truth), documents, len(experiment.metrics), count, will]
 
 
-def _way(experiment: Experiment, name: str, faults: Faults) -> tuple[bool | None, str]:
+def _signature(experiment: Experiment, name: str, faults: Faults) -> tuple[bool | None, str]:
     """How user code is called, as found by importing it in a new process; adds an error if it cannot be called."""
     system = experiment.systems[name]
     try:

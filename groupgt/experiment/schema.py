@@ -15,7 +15,7 @@ from groupgt.model.validity import shown
 from groupgt.options import Rule, Short
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9 _.+-]*$"
-MOST_CHARACTERS = 100
+MOST_CHARS = 100
 
 
 def _is_scalar(value: Any) -> bool:
@@ -29,9 +29,9 @@ Texts = Annotated[list[str], LISTED]
 Name = Annotated[
     str,
     Rule(
-        f"a name of letters, digits, blanks, '.', '_', '+' and '-', at most {MOST_CHARACTERS} characters",
-        lambda value: len(value) <= MOST_CHARACTERS and re.fullmatch(NAME[1:-1], value) is not None,
-        {"maxLength": MOST_CHARACTERS, "pattern": NAME, "type": "string"},
+        f"a name of letters, digits, blanks, '.', '_', '+' and '-', at most {MOST_CHARS} characters",
+        lambda value: len(value) <= MOST_CHARS and re.fullmatch(NAME[1:-1], value) is not None,
+        {"maxLength": MOST_CHARS, "pattern": NAME, "type": "string"},
     ),
 ]
 Positive = Annotated[int, Ge(1), Le(10**15)]

@@ -18,9 +18,9 @@ import yaml
 from groupgt.errors import ConfigError, Faults, listed, near_names
 from groupgt.formats.source import neighbors
 
-LARGEST = 1 << 20
+LARGEST_BYTES = 1 << 20
 # Values shorter than this occur in messages by coincidence, so they are not replaced there.
-SECRET = 4
+SECRET_CHARS = 4
 DEEPEST = 40
 # File endings of data files, and the message for a data file passed as an experiment.
 DATA = (".jsonl", ".csv", ".tsv", ".parquet", ".pq", ".trec", ".run", ".qrels", ".gz", ".zst")
@@ -119,7 +119,7 @@ class Document:
             if filled_path[: len(path)] == path or path[: len(filled_path)] == filled_path:
                 shown = _with_defaults(raw)
                 what = what.replace(repr(filled), repr(shown))
-                what = what.replace(filled, shown) if len(filled) >= SECRET else what
+                what = what.replace(filled, shown) if len(filled) >= SECRET_CHARS else what
         dotted = ".".join(plain_text(str(part)) for part in path)
         self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
 
@@ -205,8 +205,8 @@ def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:
         raise ConfigError(f"{path}: file not found{neighbors(path)}") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
-    if len(raw) > LARGEST:
-        raise ConfigError(f"{path}: expected at most {LARGEST:,} bytes, found {len(raw):,}")
+    if len(raw) > LARGEST_BYTES:
+        raise ConfigError(f"{path}: expected at most {LARGEST_BYTES:,} bytes, found {len(raw):,}")
     if path.suffix.lower() in DATA or raw[:4] in (b"PAR1", b"\x28\xb5\x2f\xfd") or raw[:2] == b"\x1f\x8b":
         raise ConfigError(f"{path}: {NO_EXPERIMENT}")
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):

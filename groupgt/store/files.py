@@ -20,7 +20,7 @@ from groupgt.errors import DataError
 # Temporary names begin with this and the writer, so that `sweep` can check whether it still runs.
 PART = ".part-"
 # Leftovers of a process on another host, or of an unknown process, are removed after a day.
-OLD_SECONDS = 86_400
+OLD_S = 86_400
 
 
 def write_atomically(path: Path, write: Callable[[Path], object], *, follow: bool = True) -> None:
@@ -168,7 +168,7 @@ def _host() -> str:
     return "".join(letter for letter in socket.gethostname() if letter.isalnum())[:40] or "host"
 
 
-def is_gone(writer: str, path: Path, after: float = OLD_SECONDS) -> bool:
+def is_gone(writer: str, path: Path, after: float = OLD_S) -> bool:
     """Whether the `owner` of a file has ended; if unknown, whether the file is older than `after`."""
     host, _, process = writer.partition("-")
     try:
@@ -176,7 +176,7 @@ def is_gone(writer: str, path: Path, after: float = OLD_SECONDS) -> bool:
             os.kill(int(process), 0)  # only checks whether it exists
             if _is_another(process, path.stat().st_mtime):
                 return True
-            after = max(after, OLD_SECONDS)
+            after = max(after, OLD_S)
         return time.time() - path.stat().st_mtime > after
     except ProcessLookupError:
         return True

@@ -22,9 +22,9 @@ from groupgt.store.files import is_gone, make_folder, owner, reached, sync_folde
 ENDING = ".journal"
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 # Seconds after which a journal of another host is taken over, as its process cannot be checked from here.
-QUIET = 60.0
+QUIET_S = 60.0
 # Lines are flushed at once and synced to disk after at most this many seconds.
-SYNCED_EVERY = 5.0
+SYNCED_EVERY_S = 5.0
 # Refuses symbolic links, where the system can.
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
@@ -88,7 +88,7 @@ class Journal:
                 # Ends a truncated line; a concurrent process appends complete lines of its own.
                 file.write(lines if is_new or not lines else b"\n" + lines)
                 file.flush()
-                if sync or time.monotonic() - self.synced > SYNCED_EVERY:
+                if sync or time.monotonic() - self.synced > SYNCED_EVERY_S:
                     os.fsync(file.fileno())
                     self.synced = time.monotonic()
             if is_new:
@@ -114,7 +114,7 @@ def left_behind(folder: Path, name: str, writer: str = "") -> list[Path]:
     for path in paths:
         of = path.name.removeprefix(f"{name}.").removesuffix(ENDING)
         try:
-            if of == here or is_gone(of, path, after=QUIET):
+            if of == here or is_gone(of, path, after=QUIET_S):
                 aged.append((path.stat().st_mtime, path))
         except FileNotFoundError:
             continue  # another process has taken it over

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from groupgt.store.files import owner
-from groupgt.store.journal import ENDING, QUIET, Journal, left_behind
+from groupgt.store.journal import ENDING, QUIET_S, Journal, left_behind
 
 VALUES = [{"rows": [["q", ["a"], None]]}, ["key", 0.5], "text\n"]
 
@@ -66,7 +66,7 @@ def test_what_another_process_writes_is_left_to_it(tmp_path: Path) -> None:
     for path in (running, elsewhere):
         Journal(path).append("theirs")
     assert left_behind(tmp_path, "name") == []
-    old = time.time() - QUIET - 1
+    old = time.time() - QUIET_S - 1
     os.utime(elsewhere, (old, old))
     os.utime(running, (old, old))
     assert left_behind(tmp_path, "name") == [elsewhere]
