@@ -77,5 +77,5 @@ def index_of(qids: list[str], keys: list[str], starts: Sequence[int]) -> bytes |
     """The index of keys, those of query q from `starts[q]` on; None without the module, or if one is not plain."""
     if built is None:
         return None
-    found = built.index(qids, [[keys[low:high]] if low < high else [] for low, high in pairwise(starts)], SEED)
-    return None if found is None else found[-1]
+    index = built.index(qids, [[keys[low:high]] if low < high else [] for low, high in pairwise(starts)], SEED)
+    return None if index is None else index[-1]

@@ -95,7 +95,7 @@ def across(
     settings: Settings,
     convention: str,
     *,
-    asked: Sequence[str] = (),
+    requested: Sequence[str] = (),
     primary: str | None = None,
     sizes: Mapping[str, float] | None = None,
 ) -> Across:
@@ -103,7 +103,7 @@ def across(
 
     Raises as `shared_queries` does, and `ConfigError` for an unknown metric.
     """
-    metrics, first = _chosen(metrics_of_file, asked, primary, convention)
+    metrics, first = _chosen(metrics_of_file, requested, primary, convention)
     shared = shared_queries(datasets, baseline)
     now: dict[str, dict[str, Floats]] = {}
     before: dict[str, dict[str, Floats]] = {}
@@ -131,7 +131,7 @@ def across(
 
 
 def _chosen(
-    metrics: Mapping[str, Metric], asked: Sequence[str], primary: str | None, convention: str
+    metrics: Mapping[str, Metric], requested: Sequence[str], primary: str | None, convention: str
 ) -> tuple[dict[str, Metric], str]:
     """The requested metrics, or all, including the primary one, and which one that is; raises `ConfigError`."""
     texts = {metric: text for text, metric in metrics.items()}
@@ -144,9 +144,9 @@ def _chosen(
             )
         return texts[metric]
 
-    requested = [text_of(name) for name in asked] or list(metrics)
-    first = requested[0] if primary is None else text_of(primary)
-    return {text: metrics[text] for text in dict.fromkeys([*requested, first])}, first
+    chosen = [text_of(name) for name in requested] or list(metrics)
+    first = chosen[0] if primary is None else text_of(primary)
+    return {text: metrics[text] for text in dict.fromkeys([*chosen, first])}, first
 
 
 def mean_length(texts: Mapping[str, str]) -> float:

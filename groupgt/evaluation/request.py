@@ -86,20 +86,20 @@ class Request:
         texts, ks = [metrics] if isinstance(metrics, Metric) else metrics, [k] if isinstance(k, int) else k
         is_auto = convention == AUTO
         # Invalid metrics are reported before any data are read: a metric is valid in every convention or in none.
-        asked = parse_metrics(texts, OF_SHAPE["groups"] if is_auto else convention, ks)
+        parsed = parse_metrics(texts, OF_SHAPE["groups"] if is_auto else convention, ks)
         warn_of_idle_cutoffs(texts, OF_SHAPE["groups"] if is_auto else convention, ks)
-        if asked and all(metric.judged_only for metric in asked.values()):
+        if parsed and all(metric.judged_only for metric in parsed.values()):
             rules = replace(rules, unjudged="drop")
-        check_policy(rules, asked)
+        check_policy(rules, parsed)
         if by:
-            check_aggregates(asked, "a slice")
+            check_aggregates(parsed, "a slice")
         sources = Sources(corpus)
         judge = labeller_of(labeller, sources)
         read_lengths = as_lengths(lengths)
-        if lengths is None and corpus is not None and any(metric.budget is not None for metric in asked.values()):
+        if lengths is None and corpus is not None and any(metric.budget is not None for metric in parsed.values()):
             read_lengths = Lengths(texts=sources.texts(None, "corpus"))
         return cls(
-            metrics=asked,
+            metrics=parsed,
             convention=convention,
             by=(by,) if isinstance(by, str) else tuple(by),
             policy=rules,

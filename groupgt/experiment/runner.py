@@ -227,7 +227,7 @@ def _across(outcome: Outcome) -> Across | None:
         next(iter(next(iter(by_dataset.values())).values())).metrics,
         experiment.settings,
         experiment.convention,
-        asked=experiment.config.compare.metrics,
+        requested=experiment.config.compare.metrics,
         primary=experiment.primary,
         sizes={name: mean_length(texts) for name, texts in outcome.passages.items() if name in by_dataset},
     )

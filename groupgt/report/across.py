@@ -36,7 +36,7 @@ from groupgt.report.tested import how_tested, marks_in, verdict_by
 # Number of systems for which the best data set is reported.
 SYSTEMS = 3
 # Maximum ratio of mean chunk lengths at which a cutoff is still a fair measure.
-ALIKE = 1.1
+SIMILAR = 1.1
 
 
 # --- One data set against another.
@@ -112,7 +112,7 @@ def sentences(result: Across) -> Iterator[Sentence]:
     metric = result.metrics[result.primary]
     if result.sizes and isinstance(metric.cutoff, int):
         small, large = (choose(result.sizes, key=result.sizes.__getitem__) for choose in (min, max))
-        if result.sizes[large] > ALIKE * result.sizes[small]:
+        if result.sizes[large] > SIMILAR * result.sizes[small]:
             about = int(float(f"{metric.cutoff * result.sizes[small]:.1g}"))
             budget = _under(metric, max(about, 1), result.convention)
             yield doubt(
@@ -187,7 +187,7 @@ def across_in(
         next(iter(next(iter(folder.systems.values())).values())).metrics,
         settings,
         folder.convention,
-        asked=metrics,
+        requested=metrics,
         primary=primary or (None if metrics else folder.primary),
         sizes=sizes,
     )

@@ -355,9 +355,11 @@ def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, r
     holders = [folder for folder in by_age if dataset in folder.systems]
     label = requested or holders[-1].primary or next(iter(_metrics(holders[-1], dataset)))
     metric = parse_metric(label, holders[-1].convention)
-    known_metrics = dict.fromkeys(known for folder in holders for known in _metrics(folder, dataset).values())
-    if metric not in known_metrics:
-        raise ConfigError(f"metric: expected one of {', '.join(map(str, known_metrics))}, found {label!r}")
+    all_metrics = dict.fromkeys(
+        metric_of_folder for folder in holders for metric_of_folder in _metrics(folder, dataset).values()
+    )
+    if metric not in all_metrics:
+        raise ConfigError(f"metric: expected one of {', '.join(map(str, all_metrics))}, found {label!r}")
     rows: list[list[Any]] = []
     before: tuple[ResultFolder, Floats] | None = None
     for folder in holders:

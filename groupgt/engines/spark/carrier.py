@@ -111,7 +111,7 @@ class _Plan:
     """One labelling pass: queries Spark and collects rows."""
 
     truth: GroundTruth
-    given: Rows
+    source: Rows
     title: str
     policy: Policy
     labeller: Labeller
@@ -120,7 +120,7 @@ class _Plan:
     duplicated: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.rows, self.tie = self.given.frame, self.given.tie
+        self.rows, self.tie = self.source.frame, self.source.tie
         self.session = self.rows.sparkSession
         self.matches = matched(self.truth, self.labeller, self.policy, self.refuse_to_read)
 
@@ -195,7 +195,7 @@ class _Plan:
         per_query = self.collect(per_id.groupBy("query").agg(*totals))
         if not per_query["sound"].all():
             self.fail()
-        if self.given.nested and per_query["heads"].max() not in (None, 0, 1):
+        if self.source.nested and per_query["heads"].max() not in (None, 0, 1):
             qid = self.collect(per_id.filter("heads > 1").select(sql.min("qid")))[:, 0].item()
             raise DataError(f"{self.title}: query {qid!r} has two rows")
         others = per_query.filter(pl.col("query").is_null())
