@@ -70,9 +70,7 @@ def scores_of(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Float
 
     Raises `DataError` if results have no scores, or if their order is not that of falling scores.
     """
-    if run.original is not None and policy.duplicates == "drop":
-        what = "scores are those of results by their own ids, and duplicates=drop removes them by other names"
-        raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the labeller id")
+    _refuse_renamed_drop(run, policy, "scores")
     carrier = local_carrier_of(run.by_original_ids, "a threshold on scores")
     field = ORIGINAL_SCORE if carrier.carries(ORIGINAL_SCORE) else SCORE
     flat = condensed_flat(carrier.flat(truth, policy, field), truth, policy)
@@ -92,9 +90,7 @@ def scores_of(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Float
 
 def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, unit: str) -> CumulativeLengths:
     """The cumulative lengths of a run's results in rank order."""
-    if run.original is not None and policy.duplicates == "drop":
-        what = "lengths are those of results by their own ids, and duplicates=drop removes them by other names"
-        raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the labeller id")
+    _refuse_renamed_drop(run, policy, "lengths")
     carrier = local_carrier_of(run.by_original_ids, f"a budget in {unit}")
     if unit == CALLS:
         flat = condensed_flat(_flat_with_calls(truth, run, carrier, policy), truth, policy)
@@ -107,6 +103,13 @@ def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Le
         flat = condensed_flat(carrier.flat(truth, policy, field), truth, policy)
         calls = flat.fields[field] if field == unit else _counted(truth, run, flat, lengths, unit)
     return CumulativeLengths.of(flat.sizes(len(truth)), calls)
+
+
+def _refuse_renamed_drop(run: Run, policy: Policy, values: str) -> None:
+    """Raises `ConfigError` if repeats are dropped by other names than those that the values belong to."""
+    if run.original is not None and policy.duplicates == "drop":
+        what = f"{values} are those of results by their own ids, and duplicates=drop removes them by other names"
+        raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the labeller id")
 
 
 def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy: Policy) -> Flat:

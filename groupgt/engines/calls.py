@@ -116,7 +116,7 @@ def _columns_in_order(run: Run, columns: Columns) -> Run:
     if CALLS not in schema:
         return run
     call, score = pl.col(CALLS), pl.col("score") + 0.0
-    places = [each.rank("dense").over("qid").cast(pl.Float64) for each in (call, score)]
+    places = [column.rank("dense").over("qid").cast(pl.Float64) for column in (call, score)]
     composed = places[1] - places[0] * (pl.len().over("qid") + 1.0)
     # A row without a valid call has no score: the slow reader reports the error.
     sound = is_call(call) & is_score(score)

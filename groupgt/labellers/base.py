@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Annotated, Any, Protocol
 
 import numpy as np
@@ -273,6 +274,18 @@ def spread(target: Ints, starts: Ints, alternatives: Ints) -> tuple[Ints, Ints]:
 def pairs_of(truth: GroundTruth, query: Ints) -> tuple[Ints, Ints]:
     """Every result, given its `query`, with every alternative of that query: (result, alternative)."""
     return spread(query, starts_of(truth.query_of, len(truth)), np.arange(len(truth.ids)))
+
+
+class Cached(dict[str, str]):
+    """Values of a function of texts, each computed once."""
+
+    def __init__(self, function: Callable[[str], str], values: Mapping[str, str] = MappingProxyType({})) -> None:
+        super().__init__(values)
+        self.function = function
+
+    def __missing__(self, text: str) -> str:
+        value = self[text] = self.function(text)
+        return value
 
 
 def first_hits(alternative: Ints, size: int) -> Bools:

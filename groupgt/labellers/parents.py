@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 from typing_extensions import Doc
 
 from groupgt.errors import Faults, display
-from groupgt.labellers.base import Table, Tables, all_ids, query_of
+from groupgt.labellers.base import Cached, Table, Tables, all_ids, query_of
 from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.options import Clash
@@ -68,7 +68,7 @@ class Parents(Named):
         self.pattern = re.compile(options.pattern) if options.pattern else None
         self.mapping = tables.parents(options.mapping, options.column) if options.maps else None
         self.column = "" if options.maps or options.pattern else "parent"
-        self.parent_of = _ParentOf(self.pattern, self.mapping or {})
+        self.parent_of = Cached(self._match_parent, self.mapping or {})
 
     @property
     def renames(self) -> bool:
@@ -97,6 +97,10 @@ class Parents(Named):
         """The parent of each id."""
         return ids if self.column else list(map(self.parent_of.__getitem__, ids))
 
+    def _match_parent(self, name: str) -> str:
+        match = self.pattern.fullmatch(name) if self.pattern is not None else None
+        return (match and match[1]) or name
+
     def truth(self, truth: GroundTruth) -> GroundTruth:
         """Groups of parents; raises `DataError` for alternatives that are not in the mapping."""
         all_ids(truth, self.name)
@@ -114,20 +118,6 @@ class Parents(Named):
         if self.options.pattern:
             return f"pattern {self.options.pattern}"
         return "a mapping" if self.options.maps else "as results carry them"
-
-
-class _ParentOf(dict[str, str]):
-    """id → parent, computed on first use."""
-
-    def __init__(self, pattern: re.Pattern[str] | None, mapping: Any) -> None:
-        super().__init__(mapping)
-        self.pattern = pattern
-
-    def __missing__(self, name: str) -> str:
-        match = self.pattern.fullmatch(name) if self.pattern is not None else None
-        parent = match[1] if match is not None and match[1] else name
-        self[name] = parent
-        return parent
 
 
 PLUGIN = Plugin(Options, Parents)

@@ -12,7 +12,7 @@ from annotated_types import Gt, Le
 from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of, pairs_of, query_of
+from groupgt.labellers.base import Cached, Matches, Results, Table, Tables, matches_of, pairs_of, query_of
 from groupgt.labellers.likeness import (
     METHODS,
     SLACK,
@@ -75,7 +75,7 @@ class Text(Reader):
         self.normal = Normalization(options.case_sensitive, options.punctuation)
         self.corpus = tables.texts(options.corpus, "corpus")
         self.reference = tables.texts(options.reference, "reference")
-        self.normalized = _Normalized(self.normal).__getitem__
+        self.normalized = Cached(self.normal).__getitem__
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
         """Merges alternatives of a group that are equal after normalization; raises `DataError` for empty ones."""
@@ -119,18 +119,6 @@ class Text(Reader):
         """The method, its threshold, and the normalization."""
         least = "" if self.options.method == "contained" else f" ≥ {self.options.threshold:g}"
         return f"{self.options.method}{least}; {self.normal}"
-
-
-class _Normalized(dict[str, str]):
-    """Normalized texts, each computed once."""
-
-    def __init__(self, normal: Normalization) -> None:
-        super().__init__()
-        self.normal = normal
-
-    def __missing__(self, text: str) -> str:
-        normalized = self[text] = self.normal(text)
-        return normalized
 
 
 PLUGIN = Plugin(Options, Text)

@@ -276,17 +276,25 @@ class GroundTruth:
         kept = np.array([name in selected for name in self.importance or ()], dtype=np.bool_)
         if kept.all():
             return self
-        groups, alternatives = np.flatnonzero(kept).tolist(), np.flatnonzero(kept[self.group_of]).tolist()
+        groups, chosen = np.flatnonzero(kept).tolist(), self._chosen(np.flatnonzero(kept[self.group_of]))
         return replace(
-            self,
-            ids=[self.ids[place] for place in alternatives],
-            group_of=(np.cumsum(kept) - 1)[self.group_of[alternatives]],
-            grade=self.grade[alternatives],
+            chosen,
+            group_of=(np.cumsum(kept) - 1)[chosen.group_of],
             group_query=self.group_query[groups],
             group_weight=self.group_weight[groups],
             group_name=self.group_name and [self.group_name[group] for group in groups],
             importance=self.importance and [self.importance[group] for group in groups],
-            forms=self.forms and [self.forms[place] for place in alternatives],
+        )
+
+    def _chosen(self, alternatives: Ints) -> GroundTruth:
+        """The same groups with only these alternatives."""
+        positions = alternatives.tolist()
+        return replace(
+            self,
+            ids=[self.ids[position] for position in positions],
+            group_of=self.group_of[alternatives],
+            grade=self.grade[alternatives],
+            forms=self.forms and [self.forms[position] for position in positions],
             set_of=None if self.set_of is None else self.set_of[alternatives],
         )
 
@@ -304,20 +312,13 @@ class GroundTruth:
         code = np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, len(names))
         within = self._group_and_set * len(names) + code
         _, first, place = np.unique(within, return_index=True, return_inverse=True)
+        renamed = replace(self, ids=names, forms=forms)
         if len(first) == len(names):
-            return replace(self, ids=names, forms=forms)
+            return renamed
         highest = np.full(len(first), -np.inf)
         np.maximum.at(highest, place, self.grade)
         order = np.argsort(first)
-        kept = first[order].tolist()
-        return replace(
-            self,
-            ids=[names[alternative] for alternative in kept],
-            group_of=self.group_of[kept],
-            grade=highest[order],
-            set_of=None if self.set_of is None else self.set_of[kept],
-            forms=None if forms is None else [forms[alternative] for alternative in kept],
-        )
+        return replace(renamed._chosen(first[order]), grade=highest[order])
 
     @cached_property
     def digest(self) -> str:
@@ -391,13 +392,7 @@ class GroundTruth:
         if not len(again):
             return self
         kept = np.delete(np.arange(len(pairs)), again)
-        return replace(
-            self,
-            ids=[self.ids[place] for place in kept.tolist()],
-            group_of=self.group_of[kept],
-            grade=self.grade[kept],
-            repeated_ids=len(again),
-        )
+        return replace(self._chosen(kept), repeated_ids=len(again))
 
     @cached_property
     def is_relevant(self) -> Bools:

@@ -162,7 +162,7 @@ class Policy:
 def _fields_of(texts: Sequence[str]) -> dict[str, str]:
     """The fields of a policy in comma-separated texts; an entry without a field name is a preset."""
     chosen = {}
-    for text in (part.strip() for each in texts for part in each.split(",")):
+    for text in (part.strip() for joined in texts for part in joined.split(",")):
         name, equals, value = text.partition("=")
         chosen[name.strip() if equals else "preset"] = value.strip() if equals else text
     return chosen

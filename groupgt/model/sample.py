@@ -36,10 +36,12 @@ def entry(sample: Mapping[str, Any], qid: str) -> dict[str, Any]:
 
 def sample_fault(qids: Sequence[str], entries: Sequence[Any], population: Sequence[str]) -> str | None:
     """The reason why these queries are not the beginning of a recorded random sample; None if they are."""
-    if not all(isinstance(each, Mapping) and isinstance(each.get("seed"), int) for each in entries) or not entries:
+    if not entries or not all(
+        isinstance(record, Mapping) and isinstance(record.get("seed"), int) for record in entries
+    ):
         return "it does not say which sample its queries are"
     first = entries[0]
-    if any({**each, "place": None} != {**first, "place": None} for each in entries):
+    if any({**record, "place": None} != {**first, "place": None} for record in entries):
         return "its queries are from several samples"
     if first.get("of") != len(population):
         return f"it is a sample of {first.get('of')} queries, but there are {len(population)}"

@@ -29,13 +29,13 @@ def exact_sum(values: Floats) -> int:
     mantissa, exponent = np.frexp(values)
     integers = np.ldexp(mantissa, 53).astype(np.int64)
     # Subnormal doubles have fewer bits: the bits shifted out are zero.
-    place = exponent.astype(np.int64) - 53 + SCALE
+    shifts = exponent.astype(np.int64) - 53 + SCALE
     total = 0
-    for each in np.unique(place).tolist():
-        parts = integers[place == each]
+    for shift in np.unique(shifts).tolist():
+        parts = integers[shifts == shift]
         # Add in halves, so that 2^31 values fit 64 bits.
         part = (int((parts >> HALF).sum()) << HALF) + int((parts & ((1 << HALF) - 1)).sum())
-        total += part << each if each >= 0 else part >> -each
+        total += part << shift if shift >= 0 else part >> -shift
     return total
 
 
@@ -280,8 +280,8 @@ class Lengths:
             returned = list(self.count(texts))
         except Exception as error:  # any exception of the user's function
             raise ConfigError(f"the tokenizer failed: {type(error).__name__}: {error}") from None
-        counts = [int(each) if isinstance(each, (int, np.integer)) else -1 for each in returned]
-        if len(counts) != len(texts) or any(not 0 <= each <= LONGEST for each in counts):
+        counts = [int(count) if isinstance(count, (int, np.integer)) else -1 for count in returned]
+        if len(counts) != len(texts) or any(not 0 <= count <= LONGEST for count in counts):
             raise ConfigError(
                 f"the tokenizer: expected a count from 0 for each of {len(texts):,} texts, found {display(returned)}"
             )
@@ -301,7 +301,7 @@ def as_lengths(value: Any) -> Lengths:
     if not isinstance(value, Mapping):
         expected = '{"tokens": {id: length}}, {id: text}, or what read_lengths(corpus) gives'
         raise ConfigError(f"lengths: expected {expected}, found {display(value)}")
-    if value and all(isinstance(each, str) for each in value.values()):
+    if value and all(isinstance(text, str) for text in value.values()):
         return Lengths(texts={str(name): text for name, text in value.items()})
     lengths = {
         unit: {str(name): n for name, n in columns.items()} if isinstance(columns, Mapping) else columns

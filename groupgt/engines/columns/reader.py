@@ -148,18 +148,18 @@ def _flowing(rows: pl.LazyFrame, size: int, guard: Callable[[Callable[[], Any]],
             waiting.put(None)
 
     threading.Thread(target=run, name="groupgt-batches", daemon=True).start()
-    each = waiting.get()
+    received = waiting.get()
     try:
-        while not (each is None or isinstance(each, BaseException)):
-            yield each
-            each = waiting.get()
+        while not (received is None or isinstance(received, BaseException)):
+            yield received
+            received = waiting.get()
     finally:
         # If the caller stops early, let the query end.
         enough.set()
-        while not (each is None or isinstance(each, BaseException)):
-            each = waiting.get()
-    if each is not None:
-        raise each
+        while not (received is None or isinstance(received, BaseException)):
+            received = waiting.get()
+    if received is not None:
+        raise received
 
 
 def _give_back() -> None:
