@@ -194,33 +194,33 @@ class _Reader:
         self.faults = Faults()
         self.places: dict[str, str] = {}
         self.qids: list[str] = []
-        # The groups kept, and the query of each.
-        self.groups: list[_Group] = []
-        self.group_query: list[int] = []
+        self.ids: list[str] = []
+        self.group_of: list[int] = []
+        self.grades: list[float] = []
+        self.forms: list[Form] = []
+        self.set_numbers: list[int] = []
         self.sets = 0
+        self.group_query: list[int] = []
+        self.weights: list[float] = []
+        self.names: list[str | None] = []
+        self.importances: list[str | None] = []
         self.repeated = 0
         self.dropped = 0
 
     def columns(self) -> dict[str, Any]:
         """Returns everything that was read; raises `DataError` with every error."""
         self.faults.stop()
-        alternatives = [alternative for group in self.groups for alternative in group.alternatives]
-        sizes = np.array([len(group.alternatives) for group in self.groups], dtype=np.int64)
-        names = [group.name for group in self.groups]
-        importances = [group.importance for group in self.groups]
-        forms = [alternative.form for alternative in alternatives]
-        set_numbers = [alternative.set_number for alternative in alternatives]
         return {
             "qids": self.qids,
-            "ids": [alternative.name for alternative in alternatives],
-            "group_of": np.repeat(np.arange(len(sizes)), sizes),
-            "grade": np.array([alternative.grade for alternative in alternatives], dtype=np.float64),
+            "ids": self.ids,
+            "group_of": np.array(self.group_of, dtype=np.int64),
+            "grade": np.array(self.grades, dtype=np.float64),
             "group_query": np.array(self.group_query, dtype=np.int64),
-            "group_weight": np.array([group.weight for group in self.groups], dtype=np.float64),
-            "group_name": names if any(name is not None for name in names) else None,
-            "importance": importances if any(name is not None for name in importances) else None,
-            "set_of": np.array(set_numbers, dtype=np.int64) if self.sets else None,
-            "forms": forms if any(form is not None for form in forms) else None,
+            "group_weight": np.array(self.weights, dtype=np.float64),
+            "group_name": self.names if any(name is not None for name in self.names) else None,
+            "importance": self.importances if any(name is not None for name in self.importances) else None,
+            "set_of": np.array(self.set_numbers, dtype=np.int64) if self.sets else None,
+            "forms": self.forms if any(form is not None for form in self.forms) else None,
             "repeated_ids": self.repeated,
             "dropped": self.dropped,
         }
@@ -262,8 +262,16 @@ class _Reader:
             if group.has_blank and strict:
                 way = "remove it, or drop it with the policy empty_groups=drop"
                 self.faults.add(where, f"a group contains a blank id; {way}")
-            self.groups.append(group)
+            for alternative in group.alternatives:
+                self.ids.append(alternative.name)
+                self.grades.append(alternative.grade)
+                self.forms.append(alternative.form)
+                self.set_numbers.append(alternative.set_number)
+                self.group_of.append(len(self.group_query))
             self.group_query.append(len(self.qids) - 1)
+            self.weights.append(group.weight)
+            self.names.append(group.name)
+            self.importances.append(group.importance)
 
     def cells(self, row: Any, where: str) -> list[Any]:
         """The groups of a row; the policy decides how a flat list is read."""
@@ -348,9 +356,9 @@ class _Reader:
         return [*distinct.values()]
 
     def grade(self, cell: Mapping[str, Any], where: str) -> float | None:
-        """The grade of an alternative or a set. None after an error."""
+        """The grade of an alternative or a set; None after an error."""
         grade = finite_number(cell.get("grade", 1))
-        if is_grade(grade):
+        if grade is not None and is_grade(grade):
             return grade
         self.faults.add(where, f"expected a grade (a number within ±2^31), found {cell.get('grade')!r}")
         return None
