@@ -6,7 +6,7 @@ from groupgt.experiment.answers import KeptAnswers
 from groupgt.experiment.outcome import Outcome
 from groupgt.render.tables import counted
 
-# If custom code takes longer than this (in seconds), a line explains how to cache its answers.
+# Seconds: if custom code takes longer, a line explains how to cache its answers.
 LONG = 30.0
 
 
@@ -19,7 +19,7 @@ def from_cache(outcome: Outcome) -> str:
     if kept.verdicts:
         since = f"; changed since: {', '.join(kept.changed)}" if kept.changed else ""
         parts.append(f"{kept.verdicts:,} of {kept.verdicts + kept.judged:,} verdicts are from earlier runs{since}")
-    return "; ".join(parts) + (" (--refresh asks all again)" if parts else "")
+    return "; ".join(parts) + (" (--refresh starts from scratch)" if parts else "")
 
 
 def _earlier(outcome: Outcome, kept: KeptAnswers) -> str:
