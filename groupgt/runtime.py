@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     import polars as pl
+    from pyspark.sql import functions as sql
 else:
 
     class _LazyModule:
@@ -32,6 +33,7 @@ else:
 
     # Importing polars takes longer than evaluating a small file.
     pl = _LazyModule("polars")
+    sql = _LazyModule("pyspark.sql.functions")
 
 FORKED = (
     "this process was forked after polars had started threads, which the fork lost: polars "
@@ -69,7 +71,7 @@ _is_at_work = False
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
 
-__all__ = ["pl"]  # for modules that import it from here
+__all__ = ["pl", "sql"]  # for modules that import it from here
 
 
 @contextmanager

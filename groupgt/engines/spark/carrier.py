@@ -36,7 +36,7 @@ from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Remote, Run
 from groupgt.model.validity import shown
-from groupgt.runtime import pl
+from groupgt.runtime import pl, sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -64,8 +64,6 @@ class SparkCarrier:
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
         """The run with results renamed by a labeller; ties are ordered by the previous names."""
-        from pyspark.sql import functions as sql
-
         frame = self.rows.frame
         if labeller.column == "span":
             what = "the labeller spans has no chunk table, and places of results are not read on Spark"
@@ -80,8 +78,6 @@ class SparkCarrier:
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
         """The results of one query, collected."""
-        from pyspark.sql import functions as sql
-
         of_query = self.rows.frame.filter(sql.col("qid") == qid).orderBy(*Order(self.rows.tie).best_first())
         rows = pl.DataFrame(of_query.select("doc", "score").toArrow())
         ids = rows["doc"].to_list()
@@ -169,14 +165,10 @@ class _Plan:
 
     def near(self, frame: DataFrame) -> DataFrame:
         """A frame, broadcast if the ground truth is."""
-        from pyspark.sql import functions as sql
-
         return sql.broadcast(frame) if self.fits else frame
 
     def queries(self) -> tuple[Ints, int, tuple[str, ...]]:
         """The number of results per query, shape (Q,), the number of other queries, and the first of them."""
-        from pyspark.sql import functions as sql
-
         judged = pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String), "query": np.arange(len(self.truth))})
         per_id = self.rows.groupBy("qid").agg(
             sql.count(sql.lit(1)).alias("n"),
@@ -211,8 +203,6 @@ class _Plan:
 
     def fail(self) -> None:
         """Raises an error that lists the invalid rows."""
-        from pyspark.sql import functions as sql
-
         wrong = self.rows.filter(~is_result())
         faults = Faults(grouped=False)
         for qid, document, score in self.collect(wrong.select("qid", "doc", "score").limit(100)).iter_rows():
@@ -223,15 +213,11 @@ class _Plan:
 
     def refuse_invalid_rows(self) -> None:
         """Raises `DataError` for invalid rows, as only the best of repeated rows would be checked later."""
-        from pyspark.sql import functions as sql
-
         if self.collect(self.rows.agg(sql.bool_and(is_result()).alias("sound")))["sound"].item() is False:
             self.fail()
 
     def counted(self, keys: pl.DataFrame) -> pl.DataFrame:
         """Hits with their ranks: rank = 1 + number of better results of the query."""
-        from pyspark.sql import functions as sql
-
         columns = ("qid", "query", "target", "score", self.tie)
         hit_rows = self.rows.join(sql.broadcast(self.sent(keys)), ["qid", "doc"]).select(*dict.fromkeys(columns))
         hits = self.collect(hit_rows).rename({self.tie: "its_tie", "score": "its_score"}).with_row_index("hit")
@@ -277,8 +263,6 @@ class _Plan:
 
     def remove_repeats(self) -> None:
         """Keeps the best row of each (query, document), or raises `DataError` for repeats."""
-        from pyspark.sql import functions as sql
-
         judged = self.sent(pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String)}))
         first = without_repeats(self.rows, self.tie)
         repeated = first.filter("n > 1").join(self.near(judged), "qid", "semi")

@@ -16,7 +16,7 @@ from groupgt.formats.names import name_of
 from groupgt.formats.trec import MAX_COLUMNS, MIN_COLUMNS
 from groupgt.model.run import Remote, Run
 from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, RANK
-from groupgt.runtime import pl
+from groupgt.runtime import pl, sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -42,8 +42,6 @@ class Rows:
 
 def rows_of(value: Any, title: str = "results") -> Rows:
     """The results of a frame with `qid, doc_id, score | rank`, or `qid, retrieved_ids` (in their order)."""
-    from pyspark.sql import functions as sql
-
     frame: DataFrame = value.to_spark() if type(value).__module__.startswith("pyspark.pandas") else value
     names, kinds = frame.columns, dict(frame.dtypes)
     refuse_calls(names, title)
@@ -110,8 +108,6 @@ def _read(session: SparkSession, paths: list[str], format: str) -> DataFrame:
 
 def _trec(lines: DataFrame) -> DataFrame:
     """The results in lines of TREC runs; the score is null in lines that are invalid in `groupgt.formats.trec`."""
-    from pyspark.sql import functions as sql
-
     line = sql.regexp_replace("value", r"\r\z", "")
     cells = sql.split(sql.trim(sql.translate("line", "\t\x0b\x0c", "   ")), " +")
     rows = lines.select(line.alias("line")).select("line", cells.alias("cells")).filter("cells[0] != ''")
@@ -129,8 +125,6 @@ def _trec(lines: DataFrame) -> DataFrame:
 
 def _csv(session: SparkSession, paths: list[str]) -> DataFrame:
     """The rows of tables; the score of a row is null if it has no number, or more or fewer cells than the header."""
-    from pyspark.sql import functions as sql
-
     separator = "\t" if paths[0].endswith((".tsv", ".tsv.gz")) else ","
     options: dict[str, Any] = {"header": True, "sep": separator, "escape": '"'}
     names = session.read.options(**options).csv(paths[:1]).columns
@@ -147,8 +141,6 @@ def _csv(session: SparkSession, paths: list[str]) -> DataFrame:
 
 def ids(kind: str, name: str, title: str) -> Column:
     """The expression that converts ids to text; raises `DataError` if they are neither text nor whole numbers."""
-    from pyspark.sql import functions as sql
-
     if kind not in ("string", *INTEGER_TYPES) and not kind.startswith(("varchar", "char")):
         raise DataError(f"{title}: expected strings or integers in the column {name!r}, found {kind}")
     return sql.col(name).cast("string").alias(name)
@@ -156,8 +148,6 @@ def ids(kind: str, name: str, title: str) -> Column:
 
 def is_result(*names: str) -> Column:
     """Whether a row of results has a finite score and valid ids in these columns (default: `qid` and `doc`)."""
-    from pyspark.sql import functions as sql
-
     score = sql.col("score")
     holds = score.isNotNull() & ~sql.isnan(score) & (sql.abs(score) < sql.lit(float("inf")))
     for name in names or ("qid", "doc"):
@@ -167,8 +157,6 @@ def is_result(*names: str) -> Column:
 
 def is_id(name: str) -> Column:
     """Whether a column contains a valid id."""
-    from pyspark.sql import functions as sql
-
     text = sql.col(name)
     holds = text.isNotNull() & (sql.octet_length(text) <= LONGEST_ID)
     holds &= text.rlike(f"[^{BLANKS}]") & ~text.rlike(f"[{FORBIDDEN}]")
@@ -180,8 +168,6 @@ def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
 
     The input is `qid, retrieval_gt` (as in AutoRAG) or `qid, group, doc_id[, grade]`.
     """
-    from pyspark.sql import functions as sql
-
     names, kinds = frame.columns, dict(frame.dtypes)
     if "excluded_ids" in names:
         what = "excluded_ids cannot be removed from results on Spark; remove them from the results and drop the column"
@@ -284,20 +270,14 @@ class Order:
 
     def best_first(self) -> list[Column]:
         """The sort keys of rows."""
-        from pyspark.sql import functions as sql
-
         return [sql.col("score").desc(), sql.col(self.tie).desc()]
 
     def best(self) -> Column:
         """The `score` and the `first` of the row that ranks first in a group."""
-        from pyspark.sql import functions as sql
-
         return sql.max(sql.struct("score", sql.col(self.tie).alias("first")))
 
     def before(self, score: str, tie: str) -> Column:
         """Whether a row ranks above one with this score and this tie, both columns."""
-        from pyspark.sql import functions as sql
-
         equal = sql.col("score") == sql.col(score)
         return (sql.col("score") > sql.col(score)) | (equal & (sql.col(self.tie) > sql.col(tie)))
 
@@ -308,7 +288,6 @@ def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = Tru
     `hit` is true if a row is among the keys, otherwise null. Without `equals`, only ranks are computed.
     """
     from pyspark.sql import Window
-    from pyspark.sql import functions as sql
 
     query = Window.partitionBy("qid")
     placed = rows.join(keys.withColumn("hit", sql.lit(True)), ["qid", "doc"], "left")
@@ -323,8 +302,6 @@ def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = Tru
 
 def without_repeats(rows: DataFrame, tie: str) -> DataFrame:
     """The best row of each (query, document), with the number of its rows as `n`."""
-    from pyspark.sql import functions as sql
-
     grouped = rows.groupBy("qid", "doc").agg(sql.count(sql.lit(1)).alias("n"), Order(tie).best().alias("best"))
     columns = [sql.col("qid"), sql.col("doc"), sql.col("best.score").alias("score"), sql.col("n")]
     kept: DataFrame = grouped.select(*columns, *([] if tie == "doc" else [sql.col("best.first").alias(tie)]))

@@ -20,6 +20,7 @@ from groupgt.metrics.values import check_batch, values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.values import exact_sum, rounded
+from groupgt.runtime import sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,8 +50,6 @@ def per_query(
     `ConfigError`; an invalid row raises when the frame is computed, in a message with its query.
     Needs Spark 4.1.
     """
-    from pyspark.sql import functions as sql
-
     rules = Policy.of(policy)
     if convention == "auto":
         convention = OF_SHAPE["groups" if "retrieval_gt" in getattr(truth, "columns", ()) else "subtopics"]
@@ -94,8 +93,6 @@ def means(values: DataFrame) -> dict[str, float]:
     Each partition computes its exact sum, as a whole number; only these sums are collected. The order and number of
     partitions do not change the result. The mean of no values is NaN.
     """
-    from pyspark.sql import functions as sql
-
     names = [name for name, kind in values.dtypes if kind == "double"]
     if not names:
         return {}
@@ -112,8 +109,6 @@ def means(values: DataFrame) -> dict[str, float]:
 
 def _error(what: str) -> Column:
     """An expression that raises when a row is computed."""
-    from pyspark.sql import functions as sql
-
     qid, document = (sql.coalesce(sql.col(name), sql.lit("null")) for name in ("qid", "doc"))
     return sql.raise_error(sql.concat(sql.lit(what), qid, sql.lit(", result "), document))
 
