@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from groupgt.comparison.power import Power
 from groupgt.comparison.systems import Systems
-from groupgt.render.results import Result
+from groupgt.render.results import ResultRows
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
 
 
 @dataclass(frozen=True)
-class PowerAnalysis(Result, Sequence[Power]):
+class PowerAnalysis(ResultRows[Power]):
     """A `Power` for each system and metric, first over all queries, then for each slice.
 
     `power` is the target power, `alpha` that of each comparison over all queries; `systems` are those compared.
@@ -37,13 +36,3 @@ class PowerAnalysis(Result, Sequence[Power]):
         Raises `ConfigError` if no system differs from the baseline.
         """
         return self._teller.plot("power")
-
-    @overload
-    def __getitem__(self, place: int) -> Power: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Power]: ...
-    def __getitem__(self, place: int | slice) -> Power | Sequence[Power]:
-        return self.powers[place]
-
-    def __len__(self) -> int:
-        return len(self.powers)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Unpack, overload
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.values import TEXT
 from groupgt.render.exports import as_written
-from groupgt.render.results import Result
+from groupgt.render.results import ResultRows
 
 HEADERS = ["accept", *(field.name for field in fields(Candidate)), "check"]
 # The proposal in a row; only `accept` is for the reviewer.
@@ -31,20 +31,10 @@ YES, NO = ("yes", "y", "x", "true", "1", "1.0"), ("", "no", "n", "false", "0", "
 
 
 @dataclass(frozen=True)
-class Suggestions(Result, Sequence[Candidate]):
+class Suggestions(ResultRows[Candidate]):
     """Unjudged passages that nearly equal a judged alternative, for review."""
 
     candidates: tuple[Candidate, ...]
-
-    @overload
-    def __getitem__(self, position: int) -> Candidate: ...
-    @overload
-    def __getitem__(self, position: slice) -> Sequence[Candidate]: ...
-    def __getitem__(self, position: int | slice) -> Candidate | Sequence[Candidate]:
-        return self.candidates[position]
-
-    def __len__(self) -> int:
-        return len(self.candidates)
 
 
 @takes_options(TruthOptions)

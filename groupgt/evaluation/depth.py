@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from groupgt.metrics.views import completion_ranks
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.values import SCORE, UNITS, Lengths
-from groupgt.render.results import Result
+from groupgt.render.results import ResultRows
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
@@ -52,7 +52,7 @@ class Depth:
 
 
 @dataclass(frozen=True)
-class Depths(Result, Sequence[Depth]):
+class Depths(ResultRows[Depth]):
     """A `Depth` for each run and share, first over all queries, then for each slice.
 
     `confidence` is the level of the intervals; `sliced` is whether there are slices.
@@ -67,16 +67,6 @@ class Depths(Result, Sequence[Depth]):
     def plot(self, name: str = "ecdf") -> Figure:
         """A figure: the fraction of queries with a first hit, and of complete queries, by rank."""
         return self._teller.plot(name)
-
-    @overload
-    def __getitem__(self, place: int) -> Depth: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Depth]: ...
-    def __getitem__(self, place: int | slice) -> Depth | Sequence[Depth]:
-        return self.depths[place]
-
-    def __len__(self) -> int:
-        return len(self.depths)
 
 
 @takes_options(OneRunOptions)

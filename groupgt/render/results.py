@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from groupgt.errors import printable
 from groupgt.render import tables
@@ -70,6 +71,28 @@ class Result:
         figure = teller.plot(teller.main_figure) if has_converter() and teller.main_figure else None
         picture = figure.picture_html() if figure is not None and figure.rows else ""
         return "".join(rendered(bare(item), "html") for item in self.blocks()) + picture
+
+
+RowT_co = TypeVar("RowT_co", covariant=True)
+
+
+class ResultRows(Result, Sequence[RowT_co]):
+    """A result that is a sequence of the rows in its first field."""
+
+    @property
+    def _rows(self) -> tuple[RowT_co, ...]:
+        rows: tuple[RowT_co, ...] = getattr(self, fields(self)[0].name)  # type: ignore[arg-type]
+        return rows
+
+    @overload
+    def __getitem__(self, place: int) -> RowT_co: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[RowT_co]: ...
+    def __getitem__(self, place: int | slice) -> RowT_co | Sequence[RowT_co]:
+        return self._rows[place]
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 ResultT = TypeVar("ResultT", bound=Result)
