@@ -25,6 +25,8 @@ else:
             self._name = name
 
         def __getattr__(self, attribute: str) -> Any:
+            if attribute.startswith("__"):  # asked for by tools that inspect any object
+                raise AttributeError(attribute)
             if _was_forked:
                 raise RuntimeError(FORKED)
             value = getattr(import_module(self._name), attribute)
