@@ -158,7 +158,7 @@ def groupgt_query(request: pytest.FixtureRequest) -> QueryCase:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Makes a test case of each query that has an answer, or is declared to have none."""
+    """Makes a test case for each query that has an answer or is declared to have none."""
     marker = metafunc.definition.get_closest_marker("groupgt")
     if marker is None or CASE not in metafunc.fixturenames:
         return

@@ -76,7 +76,7 @@ def slices_of(
 
 
 def too_many(slicer: Slicer) -> dict[str, int]:
-    """Columns with too many slices for a comparison in each, and their numbers of slices."""
+    """Columns with too many slices to compare within each, and their numbers of slices."""
     counts = {by: len(set(slicer.texts(by))) for by in slicer.by}
     return {by: count for by, count in counts.items() if count > MOST_SLICES}
 

@@ -306,7 +306,7 @@ class Systems:
 
     @shared
     def left_out(self) -> dict[str, int]:
-        """Columns of `by` with too many values for a comparison in each, and their numbers of values."""
+        """Columns of `by` with too many values to compare within each, and their numbers of values."""
         return too_many(self.first.slicer) if self.evaluations else {}
 
     @shared

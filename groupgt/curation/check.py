@@ -109,7 +109,7 @@ def checked(
 
 
 def check_truth(truth: GroundTruth) -> list[Finding]:
-    """Sizes, and what may be unintended: undefined queries, redundant groups, ids that nearly match."""
+    """Sizes, and possible mistakes: undefined queries, redundant groups, ids that nearly match."""
     judgments = truth.judgments
     equal, nested = _redundant_groups(truth)
     # The relevant rows that belong to sets needed together, and these sets.

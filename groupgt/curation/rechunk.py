@@ -156,7 +156,7 @@ def rechunk(
 
 
 class Share(NamedTuple):
-    """How much of an alternative a new chunk contains, and whether that is enough to replace it."""
+    """The share of an alternative that a new chunk contains, and whether that is enough to replace it."""
 
     alternative: int
     chunk: str

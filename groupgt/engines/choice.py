@@ -54,7 +54,7 @@ Settings = Annotated[Any, Rule("settings of Spark by name", _are_settings, {"typ
 
 @dataclass(frozen=True)
 class Auto:
-    """Lists are labelled in memory, files and frames as a stream, frames of Spark on Spark; there are no options."""
+    """Labels lists in memory, files and frames as a stream, and Spark frames on Spark. There are no options."""
 
 
 @dataclass(frozen=True)

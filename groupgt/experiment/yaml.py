@@ -88,7 +88,7 @@ class Document:
 
     @property
     def folder(self) -> Path:
-        """The folder that relative paths of the file start from."""
+        """The folder against which relative paths in the file are resolved."""
         return self.path.parent
 
     def resolved(self, text: str) -> Path:

@@ -41,7 +41,7 @@ def library_of(value: Any) -> str:
 
 
 def is_pandas(value: Any) -> bool:
-    """Whether a value is a frame of pandas; does not import pandas."""
+    """Whether a value is a pandas frame; does not import pandas."""
     return library_of(value) == "pandas" and hasattr(value, "columns")
 
 
@@ -112,12 +112,12 @@ TRUTH_SHAPES = (("qid", "retrieval_gt"), ("qid", "group", "doc_id"), ("qid", "do
 
 
 def is_frame(value: Any) -> bool:
-    """Whether a value is a frame of polars, pandas, Arrow or Spark; does not import any of them."""
+    """Whether a value is a polars, pandas, Arrow or Spark frame; does not import any of these libraries."""
     return library_of(value) in ("polars", "pandas", "pyarrow", "pyspark")
 
 
 def is_remote(value: Any) -> bool:
-    """Whether a value is a frame of Spark, whose rows stay on a cluster."""
+    """Whether a value is a Spark frame, whose rows stay on a cluster."""
     return library_of(value) == "pyspark"
 
 

@@ -218,7 +218,7 @@ def _answered(state: QueryState, item: Mapping[str, Any], value: str) -> None:
 
 
 def act_fault(value: Any) -> str | None:
-    """Why a value is not an act; None if it is one."""
+    """The reason why a value is not an act; None if it is one."""
     kind = value.get("act") if isinstance(value, dict) else value
     if not isinstance(value, dict) or kind not in FIELDS:
         return f"expected an act ({listed(FIELDS)}), found {display(kind)}"
@@ -232,7 +232,7 @@ def act_fault(value: Any) -> str | None:
 
 
 def _content_fault(act: Act) -> str | None:
-    """Why the values of an act with the right fields are invalid."""
+    """The reason why the values of an act with the right fields are invalid."""
     kind = act["act"]
     if not all(isinstance(name, str) for key in ("docs", "pool", "nonrelevant") for name in act.get(key, ())):
         return f"act {kind}: expected ids of passages"

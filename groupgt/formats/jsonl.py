@@ -109,7 +109,7 @@ def no_constant(text: str) -> float:
 
 
 def json_fault(error: ValueError | RecursionError) -> str:
-    """The reason why a text is not valid JSON."""
+    """Explains why a text is not valid JSON."""
     return "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
 
 

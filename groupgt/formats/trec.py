@@ -111,7 +111,7 @@ def judgments(source: Source, expected: str) -> list[Judgment]:
 
 
 def _surplus(cells: Sequence[bytes]) -> str:
-    """What five columns may mean; empty for other numbers of columns."""
+    """A hint at what five columns may mean; empty for other numbers of columns."""
     if len(cells) != 5:
         return ""
     rel, method, probability = (validity.number_of(cell.decode()) for cell in cells[2:])
@@ -283,7 +283,7 @@ _GROUPS = ["qid", "doc", "point", "text", "sixth", "more"]
 
 
 def run_fault(rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]) -> str | None:
-    """Why these results, best first, cannot be written as a TREC run; None if they can.
+    """The reason why these results, best first, cannot be written as a TREC run; None if they can.
 
     Ids must not contain blanks, and its readers order results by score, and equal scores by id.
     """
@@ -297,7 +297,7 @@ def run_fault(rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]) ->
 
 
 def judgments_fault(rows: Iterable[Judgment]) -> str | None:
-    """Why these judgments cannot be written as qrels; None if they can."""
+    """The reason why these judgments cannot be written as qrels; None if they can."""
     for qid, _, document, _ in rows:
         if qid.startswith("#"):
             return f"the query id {qid!r} would be read as a comment; write jsonl, csv or parquet"

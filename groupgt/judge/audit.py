@@ -121,7 +121,7 @@ def _standard(values: Floats) -> Floats:
 
 
 def _relevance(index: Index, text: str, rankings: Sequence[Sequence[str]]) -> Floats:
-    """How highly each passage is ranked for a query, as a standard score."""
+    """The ranking of each passage for a query, as a standard score."""
     by_text = _standard(index.scores(text))
     if not rankings:
         return by_text

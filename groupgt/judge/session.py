@@ -210,7 +210,7 @@ class Session:
         return left * median(took) / 60 if took and left else None
 
     def view(self, qid: str) -> dict[str, Any]:
-        """One query as the page shows it; opening it for the first time is an act."""
+        """The view of one query for the page; opening it for the first time is an act."""
         state = self.state(qid)
         self._check_order(qid)
         if not any(act["act"] == "open" for act in self._acts_of(qid)):
@@ -432,7 +432,7 @@ class Session:
 
 
 def _is_moot(question: Question, state: QueryState) -> bool:
-    """Whether other answers make a question pointless: the group is gone, or it is the last one."""
+    """Whether other answers make a question pointless, because the group is gone or is the last one."""
     if not state.groups:
         return False
     return question.group not in state.groups or (question.kind == "needed" and len(state.groups) == 1)

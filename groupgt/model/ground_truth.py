@@ -241,7 +241,7 @@ class GroundTruth:
         return {"id": self.ids[alternative], **grade} if grade else self.ids[alternative]
 
     def items(self) -> Iterator[tuple[str, list[Any]]]:
-        """Each query with its groups."""
+        """Yields each query with its groups."""
         for qid in self.qids:
             yield qid, self[qid]
 

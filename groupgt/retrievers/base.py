@@ -147,7 +147,7 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class RetrieverPlugin(Plugin):
-    """How the systems of one `use:` are made: the `options` they take, and the function that makes them.
+    """How to make the systems of one `use:`: the `options` they take, and the function that makes them.
 
     `build` makes a retriever from a `Setting` and options; `fuse` combines the answers of other systems; with neither,
     results are read from files. `libraries` are the distributions whose versions affect results; `live` answers come
