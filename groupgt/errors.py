@@ -295,8 +295,8 @@ _COMMANDS = re.compile(
 def printable(text: str, *, as_json: bool = False) -> str:
     """The text with escapes for control characters, and for characters that change the order of others in a terminal.
 
-    Everything that people read goes through this: messages, tables, explanations. In JSON, the escapes are those of
-    JSON, so that programs read the original text.
+    Everything that people read goes through this: messages, tables, explanations. JSON output uses JSON escapes, so
+    that programs read the original text.
 
     >>> print(printable("a\\x1b[2Jb\\u202ec, naïve ✓"))
     a\\x1b[2Jb\\u202ec, naïve ✓

@@ -74,7 +74,7 @@ def has_plain_ends(rankings: object) -> bool:
 
 
 def index_of(qids: list[str], keys: list[str], starts: Sequence[int]) -> bytes | None:
-    """The index of keys, those of query q from `starts[q]` on; None without the module, or if one is not plain."""
+    """The index of keys (query q begins at `starts[q]`); None without the module, or if a key is not plain."""
     if built is None:
         return None
     index = built.index(qids, [[keys[low:high]] if low < high else [] for low, high in pairwise(starts)], SEED)

@@ -295,7 +295,7 @@ def _is_of(plain: Any, value: Any) -> bool:
 
 
 def schema_of(kind: type[Any], definitions: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The JSON Schema of a dataclass, with its docstring; those of nested dataclasses are added to `definitions`."""
+    """The JSON Schema of a dataclass, with its docstring; nested dataclasses are added to `definitions`."""
     definitions = {} if definitions is None else definitions
     options = options_of(kind)
     properties = {}
@@ -470,7 +470,7 @@ def choices(hint: Any) -> tuple[Any, ...]:
 
 
 def limits(hint: Any) -> dict[str, float]:
-    """The bounds of a number: `ge`, `gt`, `le` and `lt`, those that it has."""
+    """The bounds of a number, if any: `ge`, `gt`, `le` and `lt`."""
     notes = _plain(hint)[1]
     bounds = ((name, getattr(note, name, None)) for note in notes for name in BOUNDS)
     return {name: bound for name, bound in bounds if bound is not None}

@@ -144,7 +144,7 @@ def plugin_named(kind: str, name: str) -> Plugin:
 
 
 def looked_up(kind: str, name: str) -> Any:
-    """The same, or None if there is nothing with that name."""
+    """The plug-in with a name, or None if there is none."""
     if name in ours(kind):
         return _ours(kind, name)
     if (kind, name) not in REGISTERED:

@@ -48,7 +48,7 @@ class Cases:
 
 @dataclass
 class Records:
-    """What the tests of a session have evaluated: (place, page, evaluation), and per-query tests by place."""
+    """The evaluations made by tests of a session: (place, page, evaluation), and per-query tests by place."""
 
     evaluations: list[tuple[Place, str, Evaluation]] = field(default_factory=list)
     cases: dict[Place, Cases] = field(default_factory=dict)

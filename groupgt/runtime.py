@@ -146,8 +146,8 @@ MAX_FRAMES, FIRST_FRAMES = 6, 2
 def raised(error: BaseException) -> str:
     """An exception of user code on one line: `ValueError: no (search.py:3 in search → rank.py:9 in best)`.
 
-    The frames are those in the user's own files, or if there are none, the one that raised it. With `--traceback`, all
-    frames are printed to standard error.
+    It shows the frames in the user's own files, or else the frame that raised the error. With `--traceback`, all frames
+    are printed to standard error.
     """
     import sysconfig
     import traceback

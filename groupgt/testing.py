@@ -117,7 +117,7 @@ def bounded(
     *,
     shared: bool = False,
 ) -> list[str]:
-    """Values are in [0, 1]; those with a greedy ideal may exceed 1 if groups have `shared` documents."""
+    """Values are in [0, 1]; metrics with a greedy ideal may exceed 1 if groups have `shared` documents."""
     broken = []
     for metric, column in values(batch, at(metrics, (None, 1, 3)), policy).items():
         for (groups, ranking), value in zip(batch.values(), column.tolist()):

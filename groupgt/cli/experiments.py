@@ -250,8 +250,8 @@ def report_command(
 ) -> None:
     """Merge result FOLDERS of `groupgt run` into one comparison, or show the history of one experiment.
 
-    FOLDER/<name> selects all result folders inside it, FOLDER/<name>/latest only the newest.
-    Folders must share the same ground truth. Test, correction, alpha and seed default to those of the folders.
+    FOLDER/<name> selects all result folders inside it, FOLDER/<name>/latest only the newest. Folders must share the
+    same ground truth. Test, correction, alpha and seed default to the values in the folders.
     """
     from groupgt.render.page.page import page_bytes
     from groupgt.report.folder import folders_of, read_folders

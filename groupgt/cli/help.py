@@ -72,7 +72,7 @@ class Command(click.Command):
     """A command whose help groups its options."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the options: those of the command itself first, then each group."""
+        """Writes the options: first the command's own options, then each group."""
         options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
         if len(options) <= UNGROUPED_OPTIONS:
             super().format_options(ctx, formatter)

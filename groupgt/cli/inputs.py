@@ -202,7 +202,7 @@ class Inputs:
         return self.labeller_of(self.labeller_name, self.labeller_options)
 
     def labeller_of(self, name: str, options: Sequence[str], option: str = "--with") -> Labeller:
-        """A labeller with options typed as `option`; its verdicts are cached with those of experiments."""
+        """A labeller with options typed as `option`; its verdicts share the cache of experiments."""
         chosen: dict[str, str] = {}
         for key, value in _pairs(option, "OPTION=VALUE, such as min_overlap=0.5", options):
             if key in chosen:
@@ -213,7 +213,7 @@ class Inputs:
 
     @cached_property
     def judged(self) -> VerdictStore:
-        """The labeller verdicts of this command, cached with those of experiments."""
+        """The labeller verdicts of this command, in the cache that experiments use."""
         return VerdictStore(CACHE / "verdicts")
 
     @cached_property
@@ -227,7 +227,7 @@ class Inputs:
 
     @property
     def corpus(self) -> Path | None:
-        """The corpus of --corpus, or that of the result folder."""
+        """The corpus from --corpus or from the result folder."""
         return self.corpus_path or (self.reopened.corpus if self.reopened is not None else None)
 
     @cached_property
@@ -237,7 +237,7 @@ class Inputs:
 
     @property
     def audit(self) -> Path | None:
-        """The audit of --audit, or that of the result folder."""
+        """The audit from --audit or from the result folder."""
         return self.audit_path or (self.reopened.audit if self.reopened is not None else None)
 
     @property
@@ -247,7 +247,7 @@ class Inputs:
 
     @property
     def conventions(self) -> list[str]:
-        """The conventions of --convention; `auto` is that of the ground truth. The metrics define which ones exist."""
+        """The conventions from --convention; `auto` depends on the ground truth. Metrics define them."""
         if self.reopened is not None and not typed("convention_text"):
             return [self.reopened.convention]
         named = list(dict.fromkeys(_parts([self.convention_text]))) or [AUTO]

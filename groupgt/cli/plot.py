@@ -92,7 +92,7 @@ def plot_command(
 
 
 class FigureRequest(NamedTuple):
-    """What to draw: the figure, its file, the data set and systems, and the settings of the comparison."""
+    """The drawing to make: figure, file, data set, systems, and comparison settings."""
 
     what: str
     output: Path

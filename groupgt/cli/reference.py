@@ -1,4 +1,4 @@
-"""Lists of what is available: `groupgt list`."""
+"""Lists available metrics and plug-ins: `groupgt list`."""
 
 from __future__ import annotations
 

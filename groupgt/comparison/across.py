@@ -64,7 +64,7 @@ class Across(Beside, Result):
 
 
 def shared_queries(datasets: Mapping[str, Measured], baseline: str) -> dict[str, Shared]:
-    """The queries that each other data set shares with the baseline: those with the same id and text.
+    """The queries that each other data set shares with the baseline, by id and text.
 
     Raises `ConfigError` if the baseline is not one of them, or if one shares fewer than two queries with it.
     """

@@ -15,7 +15,7 @@ SIZES = (20, 50, 100, 200)
 
 @dataclass(frozen=True)
 class AuditWidth:
-    """Half of the width of the interval of one system by one metric, for each number of audited queries.
+    """Half the width of an interval for one system and metric, for each number of audited queries.
 
     `of_mean` is that of the corrected mean, `of_delta` that of the corrected difference from the baseline (empty for
     the baseline itself).

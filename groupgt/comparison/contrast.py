@@ -201,7 +201,7 @@ def mean_intervals(
 
 
 def comparisons(contrasts: Iterable[Contrast | None]) -> int:
-    """The number of comparisons in a family: those that have a p-value."""
+    """The number of comparisons in a family that have a p-value."""
     return sum(contrast is not None and not math.isnan(contrast.raw_p_value) for contrast in contrasts)
 
 

@@ -182,7 +182,7 @@ def delta_intervals(
     """The confidence interval of the mean of each column of differences, shape (C, 2), that agrees with a test.
 
     Each column has its own alpha. From 15 differing queries on, the interval contains every mean that the test does not
-    reject. With fewer, or if the test is not inverted, it is that of `intervals` at the level 1 − alpha, because an
+    reject. With fewer, or if the test cannot be inverted, `intervals` computes it at the level 1 − alpha, because an
     inverted test covers too rarely if few of many queries differ. If p is exact or the test is inverted, 0 is inside if
     and only if p is above alpha.
     """

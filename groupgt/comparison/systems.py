@@ -116,7 +116,7 @@ class Systems:
         )
 
     def by(self, metric: str | None = None, **more: Any) -> Self:
-        """The same table, of all evaluated metrics, with `metric` as the primary one; `more` are other fields."""
+        """Copies the table with all evaluated metrics and `metric` as the primary one; `more` are other fields."""
         requested = metric or self.primary
         if not self.evaluations:
             parsed = parse_metric(requested, self.convention)
@@ -127,7 +127,7 @@ class Systems:
         return replace(self, primary=text, metrics=metrics, values=values, compared=list(self._compared), **more)
 
     def only(self, names: Collection[str]) -> Self:
-        """The same table with only some systems and the baseline; raises `ConfigError` for systems it does not have."""
+        """Copies the table with only some systems and the baseline; raises `ConfigError` for unknown systems."""
         for name in names:
             if name not in self.values:
                 near = near_names(name, self.names)
@@ -161,7 +161,7 @@ class Systems:
 
     @property
     def cutoff(self) -> int | Budget | None:
-        """The cutoff within which a query must be complete: that of the primary metric, or the entire ranking."""
+        """The cutoff within which a query must be complete: the primary metric's cutoff, or the entire ranking."""
         return self.metrics[self.primary].cutoff if self.evaluations else None
 
     @property

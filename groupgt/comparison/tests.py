@@ -113,7 +113,7 @@ def on_grid(values: Floats) -> Floats:
 
 
 def slack_of(values: Floats) -> Floats:
-    """How far the sum of the rounded values of each column may be from that of the exact values, shape (C,)."""
+    """The maximum error of each column's sum that is due to rounding its values, shape (C,)."""
     slack: Floats = len(values) * _step(values)
     return slack
 
@@ -218,7 +218,7 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
 
     Inverted: with μ subtracted from every difference, a pattern is as far as the observed mean m > μ if the mean over
     the queries that keep their sign, or the mean over those that change it, is at most μ. So p(μ) rises up to m and
-    falls beyond, and the ends are order statistics of the smaller, and of the larger, of the two means of each draw.
+    falls beyond. The ends are order statistics of the smaller and the larger of the two means in each draw.
     """
     count = len(differences)
     # Sums that are equal in exact arithmetic count as equally far.
@@ -261,7 +261,7 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
 
 
 def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """The bootstrap test of a mean of 0: p is the share of resamples of the centred differences with t as far from 0.
+    """The bootstrap test for a mean of 0: p is the share of resamples of the centred differences with t as far from 0.
 
     p = (1 + as far) ÷ (1 + resamples). Source: Efron & Tibshirani 1993, ch. 16; Sakai, SIGIR 2006.
 

@@ -95,7 +95,7 @@ def checked(
     texts: Mapping[str, str],
     threshold: float | None = None,
 ) -> Check:
-    """The same for ground truth that is already read; with a `threshold`, also searches for near-duplicates."""
+    """Checks ground truth that is already read; with a `threshold`, also searches for near-duplicates."""
     findings = {name: check_truth(truth)}
     if blank := warn_of_blank(truth, texts):
         findings[name].append(_finding("judged passages with no contents", blank))

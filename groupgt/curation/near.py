@@ -89,7 +89,7 @@ def _texts_of_alternatives(truth: GroundTruth, corpus: Mapping[str, str]) -> dic
 
 
 class Passages:
-    """The passages of a corpus, normalized once, to find those that nearly equal a text."""
+    """The passages of a corpus, normalized once, for finding near-duplicates of a text."""
 
     def __init__(self, corpus: Mapping[str, str]) -> None:
         self.names = list(corpus)

@@ -73,7 +73,7 @@ class Rechunked(Result):
         return [row for row in self.rows if row.lost]
 
     def counts(self) -> dict[str, int]:
-        """Numbers of alternatives, of those mapped and lost, and of what was left out."""
+        """Counts of all, mapped and lost alternatives, and of dropped queries."""
         alternatives: dict[tuple[int, str], list[Carried]] = {}
         for row in self.rows:
             alternatives.setdefault((row.number, row.old), []).append(row)

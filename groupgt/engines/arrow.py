@@ -47,8 +47,8 @@ def per_query(
     `score` or `rank`; an additional column `call` orders them first. `truth` is a `GroundTruth` or `{qid: groups}`;
     without it, groups are read from the column `retrieval_gt` of the batch (from the first row of a query). The table
     has one row per query of the batch that has ground truth, in order of first appearance; queries of `truth` that are
-    not in the batch are omitted. Values equal those of `groupgt.evaluate` to the bit. A batch without rows returns a
-    table without rows. Raises `DataError`, `MetricError` or `ConfigError`. Needs pyarrow.
+    not in the batch are omitted. Values are bit-identical to `groupgt.evaluate`. A batch without rows returns a table
+    without rows. Raises `DataError`, `MetricError` or `ConfigError`. Needs pyarrow.
 
     >>> import pyarrow as pa
     >>> batch = pa.table({"qid": ["q2", "q1"], "retrieved_ids": [["e", "d"], ["a", "x", "b", "y"]]})

@@ -62,7 +62,7 @@ def hits_of(
     target: Ints,
     length: Ints,
 ) -> Hits:
-    """The second half of labelling, the same for every engine: rows sorted by query and rank become `Hits`."""
+    """The second half of labelling, shared by all engines: turns rows sorted by query and rank into `Hits`."""
     query, rank, alternative, repeat = labeller.settle(truth, matches, query, rank, target)
     return Hits(truth.judgments, query, rank, alternative, repeat, length, keep=policy.duplicates == "keep")
 

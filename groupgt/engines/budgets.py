@@ -68,7 +68,7 @@ def depths(
 def scores_of(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Floats]:
     """The query and the score of each result, by query in rank order.
 
-    Raises `DataError` if results have no scores, or if their order is not that of falling scores.
+    Raises `DataError` if results have no scores or are not sorted by descending score.
     """
     _refuse_renamed_drop(run, policy, "scores")
     carrier = local_carrier_of(run.by_original_ids, "a threshold on scores")

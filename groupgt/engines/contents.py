@@ -1,4 +1,4 @@
-"""Compares the words of results with those of alternatives; `evaluate` uses this for metrics over contents."""
+"""Compares the words of results and alternatives; `evaluate` uses this for metrics over contents."""
 
 from __future__ import annotations
 

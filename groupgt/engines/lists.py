@@ -307,7 +307,7 @@ class _Probe:
         return length.copy(), np.stack((query, key, rank))
 
     def by_reading(self, truth: GroundTruth, matches: Matches, numbers: list[int], length: Ints) -> Ints:
-        """The hits of these queries, one ranking at a time; fills in `length` for them."""
+        """Finds the hits of some queries, one ranking at a time; fills in their `length`."""
         queries: list[int] = []
         keys: list[int] = []
         ranks: list[int] = []
@@ -353,7 +353,7 @@ class _Probe:
         return hits
 
     def labelled(self, truth: GroundTruth, labeller: Labeller, matches: Matches, length: Ints, rows: Ints) -> Labelled:
-        """The hits of these rows of query, key and rank, with the recorded counts and ties."""
+        """Makes hits from rows of (query, key, rank), with the recorded counts and ties."""
         query, key, rank = rows
         extra = len(self.rankings) - int(np.count_nonzero(length != native.NO_RANKING))
         target = matches.targets[key]
@@ -405,7 +405,7 @@ class _Probe:
         return ids_and_scores(ranking, self.faults, self.where(qid))
 
     def check_ids(self, joined: list[str], qids: Sequence[str]) -> None:
-        """Records invalid ids in the results of these queries; checks ids one by one only if a quick check fails."""
+        """Records invalid ids in the results of some queries; checks ids one by one only if a quick check fails."""
         longest = max(map(len, joined), default=0)
         if longest > LONGEST_ID // 4 or not has_plain_letters("".join(joined)):
             self.note_faulty_ids(qids)

@@ -66,7 +66,7 @@ def explanation(
 
 
 def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]) -> dict[str, Any]:
-    """The same as plain Python: the groups, every result with the groups it hits (from 1), and the formulas."""
+    """The explanation as plain Python: the groups, every result with the groups it hits (from 1), and the formulas."""
     truth, hits = evaluation.truth, evaluation.labelled.hits
     query = _number_of(truth, qid)
     groups_hit: dict[int, list[int]] = {}

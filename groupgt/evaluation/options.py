@@ -94,7 +94,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def takes_options(options: Any) -> Callable[[Function], Function]:
-    """Shows the options that a function unpacks as its own keywords, after those that it names.
+    """Shows unpacked options as keywords of a function, after its named parameters.
 
     The signature and the docstring, which may have its own line for a parameter, show each option. Any other keyword
     is a `TypeError`, as for any function.

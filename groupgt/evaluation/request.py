@@ -33,13 +33,13 @@ Requested = tuple[Sequence[str | Metric], Sequence[int]]
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """How results are to be measured: `metrics` by their text, under a `convention`, in slices `by` columns.
+    """A measurement request: `metrics` by their text, under a `convention`, in slices `by` columns.
 
-    The convention `auto` becomes that of the shape of the ground truth: `resolved` parses `requested` again.
-    `labeller` decides how results are matched to alternatives, `policy` how invalid or ambiguous data are handled,
-    `lengths` how much of a run fits a budget, `engine` where labelling happens; `sources` includes the corpus. `parts`
-    is whether many files are one run, `name` the name of a run without one. `audit` corrects means and differences;
-    `annotators` are further ground truths, whose values are averaged.
+    The shape of the ground truth determines the convention `auto`: `resolved` then parses `requested` again. `labeller`
+    decides how results are matched to alternatives, `policy` how invalid or ambiguous data are handled, `lengths` how
+    much of a run fits a budget, `engine` where labelling happens; `sources` includes the corpus. `parts` is whether
+    many files are one run, `name` the name of a run without one. `audit` corrects means and differences; `annotators`
+    are further ground truths, whose values are averaged.
     """
 
     metrics: dict[str, Metric]
@@ -140,5 +140,5 @@ class Request:
         return as_ground_truth(value, self.policy, self.truth_format, self.engine.ceiling)
 
     def run_of(self, value: Any, truth: GroundTruth, name: str = "") -> Run:
-        """The results of one system, from user data; its name is `name` or that of the request."""
+        """The results of one system, from user data, named `name` or as in the request."""
         return as_run(value, truth, self.run_format, name or self.name, parts=self.parts, engine=self.engine)

@@ -283,7 +283,7 @@ class Evaluation(Result):
     def to_metrics(self) -> dict[str, float]:
         """The means as a flat dict, such as `{"recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
 
-        Names are those of `groupgt.report.tracking`; undefined means are left out.
+        `groupgt.report.tracking` defines the names; undefined means are left out.
         """
         return self._teller.metrics()
 

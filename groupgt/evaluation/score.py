@@ -29,7 +29,7 @@ def score(
 ) -> dict[str, float | None]:
     """Scores the results of one query against its grouped ground truth.
 
-    The values are those of `evaluate`, None if undefined. The default metrics take a few microseconds. Raises
+    The values equal those of `evaluate`, and are None if undefined. The default metrics take a few microseconds. Raises
     `DataError`, `MetricError` or `ConfigError`.
 
     Args:

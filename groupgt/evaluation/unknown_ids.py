@@ -66,7 +66,7 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
 def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, query_count: int) -> None:
     """Warns if no result has a hit, with a pair of ids that differ only in blanks, case, form or decimals, if any.
 
-    Without such a pair, it warns only if so many `questions` have results that they are unlikely to all fail by chance.
+    Without such a pair, it warns only if enough queries have results to rule out chance.
     """
     qids, documents = carrier_of(run).sample(LOOKED_AT)
     if truth.qids and qids and not set(qids) & set(truth.qids):

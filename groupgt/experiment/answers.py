@@ -36,7 +36,7 @@ class Progress(Protocol):
         """The current step, apart from retrieval."""
 
     def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
-        """Number of systems to report, of retrievals they need, of cached retrievals, and of queries to run."""
+        """The numbers of systems to report, retrievals needed, cached retrievals, and queries to run."""
 
     def started(self, task: str) -> None:
         """A retrieval starts."""
@@ -69,7 +69,7 @@ class KeptAnswers:
 
 @dataclass(frozen=True)
 class Kept:
-    """What a run reused: retrievals, results of external code and services, and verdicts.
+    """Reused data in a run: retrievals, results of external code and services, and verdicts.
 
     `seconds` is the time spent in each system that every run queries; `changed` are modules of labellers.
     """
@@ -85,7 +85,7 @@ class Kept:
 
 @dataclass(eq=False)
 class SystemAnswers:
-    """The results of every system, retrieved if they are needed and not cached; `done` has those of each task."""
+    """The results of every system, retrieved if needed and not cached; `done` has the results of each task."""
 
     experiment: Experiment
     data: Mapping[str, Data]
@@ -144,7 +144,7 @@ class SystemAnswers:
                 yield task, error
 
     def kept(self, judges: Iterable[Code], verdicts: VerdictStore) -> Kept:
-        """What was reused from earlier runs, and the time this run spent in external code and services."""
+        """The data reused from earlier runs, and the time this run spent in external code and services."""
         seconds: dict[str, float] = {}
         for task, done in self.done.items():
             if task.system.is_requeried:
@@ -189,7 +189,7 @@ class SystemAnswers:
     # --- Access.
 
     def answers(self, dataset: str, name: str, depth: int) -> tuple[Answers, Timing | None]:
-        """The results of a system; those of a fusion are made from its inputs. Raises the error of a failed system."""
+        """The results of a system; a fusion combines the results of its inputs. Raises the error of a failed system."""
         if (dataset, name) in self.failed:
             raise self.failed[dataset, name]
         system, data = self.experiment.systems[name], self.data[dataset]

@@ -45,7 +45,7 @@ LOOK_S = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """What to run: a plugin that runs code, its options, the input to build it from, and the folder for its modules.
+    """An order for the process: a plugin that runs code, its options, its input, and the folder of its modules.
 
     Without a `setting` nothing is built: the target is only imported and described.
     """
@@ -93,7 +93,7 @@ class Here:
 
 
 class Fresh:
-    """The same in a new process; ends with `close`, or with this process. `way` is how the code is called."""
+    """A retriever in a new process, which ends with `close` or with this process. `way` is how the code is called."""
 
     process, shared = "", False
 

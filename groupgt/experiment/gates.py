@@ -154,7 +154,7 @@ class GateResult(Result):
 
 @dataclass(frozen=True, eq=False)
 class GateChecks:
-    """What gates are checked against: names in the file, its metrics, its baseline, and the number of timed queries.
+    """The context for checking gates: names in the file, metrics, baseline, and number of timed queries.
 
     `metrics` is empty if some of them are invalid; `baseline` is None if nothing is compared.
     """

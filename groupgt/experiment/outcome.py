@@ -65,8 +65,8 @@ class Outcome(Result):
     def to_metrics(self) -> dict[str, float]:
         """The means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
 
-        Names are those of `groupgt.report.tracking`; if there are several data sets, theirs come first. Undefined means
-        are left out.
+        Names are those of `groupgt.report.tracking`; with several data sets, they begin with the data set. Undefined
+        means are left out.
         """
         return self._teller.metrics()
 

@@ -22,7 +22,7 @@ HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "call
 
 
 class Plan(NamedTuple):
-    """A table of planned work, and a list of what was not checked because that would run user code."""
+    """A table of planned work, and a list of omitted checks that would run user code."""
 
     headers: list[str]
     rows: list[list[Any]]

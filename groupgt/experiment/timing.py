@@ -53,8 +53,7 @@ class Timing:
     """How long one system took on one data set, and where.
 
     `build_s` is in seconds; `single_ms` are queries run one by one, `batched_ms` the time per query in the batches that
-    produced the results. The time of a fusion is that of its inputs and its own; results that were read from files have
-    no timing.
+    produced the results. The time of a fusion includes its inputs; results read from files have no timing.
     """
 
     dataset: str

@@ -107,7 +107,7 @@ class Document:
         return is_there
 
     def place(self, path: KeyPath, *, key: bool = False) -> str:
-        """The location of the value, or the key, of a path; if it has none, that of the nearest parent."""
+        """The location of the value or key at a path, or of its nearest located parent."""
         places = {**self.places, **self.keys} if key else self.places
         while path and path not in places:
             path = path[:-1]

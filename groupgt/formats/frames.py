@@ -252,7 +252,7 @@ def run_of(
     qids: list[str] | None = None,
     guard: Guard = lambda read: read(),
 ) -> Run:
-    """A run from a frame; nested frames become lists, long ones stay columns, those of Spark stay on the cluster.
+    """A run from a frame: nested frames become lists, long frames stay columns, and Spark frames stay on the cluster.
 
     Rows without `qid` belong to `qids`, in order.
     """

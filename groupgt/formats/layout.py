@@ -40,7 +40,7 @@ class Layout:
     open_line: bool = False
 
     def then(self, later: Layout) -> Layout:
-        """The layout of these bytes and those that follow."""
+        """Combines two adjacent layouts."""
         return Layout(
             self.regular and later.regular,
             self.plain_ids and later.plain_ids,

@@ -15,7 +15,7 @@ REMOVED_ENDINGS = (*COMPRESSED, *ENDINGS, ".jsonl", ".json")
 
 
 def ending_of(path: str) -> str:
-    """The ending of a path before that of its compression, in lower case.
+    """The ending of a path without its compression ending, in lower case.
 
     >>> ending_of("runs/bm25.trec.gz"), ending_of("runs/bm25")
     ('.trec', '')
@@ -59,7 +59,7 @@ def name_of(path: str) -> str:
 
 
 def distinct_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """The names of the runs of these files; equal names get the parts of their folders that differ.
+    """Names the runs of files; equal names get the differing parts of their folders.
 
     Shared beginnings and endings, up to a dot, are removed. Files in one folder that differ only in their endings keep
     them.

@@ -60,7 +60,7 @@ class Span:
 
     @property
     def is_search(self) -> bool:
-        """Whether the span is that of a retriever."""
+        """Whether a retriever produced the span."""
         kind, operation = (self.attributes.get(name) for name in ("openinference.span.kind", "gen_ai.operation.name"))
         return str(kind).lower() == "retriever" or str(operation).lower() == "retrieval"
 
@@ -250,9 +250,9 @@ def _is_within(span: Span, spans: Mapping[tuple[str, str], Span]) -> bool:
 
 
 def matched(run: Run, truth: GroundTruth) -> Run:
-    """The run with the queries of the ground truth: by their ids, else by their texts, up to blanks.
+    """Matches traces to the queries of the ground truth by id, or else by text, ignoring blanks.
 
-    Raises `DataError` if a text is that of several queries, if two traces are of one query, or if none matches.
+    Raises `DataError` if several queries have the same text, if two traces match one query, or if none matches.
     """
     traces = run.traces
     if traces is None or traces.count:

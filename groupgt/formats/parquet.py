@@ -206,7 +206,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 def read_run(source: Source, qids: list[str] | None = None) -> Run:
     """Long (`qid, doc_id, score | rank`), nested (`qid, retrieved_ids[, retrieve_scores]`), or AutoRAG's node output.
 
-    Node output has no `qid`: its rows are those of `qids`, in order.
+    Node output has no `qid`: its rows belong to `qids`, in order.
     """
     return run_in(source, frames.run_of(scan(source), str(source.path), qids, guard=_guard_of(source)).contents)
 

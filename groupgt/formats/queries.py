@@ -1,4 +1,4 @@
-"""Query texts in a file of their own: TREC topics, TSV, JSON Lines, parquet, or those of a BEIR folder."""
+"""Query texts in a separate file: TREC topics, TSV, JSON Lines, parquet, or a BEIR folder."""
 
 from __future__ import annotations
 

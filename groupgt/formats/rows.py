@@ -37,7 +37,8 @@ def gather(
     qids: Iterable[str] = (),
     shape: Shape = "subtopics",
 ) -> GroundTruth:
-    """Ground truth from rows: those of one query and group become a group; a name that is just its number is dropped.
+    """Ground truth from rows: rows with the same query and group form a group; a name that equals its number is
+    dropped.
 
     The queries `qids` are included even without a row. Rows that name their groups have the shape `subtopics`; if it is
     `flat`, each document is a group of its own.
@@ -116,7 +117,7 @@ def rename_hint(names: Collection[str], expected: Iterable[str]) -> str:
 
 
 def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str) -> str:
-    """The columns that a table lacks, those that it has, and which of these may be meant.
+    """Describes missing columns: what the table has instead, and which columns may be meant.
 
     >>> missing_columns(["query_id", "doc_id"], ["qid"], "qid, doc_id")
     "the column 'qid' is missing: expected qid, doc_id, found query_id, doc_id; rename query_id to qid"

@@ -1,4 +1,4 @@
-"""Tokenizers by name: functions that count the tokens of texts."""
+"""Tokenizers by name: functions that count the tokens in texts."""
 
 from __future__ import annotations
 

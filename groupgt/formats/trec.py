@@ -47,7 +47,7 @@ def read_qrels(source: Source, policy: Policy) -> GroundTruth:
 
 
 def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
-    """Reads qrels whose format is not named; raises `DataError` if the second column may be that of subtopics."""
+    """Reads qrels whose format is not named; raises `DataError` if the second column may contain subtopics."""
     if not _is_without_iter(source) and len({second for _, second, _, _ in judgments(source, QRELS)}) > 1:
         raise DataError(
             f"{source.path}: the second column has several values; add --truth-format trec-subtopics if they are "

@@ -1,7 +1,7 @@
 """The rules for ids, scores and rows as polars expressions, and the rows of a frame that break them.
 
-The rules are those of `groupgt.model.validity`; a test checks that both agree. Readers use them to make columns, and
-the streaming engine applies them to every batch.
+The rules match `groupgt.model.validity`; a test checks that both agree. Readers use them to make columns, and the
+streaming engine applies them to every batch.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def is_score(number: pl.Expr) -> pl.Expr:
 
 
 def is_call(number: pl.Expr) -> pl.Expr:
-    """Whether a number is that of a search call: a whole number from 1; false for null."""
+    """Whether a number is a valid call number, a whole number from 1; false for null."""
     value = number.cast(pl.Float64, strict=False)
     return (value.is_between(1, LONGEST) & (value == value.floor())).fill_null(False)
 

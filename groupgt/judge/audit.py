@@ -95,8 +95,8 @@ def shown_for(groups: Sequence[Sequence[str]], number: int) -> str:
 def reference(groups: Sequence[Sequence[str]], number: int, doc: str, index: Index) -> tuple[str, bool]:
     """The passage of a group to compare a candidate with, and whether the two share another group of the query.
 
-    The most similar passage is chosen, if possible among those that do not share another group: passages that do the
-    same for another part of the query may not do so for this one.
+    The most similar passage is chosen, if possible among passages that do not share another group: passages that are
+    interchangeable for one part of the query may not be for another.
     """
     *before, group = groups[:number]
     others = set(chain.from_iterable(other for other in (*before, *groups[number:]) if doc in other))

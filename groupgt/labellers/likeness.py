@@ -172,7 +172,7 @@ METHODS: dict[str, Callable[[TextPairs, float], Floats]] = {
 def common_words(pairs: TextPairs, split: Callable[[str], list[str]]) -> tuple[Ints, Ints, Ints]:
     """The number of words that two texts have in common, counted as often as both have them.
 
-    Also returns the number of words of each distinct text, of results and of alternatives.
+    Also returns the number of words in each distinct result text and alternative text.
     """
     codes: dict[str, int] = {}
     result_of, result_words, result_counts, result_sizes = _counted(pairs.results, codes, split)

@@ -272,7 +272,7 @@ class _Crowd:
         self.bounds[self.places] = self.gains_of(np.arange(len(self.groups)))
 
     def gains_of(self, sets: Ints) -> Floats:
-        """The current gain of a document of each of these sets."""
+        """The current gain of one document from each of some sets."""
         sizes = self.sizes[sets]
         local = np.repeat(np.arange(len(sets)), sizes)
         cells = np.arange(len(local)) + np.repeat(self.starts[sets] - np.cumsum(sizes) + sizes, sizes)

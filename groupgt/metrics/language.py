@@ -178,7 +178,7 @@ def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
 
 
 def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[int] = ()) -> dict[str, Metric]:
-    """Reads metrics keyed by their text, those without a cutoff once per k; reports all errors together."""
+    """Reads metrics, keyed by their text; a metric without a cutoff is read once per k. Reports all errors together."""
     faults = Faults()
     if isinstance(ks, str):
         raise MetricError(f"k: expected a whole number or a list of them, found {shown(ks)}{_as_list(ks)}")

@@ -202,7 +202,7 @@ def _results(hits: Hits, rows: HitRows) -> Results:
 
 
 def changes(column: Ints, *others: Ints) -> Bools:
-    """Where a row differs from the one before it in any of these columns."""
+    """Marks rows that differ from the previous row in any of the columns."""
     changed = np.ones(len(column), dtype=np.bool_)
     changed[1:] = column[1:] != column[:-1]
     for other in others:

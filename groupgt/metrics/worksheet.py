@@ -120,7 +120,7 @@ class Sheet:
 
     @property
     def scale(self) -> float:
-        """The ratio of the weights to those that ideals are computed with."""
+        """The ratio of the weights to the weights used for ideals."""
         if not self.groups:
             return 1.0
         first = int(np.searchsorted(self.judgments.group_query, self.query))

@@ -116,7 +116,7 @@ class GroundTruth:
         return replace(truth, excluded=read_excluded(truth.qids, excluded, truth._relevant_ids()))
 
     def of_shape(self, shape: Shape) -> GroundTruth:
-        """The same ground truth with another shape; raises `DataError` if `flat` has alternatives."""
+        """Changes the shape; raises `DataError` if the shape is `flat` and groups have alternatives."""
         if shape == self.shape:
             return self
         if shape == "flat" and len(self.ids) > len(np.unique(self.group_of)):
@@ -256,7 +256,7 @@ class GroundTruth:
         return replace(chosen, keys=self.keys, shape=self.shape, excluded=excluded)
 
     def under(self, policy: Policy) -> GroundTruth:
-        """The same ground truth under another policy, which decides which grades are relevant and which groups count.
+        """Applies another policy, which decides which grades are relevant and which groups count.
 
         Raises `ConfigError` if the policy requires an importance that no group has.
         """
@@ -364,7 +364,7 @@ class GroundTruth:
 
     @cached_property
     def document_of(self) -> Ints:
-        """The document number of each alternative: its own position, or that of the first one with the same id."""
+        """The document number of each alternative: the position of the first alternative with the same id."""
         documents = np.arange(len(self.ids), dtype=np.int64)
         sizes, names, sets = self.per_query, self.ids, self.id_sets
         if self.forms:

@@ -74,7 +74,7 @@ class Lines:
 
     @cached_property
     def columns(self) -> Run:
-        """The same results as columns, or as lists if the slow reader was needed."""
+        """The results as columns, or as lists if the slow reader was needed."""
         return self.read()
 
     @cached_property
@@ -98,7 +98,7 @@ class Remote:
 
 @dataclass(frozen=True)
 class Traces:
-    """The traces that a run was read from, by query: the texts of those without an id, and the ms that searches took.
+    """The traces from which a run was read, by query: texts of traces without an id, and search times in ms.
 
     `left_out` traces have no search. Of the other `count`, `by_id` and `by_text` belong to a query of the ground truth;
     these three are 0 until the run meets its ground truth.

@@ -72,7 +72,7 @@ class Figure:
         height: int | None = None,
         font: str = "",
     ) -> Figure:
-        """The same figure with a custom title (none if empty), size in pixels, or font.
+        """Copies the figure with a custom title (none if empty), size in pixels, or font.
 
         A custom title also removes the lines below the title. Raises `ConfigError` for a size that is not positive.
         """

@@ -235,7 +235,7 @@ TWO_COLORS: Layer = {"resolve": {"scale": {"color": "independent"}}}
 
 
 def panels(field: str, values: list[str], panel: Layer) -> Layer:
-    """The same figure for each value, side by side."""
+    """Repeats a figure for each value, side by side."""
     return {
         "facet": {"field": field, "type": "nominal", "title": None, "sort": values},
         "columns": 3,

@@ -29,7 +29,7 @@ def json_text(value: Any) -> str:
 
 
 def nulls(value: Any) -> Any:
-    """The same structure as plain Python: dataclasses as mappings, None for NaN and infinities, which JSON lacks.
+    """Converts a structure to plain Python: dataclasses to mappings, NaN and infinities (which JSON lacks) to None.
 
     >>> nulls({"a": [float("nan"), float("inf"), 1.0]})
     {'a': [None, None, 1.0]}
@@ -93,7 +93,7 @@ def check_ending(path: Path) -> None:
 
 
 def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]], ending: str) -> None:
-    """Writes rows as .csv, .jsonl or .parquet; its columns are text, integers or doubles, by their values."""
+    """Writes rows as .csv, .jsonl or .parquet; the values determine whether a column has text, integers or doubles."""
     ending = ending.lower()
     if ending == ".parquet":
         frame_of(headers, rows).write_parquet(path)
@@ -106,7 +106,7 @@ def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]]
 
 
 def frame_of(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
-    """Rows as a polars frame, null for None and NaN; columns are text, integers or doubles, by their values."""
+    """Rows as a polars frame, with null for None and NaN; the values determine the types of columns."""
     columns = list(zip(*rows)) or [()] * len(headers)
     frame = pl.DataFrame([pl.Series(name, list(cells), dtype=_kind(cells)) for name, cells in zip(headers, columns)])
     return frame.fill_nan(None)

@@ -1,4 +1,4 @@
-"""Layout of text for a terminal: its width, drawing tables and fitting them to a width, wrapping paragraphs, color.
+"""Lays out text for a terminal: fits tables to its width, wraps paragraphs, and adds color.
 
 `render.document` uses it for complete output; cells and texts are passed in as they are printed.
 """

@@ -133,7 +133,7 @@ class Teller(ABC, Generic[ResultT]):
         return nulls({name: getattr(self.result, name) for name in self.fields})
 
     def frame_rows(self) -> Grid:
-        """Headers and rows of the polars frame (default: those of `csv_rows`)."""
+        """Headers and rows of the polars frame (default: `csv_rows`)."""
         return self.csv_rows()
 
     def footer(self) -> list[str]:

@@ -92,7 +92,7 @@ class ComparisonTeller(Teller[Comparison]):
         return headers, rows
 
     def frame_rows(self) -> Grid:
-        """The same rows, with metrics named as requested."""
+        """The rows with metrics named as requested."""
         return as_requested(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: b
 
 
 def changed(comparison: Systems) -> Iterator[Item]:
-    """What a pull request shows: the primary metric, the queries lost and gained, slices that differ significantly."""
+    """The content of a pull request summary: the primary metric, queries lost and gained, and significant slices."""
     yield leaderboard.primary_grid(comparison)
     if len(comparison.names) > 1 and comparison.is_baseline_named:
         yield from headroom.lost_and_gained(comparison)

@@ -28,7 +28,7 @@ LINES = 8
 
 
 def shown_systems(systems: Systems) -> dict[str, Evaluation]:
-    """The systems shown in these figures: the first ones, and those that are always shown."""
+    """The systems in these figures: the first ones, and the ones that are always shown."""
     if len(systems.evaluations) <= LINES:
         return dict(systems.evaluations)
     names = {*systems.names[: LINES - len(systems.always)], *systems.always}

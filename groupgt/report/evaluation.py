@@ -37,7 +37,7 @@ class EvaluationTeller(Teller[Evaluation]):
     main_figure = "depth"
 
     def blocks(self) -> list[Block]:
-        """The means, those of each slice, the population, and notes on the convention."""
+        """The means overall and by slice, the population, and notes on the convention."""
         evaluation = self.result
         grids = [means_grid(evaluation), *slice_grids([evaluation])]
         return [*grids, below_means([evaluation], [evaluation.convention]), *corrected_blocks([evaluation])]
@@ -51,7 +51,7 @@ class EvaluationTeller(Teller[Evaluation]):
         return means_and_slices([self.result])
 
     def frame_rows(self) -> Grid:
-        """The same rows, with metrics named as requested."""
+        """The rows with metrics named as requested."""
         return as_requested(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> Any:
@@ -100,7 +100,7 @@ class EvaluationsTeller(Teller[Evaluations]):
     """The means of several runs side by side."""
 
     def blocks(self) -> list[Item]:
-        """The best run and warnings, the means, those of each slice, and the population."""
+        """The best run and warnings, the means overall and by slice, and the population."""
         evaluations, conventions = list(self.result.values()), self.result.conventions
         return [
             Verdict([*best_runs(evaluations), *map(doubt, doubts(self.result))]),

@@ -75,7 +75,7 @@ def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 
 
 def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = False) -> list[Sentence]:
-    """The sentences of one data set except gates, warnings last; with `timed`, those that vary from run to run too."""
+    """The sentences on one data set except gates, warnings last; `timed` adds those that vary between runs."""
     compared = list(contrasts.sentences(outcome.systems[dataset], brief=brief)) if outcome.evaluations[dataset] else []
     absent = outcome.absent.get(dataset, [])
     since = list(previous.sentences(outcome, dataset))

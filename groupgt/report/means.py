@@ -401,7 +401,7 @@ def forest(systems: Systems) -> Figure:
 
 
 def about(systems: Systems, label: str, note: str = "") -> About:
-    """The notes that every figure of these systems has."""
+    """The notes shown in every figure of these systems."""
     from groupgt.render.encodings import About
 
     rules = systems.rules

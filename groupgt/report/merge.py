@@ -337,8 +337,8 @@ CHANGE = ("change", "p", "note")
 def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | None = None) -> dict[str, Grid]:
     """For each data set, one row per run, oldest first: the best system by a metric, and its change.
 
-    The metric is the primary one by default. A change is reported and tested (p is not corrected) if ground truth and
-    policy are those of the previous run; otherwise a note names what differs. Raises `ConfigError` for a metric that
+    The metric is the primary one by default. A change is reported and tested (p is not corrected) if the previous run
+    used the same ground truth and policy; otherwise a note names the difference. Raises `ConfigError` for a metric that
     no run has.
     """
     for folder in folders:

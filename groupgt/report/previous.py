@@ -142,7 +142,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
-    """What changed since the previous run by the primary metric, and what cannot be compared with it."""
+    """Changes since the previous run by the primary metric, and systems that cannot be compared with it."""
     if outcome.previous == "":
         yield {"kind": "note", "parts": ["No previous run to compare with."]}
     against = outcome.against.get(dataset)

@@ -16,7 +16,7 @@ NAMED = 3
 
 
 def unit_of(evaluations: Iterable[Evaluation]) -> str:
-    """The unit of these evaluations' ground truth: groups, or relevant documents if it is flat."""
+    """The unit of the ground truth: groups, or relevant documents if it is flat."""
     return "relevant document" if any(each.truth.shape == "flat" for each in evaluations) else "group"
 
 

@@ -1,4 +1,4 @@
-"""Dataclasses as JSON: their plain values, and the types of these for a JSON Schema, from fields and annotations.
+"""Converts dataclasses to JSON: plain values, and types for a JSON Schema, from fields and annotations.
 
 NaN means undefined and becomes null; any float that is not `Defined` may be null. Integers are counts.
 """

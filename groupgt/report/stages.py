@@ -24,7 +24,7 @@ class StagesTeller(Teller[Stages]):
     """A row for each stage, and the share of groups that is lost at it."""
 
     def blocks(self) -> list[Item]:
-        """Where most groups are lost, the stages, and those of each slice."""
+        """The stage that loses most groups, and the stages overall and by slice."""
         return [Verdict(list(self._sentences())), *tables_of(self.result)]
 
     main_figure = "stages"
@@ -65,7 +65,7 @@ class StagesTeller(Teller[Stages]):
 
 
 def tables_of(stages: Stages) -> Iterator[Item]:
-    """The stages, those of each slice, and the number of groups."""
+    """The stages overall and by slice, and the number of groups."""
     yield Table(HEADERS, list(map(_row, stages.stages)))
     for each in stages.slices:
         yield f"{each['by']} = {each['value']}"

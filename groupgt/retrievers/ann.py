@@ -19,7 +19,7 @@ Candidates = Annotated[int, Ge(1), Le(100_000)]
 
 @dataclass(frozen=True)
 class Options(vectors.Options):
-    """The options of `use: ann`: those of `dense`, and of the graph. Larger values are slower and more exact."""
+    """The options of `use: ann`: options of `dense` and of the graph. Larger values are slower and more exact."""
 
     connectivity: Annotated[Candidates, Doc("Edges per node of the graph.")] = 16
     expansion_add: Annotated[Candidates, Doc("Candidates examined when a passage is added.")] = 128
@@ -29,7 +29,7 @@ class Options(vectors.Options):
 class Ann:
     """Candidates come from the graph, built and searched by one thread to be reproducible.
 
-    Their scores and order are those of exact search; a query whose vector is all zeros has no results.
+    Exact search determines their scores and order; a query whose vector is all zeros has no results.
     """
 
     def __init__(self, setting: base.Setting, options: Options) -> None:

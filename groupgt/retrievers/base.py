@@ -175,7 +175,7 @@ Kind = RetrieverPlugin
 
 
 def as_list(value: Any) -> Any:
-    """A tuple, an array, a series or an iterator as a list; anything else as it is.
+    """Converts a tuple, an array, a series or an iterator to a list; leaves other values unchanged.
 
     >>> as_list(np.array(["a", "b"])), as_list(("a", 0.5)), as_list("ab")
     (['a', 'b'], ['a', 0.5], 'ab')

@@ -24,7 +24,7 @@ Normalization = Literal["min_max", "z_score", "theoretical"]
 
 @dataclass(frozen=True)
 class _Fusion(base.Options):
-    """Options of all fusions: the number of results from each input (`depth`, else that of the file), and weights."""
+    """Options of all fusions: the number of results from each input (default: the depth of the file), and weights."""
 
     depth: Annotated[
         Annotated[int, Ge(1)] | None, Doc("Number of results taken from each input (default: that of the file).")

@@ -276,7 +276,7 @@ class Called:
         self.way = WAYS[is_single]
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[base.Ranking]:
-        """What the function returns, as lists of ids or of (id, score)."""
+        """Calls the function and converts its output to lists of ids or (id, score) pairs."""
         self.spent = []
         if self.each:
             return [self.convert(self._call(query, k)) for query in queries]

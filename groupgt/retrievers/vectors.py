@@ -107,7 +107,7 @@ class Options(QueryOptions):
         return -1.0 if self.similarity == "cosine" else None
 
     def clashes(self) -> Iterator[Clash]:
-        """The same for vectors of documents."""
+        """Yields an error unless vectors of documents have a source as well."""
         yield from super().clashes()
         yield from self._file("documents", self.documents)
 
@@ -154,7 +154,7 @@ class Embedded(QueryVectors):
         self.documents = self._on_grid(vectors)
 
     def of(self, queries: Sequence[str]) -> Vectors:
-        """The vectors of some queries, with as many dimensions as those of the documents."""
+        """The vectors of some queries, checked to have as many dimensions as the documents."""
         vectors = super().of(queries)
         if vectors.shape[1] != self.documents.shape[1]:
             raise RetrieverError(

@@ -79,7 +79,7 @@ class Cache:
             raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
 
     def journal(self, key: str, writer: str = "") -> Journal:
-        """The journal of an incomplete entry, continuing that of a process that has ended, if any."""
+        """The journal of an incomplete entry; continues the journal of an ended process, if any."""
         try:
             self._settle()
         except OSError as error:

@@ -49,7 +49,7 @@ class Journal:
 
     @classmethod
     def taken_over(cls, folder: Path, name: str, writer: str = "") -> Journal:
-        """The same journal, continuing the latest one that an ended process left under this name."""
+        """A journal that continues the latest one left by an ended process under this name."""
         path = folder / f"{name}.{writer or owner()}{ENDING}"
         *older, latest = left_behind(folder, name, writer) or [path]
         for journal in older:

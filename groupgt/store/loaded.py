@@ -29,7 +29,7 @@ OLDEST = timedelta(days=1)
 
 
 class Loaded:
-    """The modules of this process that belong neither to Python nor to groupgt, as they are loaded."""
+    """Tracks loaded modules of this process that belong neither to Python nor to groupgt."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
@@ -160,7 +160,7 @@ class Trace:
 
     @classmethod
     def of(cls, lines: Iterable[Any]) -> Trace:
-        """The trace in the lines of a journal, from those with the keys built, modules, at and process."""
+        """Reads a trace from the lines of a journal with the keys built, modules, at and process."""
         built: dict[str, str] = {}
         later: dict[str, str] = {}
         at = process = ""

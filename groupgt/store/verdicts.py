@@ -76,8 +76,8 @@ class Verdicts:
 class VerdictStore:
     """The verdicts of one run, by judge, in a folder; without a folder (None) they last as long as the run.
 
-    Each run asks for its own verdicts. Those of a judge that is `vouched` for are reused; with `reuse`, those of any
-    judge are. An unfinished run is resumed if the same modules are loaded; with `refresh` no verdicts are reused.
+    Each run asks for its own verdicts. Verdicts of a judge that is `vouched` for are reused; with `reuse`, all verdicts
+    are. An unfinished run is resumed if the same modules are loaded; with `refresh` no verdicts are reused.
     """
 
     folder: Path | None

@@ -126,7 +126,7 @@ class _Count:
         return levels.summed(beaten[:-1]), equal, better
 
     def compare(self, hits: pl.DataFrame, levels: _Levels, equals: tuple[pl.Series, Ints, Ints], better: Ints) -> None:
-        """Adds to each hit the number of these results, not hits but of the same score, that rank above it."""
+        """Adds to each hit the number of non-hits with the same score that rank above it."""
         tie, row, level = equals
         met = np.flatnonzero(np.isin(levels.of_hit, level))
         of_hits = hits.select("tie", "row").with_columns(level=levels.of_hit, hit=np.arange(len(hits)))[met]
@@ -139,7 +139,7 @@ class _Count:
 
 
 class _Levels:
-    """The distinct scores of each query's hits, ascending: `first[q]` to `first[q + 1]` are those of query q."""
+    """The distinct scores of each query's hits, ascending; query q has the range `first[q]` to `first[q + 1]`."""
 
     def __init__(self, hits: pl.DataFrame, size: int) -> None:
         query, score = hits["query"].to_numpy(), hits["score"].to_numpy()

@@ -128,7 +128,7 @@ class _Walk:
         self.pending_ties, self.pending_hits = [], []
 
     def numbered(self, qids: list[str | None]) -> Ints:
-        """The numbers of these queries, −1 without ground truth; each may occur only once."""
+        """Converts queries to their numbers, −1 without ground truth; each query may occur only once."""
         numbers = []
         for qid in qids:
             if qid is None:

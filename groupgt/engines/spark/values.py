@@ -88,7 +88,7 @@ def per_query(
 
 
 def means(values: DataFrame) -> dict[str, float]:
-    """The mean of each column of doubles without nulls and NaN, equal to that of `groupgt.evaluate` to the bit.
+    """The mean of each column of doubles without nulls and NaN, bit-identical to `groupgt.evaluate`.
 
     Each partition computes its exact sum, as a whole number; only these sums are collected. The order and number of
     partitions do not change the result. The mean of no values is NaN.

@@ -1,7 +1,7 @@
 """The data of the page: plain tables, filled by the caller, which `page.write` turns into one file.
 
-Systems and metrics are referred to by their position in `Dataset.systems` and `Dataset.metrics`, groups by their
-number within the query, from 0. None means undefined.
+Positions in `Dataset.systems` and `Dataset.metrics` identify systems and metrics; numbers from 0 identify groups within
+a query. None means undefined.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ Mark = tuple[int, str, list[int]]
 
 
 class Ranking(TypedDict):
-    """The results of one system for one query: their number, the first of them, and what those with a mark hit.
+    """The results of one system for one query: their number, the first results, and the hits of marked results.
 
     `far` has the marked results beyond the first ones.
     """

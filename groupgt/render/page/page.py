@@ -69,7 +69,7 @@ def single_page(dataset: Dataset) -> bytes:
 
 
 def untimed(made: str) -> Times:
-    """No times except that of the page."""
+    """Times of a page without an experiment: only the time when it was made."""
     return {"made": made, "machine": "", "columns": [], "systems": {}, "gates": {}, "drawings": {}, "verdict": {}}
 
 

@@ -62,7 +62,7 @@ APART = {"commander", "rw", "iconv-lite", "safer-buffer", "yargs"}
 
 @cache
 def licenses() -> str:
-    """The licenses of the libraries and of what is built into them."""
+    """The licenses of the libraries and of their bundled dependencies."""
     return LICENSES.read_text(encoding="utf-8")
 
 
