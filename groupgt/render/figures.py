@@ -253,7 +253,7 @@ def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
             reached.append(f"{system} {kind} {fixed(max(shares, default=None), 2)}")
     return figure_of(
         "ecdf",
-        "Rank of the first hit, and of the last group",
+        "Ranks of the first hit and of the last group",
         about,
         panels("kind", kinds, panel),
         rows,
@@ -342,7 +342,7 @@ def slices(rows: Rows, about: About, *, delta: bool = False, domain: tuple[Any, 
 
 
 # Classes of the rank at which a group is covered.
-RANKS = ("rank 1", "2 to 3", "4 to 10", "later", "not met")
+RANKS = ("rank 1", "2 to 3", "4 to 10", "later", "not covered")
 
 
 def group_ranks(rows: Rows, about: About) -> Figure:

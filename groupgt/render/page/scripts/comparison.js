@@ -248,6 +248,6 @@ function headroom(set) {
     h("td", { class: "number" }, fixed(Math.abs(oracle - mean))),
     h("td", { class: "number" }, questions.toLocaleString("en")),
   ]);
-  const heads = ["metric", "best system", ...["its mean", "best of each query", "gain at most", "queries"].map((label) => h("th", { scope: "col", class: "number" }, label))];
+  const heads = ["metric", "best system", ...["mean", "oracle mean", "maximum gain", "queries"].map((label) => h("th", { scope: "col", class: "number" }, label))];
   return section("Headroom", h("p", { class: "soft" }, "Oracle that picks the best system per query: an upper bound that grows by chance as systems are added."), table(heads, rows, "Headroom"));
 }

@@ -161,7 +161,7 @@ function groupCards(set, detail, passages, systems_) {
       )
     )
   );
-  return section(`${counted(detail.groups.length, "group")} to meet`, detail.groups.length ? h("ul", { class: "groups" }, ...cards) : h("p", null, "This query has no groups."));
+  return section(`${counted(detail.groups.length, "group")} to cover`, detail.groups.length ? h("ul", { class: "groups" }, ...cards) : h("p", null, "This query has no groups."));
 }
 
 /** An id with its passage. @param {string} id @param {string | undefined} text @param {Child} [more] */

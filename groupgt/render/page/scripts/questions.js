@@ -74,7 +74,7 @@ async function questions() {
     ...(all.groups.length ? [sorter("groups", "groups", sorted, down)] : []),
     ...systems_.map((system) => sorter(`s${system}`, named(set.systems[system].name, 40), sorted, down)),
     ...(set.systems.length > 1 ? [sorter("spread", "spread", sorted, down)] : []),
-    ...(all.solved.length && set.systems.length > 1 ? [sorter("solved", "solved by", sorted, down)] : []),
+    ...(all.solved.length && set.systems.length > 1 ? [sorter("solved", "complete in", sorted, down)] : []),
   ];
   // Clicking a value opens its query with its system; by keyboard, choose the system after opening the query.
   const openedWith = (/** @type {number} */ system, /** @type {number} */ at) => {
@@ -116,9 +116,9 @@ function showField(set, all, shown, a, b) {
   /** @type {[string, string][]} */
   const options = [["all", "all queries"]];
   if (all.solved.length) {
-    options.push(["none", set.systems.length > 1 ? "complete in no system" : "not solved"]);
-    if (set.systems.length > 1) options.push(["one", "complete in only one"], ["some", "solved by some"]);
-    options.push(["every", set.systems.length > 1 ? "solved by every system" : "solved"]);
+    options.push(["none", set.systems.length > 1 ? "complete in no system" : "not complete"]);
+    if (set.systems.length > 1) options.push(["one", "complete in only one"], ["some", "complete in some"]);
+    options.push(["every", set.systems.length > 1 ? "complete in every system" : "complete"]);
   }
   if (set.systems.length > 1) {
     options.push(["differ", "on which systems differ"]);
