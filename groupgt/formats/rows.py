@@ -216,7 +216,7 @@ class RunBuilder:
         return Lists(self.ids, self.scores or None, self.lengths, fields)
 
     def run(self, source: Source) -> Run:
-        """All results as the run in a file; raises `DataError` with every error."""
+        """Returns all results as a run; raises `DataError` with every error."""
         return run_in(source, self.lists)
 
 

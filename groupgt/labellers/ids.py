@@ -35,7 +35,7 @@ class Named(Labeller):
     def settle(
         self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
     ) -> tuple[Ints, Ints, Ints, Bools]:
-        """A document in several groups hits one alternative in each; its second result is a repeat."""
+        """A document in several groups hits one alternative in each; if it occurs again, that result is a repeat."""
         alternative = target
         judgments = truth.judgments
         if not judgments.one_to_one:

@@ -65,7 +65,7 @@ class Batches:
 
     @property
     def are_numbered(self) -> bool:
-        """Whether rows have their number as a column."""
+        """Whether the rows are numbered by a column."""
         return "row" in self.rows.collect_schema().names()
 
     def __call__(self, *exprs: pl.Expr | str) -> Iterator[pl.DataFrame]:
