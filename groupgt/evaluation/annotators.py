@@ -28,7 +28,7 @@ SLACK = 1e-12
 
 @dataclass(frozen=True)
 class Averaged:
-    """A mean over annotators, its standard error, and the number of queries; `differing` of them are not 0."""
+    """A mean over annotators, its standard error, and the number of queries; `differing` counts nonzero values."""
 
     mean: float
     error: float

@@ -50,7 +50,7 @@ class Rule:
 
     @classmethod
     def of(cls, best: Best, primary: str, metrics: Mapping[str, Metric], convention: str) -> Rule:
-        """The rule of an experiment file, whose metrics are evaluated, or at least valid."""
+        """The rule in an experiment file; its metrics are evaluated or at least valid."""
         texts = [primary] if best.strategy == "primary" else list(best.metrics or metrics)
         parsed = [metrics[text] if text in metrics else parse_metric(text, convention) for text in texts]
         return cls(best.strategy, texts, parsed, best.max_latency_ms)

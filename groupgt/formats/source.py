@@ -368,7 +368,7 @@ def _unzstandard(file: BinaryIO) -> Iterator[bytes]:
 
 
 def bytes_text(size: int) -> str:
-    """A number of bytes as a message shows it.
+    """Formats a number of bytes for a message.
 
     >>> bytes_text(1_500_000_000), bytes_text(2_000_000)
     ('1.50 GB', '2 MB')

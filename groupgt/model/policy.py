@@ -106,7 +106,7 @@ class Policy:
     def of(cls, value: Policy | str | Sequence[str] | Mapping[str, Any] | None) -> Policy:
         """Reads a policy: a `Policy`, text as in `--policy`, a mapping of fields, or None for the default.
 
-        Texts name a preset (`autorag`, `trec`), fields, or both; a mapping may name a preset too.
+        A text names a preset (`autorag`, `trec`), fields, or both; a mapping may also name a preset.
 
         >>> Policy.of("trec,missing=zero") == Policy.of(["trec", "missing=zero"])
         True

@@ -63,7 +63,7 @@ class Other(NamedTuple):
     name: str = ""
 
     def parts(self, words: str, rest: str) -> list[str]:
-        """The words, its name (if any), and the rest, as parts of a sentence."""
+        """Words, a name (if any), and the rest, as parts of a sentence."""
         return [words, self.name, rest] if self.name else [words + rest]
 
 

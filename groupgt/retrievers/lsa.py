@@ -57,7 +57,7 @@ class LSA:
         self.documents = unit(self.reduced.fit_transform(matrix))
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The k best of each query."""
+        """The k best results for each query."""
         words = self.words.transform(list(queries))
         scores = products(unit(self.reduced.transform(words)), self.documents)
         has_words = np.diff(words.indptr) > 0

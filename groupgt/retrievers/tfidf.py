@@ -59,7 +59,7 @@ class TfIdf:
         self.words, self.documents = vectorized(options, setting.corpus.texts)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The k best of each query."""
+        """The k best results for each query."""
         scores = (self.words.transform(list(queries)) @ self.documents.T).tocsr()
         rankings = []
         for start, end in zip(scores.indptr, scores.indptr[1:]):

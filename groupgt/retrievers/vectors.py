@@ -178,7 +178,7 @@ class Dense:
         self.vectors = Embedded(setting, options)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The k best of each query."""
+        """The k best results for each query."""
         vectors = self.vectors.of(queries)
         scores = products(vectors, self.vectors.documents)
         return [best(self.ids, row, k) if vector.any() else [] for row, vector in zip(scores, vectors)]
