@@ -43,6 +43,10 @@ def half(path: Path, data: bytes) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+def half_written(path: Path, data: bytes, *, follow: bool = True) -> None:
+    files.write_atomically(path, lambda temporary: half(temporary, data), follow=follow)
+
+
 def full(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -63,7 +67,7 @@ def test_no_room_in_the_cache(
 ) -> None:
     file = experiment(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(cache, "_put", half)
+        patch.setattr(cache, "write_bytes", half_written)
         _, err = run(capsys, file)
     assert err.count("groupgt: warning: retrieved results cannot be cached: ") == RETRIEVALS
     assert "No space left on device" in err
@@ -92,7 +96,7 @@ def test_a_full_disk_keeps_older_entries_and_says_that_newer_ones_are_not_kept(
     file = experiment(tmp_path)
     run_experiment(file)
     before = entries(file)
-    monkeypatch.setattr(cache, "_put", half)
+    monkeypatch.setattr(cache, "write_bytes", half_written)
     _, err = run(capsys, file, "--refresh")
     assert err.count("groupgt: warning: retrieved results cannot be cached: ") == RETRIEVALS
     assert entries(file) == before
@@ -194,7 +198,7 @@ def test_no_room_for_the_name_of_the_newest(
     first = run_experiment(file).folder
     assert first is not None
     with monkeypatch.context() as patch:
-        patch.setattr(files, "_put", half_text)
+        patch.setattr(files, "write_bytes", half_written)
         with pytest.raises(groupgt.DataError, match="latest: cannot be written: No space left"):
             run_experiment(file)
     assert (first.parent / "latest").read_text(encoding="utf-8").strip() == first.name
@@ -202,10 +206,6 @@ def test_no_room_for_the_name_of_the_newest(
     assert parts(file) == []
     run_experiment(file)
     check_finished(file, expected, folders=[3])
-
-
-def half_text(path: Path, text: str) -> None:
-    half(path, text.encode())
 
 
 @pytest.mark.skipif(not POSIX, reason="only POSIX limits the size of files")
