@@ -1,4 +1,4 @@
-"""groupgt: retrieval measured against grouped ground truth; `[["a", "b"], ["c"]]` means (a or b) and c.
+"""groupgt evaluates retrieval against grouped ground truth, where `[["a", "b"], ["c"]]` means (a or b) and c.
 
 >>> import groupgt
 >>> groupgt.evaluate({"q1": [["a", "b"], ["c"]]}, {"q1": ["a", "c"]}, ["recall@5"]).means

@@ -1,14 +1,14 @@
-"""Means over annotators, with confidence intervals that reflect both the variance between queries and the disagreement
-of annotators.
+"""Means over annotators; the confidence intervals reflect variance between queries and annotator disagreement.
 
-For query q and m annotators, d_q is the mean of their values and s_q² their variance (÷ m − 1); over Q queries:
+For query q and m annotators, d_q is the mean of their values and s_q² is the variance (÷ m − 1). For Q queries:
 
     mean = Σ_q d_q ÷ Q,   variance = s² ÷ Q + Σ_q s_q² ÷ m ÷ Q²,   s² = Σ_q (d_q − mean)² ÷ (Q − 1)
 
-and the interval is mean ± t · √variance with Q − 1 degrees of freedom. p is at least 2^(1 − the number of queries whose
-d_q is not 0), the minimum of a sign test. The variance does not reflect strictness shared by all annotators.
+The interval is mean ± t · √variance with Q − 1 degrees of freedom. p is at least 2^(1 − the number of queries with a
+nonzero d_q), the minimum for a sign test. The variance does not reflect strictness shared by all annotators.
 
-A column of m annotators has shape (Q, 1, m): NaN if a query does not count for one of them, which excludes it.
+A column with values from m annotators has shape (Q, 1, m). NaN means that a query does not count for an annotator; such
+queries are excluded for all annotators.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SLACK = 1e-12
 
 @dataclass(frozen=True)
 class Averaged:
-    """A mean over annotators, its standard error, and the number of queries; `differing` counts nonzero values."""
+    """Mean over annotators, with its standard error and the number of queries; `differing` counts nonzero values."""
 
     mean: float
     error: float
@@ -37,14 +37,14 @@ class Averaged:
 
     @property
     def p_value(self) -> float:
-        """The two-sided p-value of the hypothesis that the mean is 0."""
+        """Two-sided p-value for the hypothesis that the mean is 0."""
         least = min(1.0, 2.0 ** (1 - self.differing))
         if self.error < SLACK:
             return least
         return max(least, 1 - student_within(abs(self.mean) / self.error, self.queries - 1))
 
     def at(self, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
-        """The interval at a confidence level, within bounds; of a difference, it agrees with the p-value."""
+        """Return the confidence interval within bounds; the interval for a difference agrees with the p-value."""
         reach = student_quantile(level, self.queries - 1) * self.error
         low, high = max(self.mean - reach, bounds[0]), min(self.mean + reach, bounds[1])
         is_open = bounds[0] < 0 and self.p_value > 1 - level
@@ -52,7 +52,7 @@ class Averaged:
 
 
 def averaged(column: Floats) -> Averaged | None:
-    """The mean of a column of shape (Q, 1, m); None for fewer than two queries that count for every annotator.
+    """Average a column of shape (Q, 1, m); return None if fewer than two queries count for every annotator.
 
     >>> column = np.array([[[1.0, 0.5]], [[0.5, 0.5]], [[0.0, np.nan]]])
     >>> found = averaged(column)

@@ -1,20 +1,20 @@
-"""Means under a model's judgments, corrected by an annotator's judgments of a random sample of the queries.
+"""Means under a model's judgments, corrected with an annotator's judgments for a random sample of queries.
 
-For a query, f is the metric under the model's ground truth and Y under the annotator's. A is the sample of n queries, B
-the N others:
+For each query, f is the metric under the model's ground truth and Y is the metric under the annotator's. A is the
+sample of n queries, and B contains the other N queries:
 
     c = Σ_A (Y − Ȳ)(f − f̄) ÷ n,   v = Σ_{A∪B} (f − mean f)² ÷ (n + N − 1),   λ = c ÷ ((1 + n÷N) v), within 0 and 1
     corrected = λ · mean_B f + mean_A (Y − λ f)
     variance = λ² v ÷ N + s² ÷ n,   s² = (Σ_A (r − mean r)² + 2 h²) ÷ (n + 1),   r = Y − λ f
 
-and the interval is corrected ± t · √variance with n − 1 degrees of freedom, cut to the range of the metric. h is ½ for
-metrics between 0 and 1 and ¼ for their differences: without it, samples whose values are all equal would give intervals
-without width. λ is 0 if all values of the model are equal, or if every query is in the sample. Queries without a value
-count as 0 on both sides.
+The interval is corrected ± t · √variance with n − 1 degrees of freedom, clipped to the range of the metric. h is ½ for
+metrics between 0 and 1 and ¼ for their differences; without it, a sample of equal values would give an interval of zero
+width. λ is 0 if all values from the model are equal, or if every query is in the sample. Queries without a value count
+as 0 for both f and Y.
 
-A column of both has shape (Q, 2): f, and Y, which is NaN outside of the sample.
+A column with both values has shape (Q, 2): f first, then Y, which is NaN outside the sample.
 
-Source: Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453; the term in h is ours.
+Source: Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453; the term in h is our addition.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ OF_DELTAS = (-1.0, 1.0), 0.25
 
 @dataclass(frozen=True)
 class Corrected:
-    """A mean, corrected by an audit, and its parts.
+    """Mean corrected by an audit, with its components.
 
-    `judged` is the mean under the model's ground truth over all queries, `audited` the annotator's over the sample.
-    `effective` is the number of audited queries that would give an interval of this width without the model, `error`
-    the standard error of the mean.
+    `judged` is the mean over all queries under the model's ground truth, and `audited` the sample mean under the
+    annotator's. `effective` is the number of audited queries that an interval of this width would need without the
+    model; `error` is the standard error of the mean.
     """
 
     mean: float
@@ -53,19 +53,19 @@ class Corrected:
     error: float
 
     def at(self, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
-        """The interval at a confidence level, within bounds."""
+        """Return the confidence interval at this level, clipped to the bounds."""
         reach = student_quantile(level, self.sample - 1) * self.error
         low, high = (min(max(end, bounds[0]), bounds[1]) for end in (self.mean - reach, self.mean + reach))
         return low, high
 
     @property
     def p_value(self) -> float:
-        """The two-sided p-value of the hypothesis that the mean is 0."""
+        """Two-sided p-value for the hypothesis that the mean is 0."""
         return 1 - student_within(abs(self.mean) / self.error, self.sample - 1)
 
     @property
     def saved(self) -> float:
-        """The number of audited queries that the model's judgments save."""
+        """Number of audited queries saved by using the model's judgments."""
         return self.effective - self.sample
 
 
@@ -77,15 +77,15 @@ def corrected(
     half: float = 0.5,
     level: float = 0.95,
 ) -> Corrected:
-    """The corrected mean of a metric within bounds.
+    """Estimate the corrected mean of a metric within bounds.
 
     Args:
-        judged: The metric under the model's ground truth, for every query, shape (Q,).
-        audited: The metric under the annotator's, for the sample, in the same order, shape (n,).
-        is_audited: Which queries are in the sample, shape (Q,).
-        bounds: The lowest and the highest possible value.
-        half: The h of the formula.
-        level: The confidence level of the interval.
+        judged: Metric values under the model's ground truth for all queries, shape (Q,).
+        audited: Metric values under the annotator's ground truth for the sample, in the same order, shape (n,).
+        is_audited: Mask of the queries in the sample, shape (Q,).
+        bounds: Lowest and highest possible value.
+        half: The h in the formula.
+        level: Confidence level of the interval.
 
     >>> import numpy as np
     >>> judged = np.array([1.0, 1.0, 0.0, 1.0] * 10)
@@ -115,7 +115,7 @@ def corrected(
 def of_column(
     column: Floats, bounds: tuple[float, float] = (0.0, 1.0), half: float = 0.5, level: float = 0.95
 ) -> Corrected | None:
-    """The corrected mean of a column of shape (Q, 2); None if fewer than `FEWEST` of its queries are audited."""
+    """Estimate the corrected mean of a column of shape (Q, 2); return None if fewer than `FEWEST` are audited."""
     is_audited = ~np.isnan(column[:, 1])
     if int(is_audited.sum()) < FEWEST:
         return None
@@ -123,14 +123,14 @@ def of_column(
 
 
 def reach_at(column: Floats, size: int, half: float = 0.5, level: float = 0.95) -> float:
-    """Half the width of the interval if `size` queries like those in the column were audited."""
+    """Return the half-width that the interval would have if `size` queries like these were audited."""
     is_audited = ~np.isnan(column[:, 1])
     _, variance = _weighted(column[:, 0], column[is_audited, 1], column[is_audited, 0], size, half)
     return student_quantile(level, size - 1) * math.sqrt(variance)
 
 
 def _weighted(judged: Floats, audited: Floats, inside: Floats, n: int, half: float) -> tuple[float, float]:
-    """λ and the variance of the corrected mean for n audited queries like these."""
+    """Return λ and the variance of the corrected mean for n audited queries."""
     others = len(judged) - n
     v = float(judged.var(ddof=1)) if len(judged) > 1 else 0.0
     weight = 0.0
@@ -142,5 +142,5 @@ def _weighted(judged: Floats, audited: Floats, inside: Floats, n: int, half: flo
 
 
 def _spread(values: Floats, n: int, half: float) -> float:
-    """The variance s² of one query, estimated as if two more values had been h away from the mean."""
+    """Return the variance s² for one query, estimated as if two more values were at distance h from the mean."""
     return (n * float(((values - values.mean()) ** 2).mean()) + 2 * half**2) / (n + 1)

@@ -1,4 +1,4 @@
-"""Depth: the cutoff at which a given fraction of queries is complete."""
+"""Depth analysis finds the cutoff at which a given fraction of queries is complete."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Depth:
-    """The number of results (or tokens, chars, calls) at which a `share` of `queries` is complete.
+    """Number of results (or tokens, chars, calls) needed for a `share` of `queries` to be complete.
 
-    `depth` is the smallest k, or budget, at which at least that share is complete; None if it never is. `interval`
-    contains it with this confidence; an end is None if these results do not bound it. `reached` is the share that is
-    complete in the entire ranking; `undefined` queries have no ground truth, `missing` queries no results. `by` and
-    `value` name the slice, if any.
+    `depth` is the smallest k, or budget, at which at least that share is complete, or None if it never is. `interval`
+    is the confidence interval for the depth; an end is None if these results do not bound it. `reached` is the share
+    that is complete over the entire ranking. `undefined` counts queries without ground truth, and `missing` queries
+    without results. `by` and `value` identify the slice, if any.
     """
 
     run: str
@@ -53,9 +53,9 @@ class Depth:
 
 @dataclass(frozen=True)
 class Depths(ResultRows[Depth]):
-    """A `Depth` for each run and share, first over all queries, then for each slice.
+    """Depths for each run and share: first over all queries, then for each slice.
 
-    `confidence` is the level of the intervals; `sliced` is whether there are slices.
+    `confidence` is the level of the intervals; `sliced` is True if there are slices.
     """
 
     depths: tuple[Depth, ...]
@@ -65,7 +65,7 @@ class Depths(ResultRows[Depth]):
     evaluations: tuple[Evaluation, ...] = field(default=(), repr=False, compare=False)
 
     def plot(self, name: str = "ecdf") -> Figure:
-        """A figure: the fraction of queries with a first hit, and of complete queries, by rank."""
+        """Plot the fraction of queries with a first hit, and of complete queries, by rank."""
         return self._teller.plot(name)
 
 
@@ -81,18 +81,18 @@ def depth(
     lengths: Any = None,
     **options: Unpack[OneRunOptions],
 ) -> Depths:
-    """The smallest k, or budget, at which each share of queries is complete, with its CI.
+    """Find the smallest k, or budget, at which each share of queries is complete, with a CI.
 
-    The depth is c_⌈share·n⌉ of the sorted completion depths c_1 ≤ … ≤ c_n of the evaluated queries (infinite if a
-    group is never covered). The interval goes from c_l to c_u, chosen by the binomial distribution of how many are
-    below the true quantile: its coverage is at least `confidence` for any distribution. Source: Conover 1999, § 3.2.
-    Raises `DataError` or `ConfigError`.
+    The depth is c_⌈share·n⌉ of the sorted completion depths c_1 ≤ … ≤ c_n of the evaluated queries (infinite if a group
+    is never covered). The interval from c_l to c_u is based on the binomial distribution of the number of queries below
+    the true quantile; its coverage is at least `confidence` for any distribution. Source: Conover 1999, § 3.2. Raises
+    `DataError` or `ConfigError`.
 
     Args:
-        share: The share of queries that must be complete, or several.
-        unit: The unit of depth: `results`, `tokens`, `chars` or `calls`, the searches that found results.
+        share: Share of queries that must be complete, or several shares.
+        unit: Unit of depth: `results`, `tokens`, `chars`, or `calls` (the searches that returned results).
         confidence: Confidence level.
-        lengths: How long results are, for `tokens` and `chars`: `Lengths`, or `{"tokens": {id: length}}`.
+        lengths: Lengths of results for `tokens` and `chars`: `Lengths`, or `{"tokens": {id: length}}`.
         corpus: A path or `{id: text}`, for the labeller.
 
     >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}
@@ -110,7 +110,7 @@ def depth(
 def depths_of(
     evaluations: Sequence[Evaluation], shares: Sequence[float], *, unit: str, confidence: float, lengths: Lengths
 ) -> Depths:
-    """Computes depths of runs that are already labelled."""
+    """Compute depths for runs that are already labelled."""
     depths = [depth for evaluation in evaluations for depth in _of_run(evaluation, shares, unit, confidence, lengths)]
     sliced = bool(evaluations[0].slicer.by)
     return Depths(tuple(depths), confidence, evaluations[0].policy, sliced, tuple(evaluations))
@@ -119,7 +119,7 @@ def depths_of(
 def _of_run(
     evaluation: Evaluation, shares: Sequence[float], unit: str, confidence: float, lengths: Lengths
 ) -> Iterator[Depth]:
-    """A `Depth` of one run for each share, first over all queries, then for each slice."""
+    """Yield a `Depth` for each share, first over all queries, then for each slice."""
     truth, labelled, policy = evaluation.truth, evaluation.labelled, evaluation.policy
     ranks = completion_ranks(labelled.hits)
     complete = ranks > 0
@@ -145,7 +145,7 @@ def _is_number(value: Any) -> bool:
 
 
 def check_depth(shares: Sequence[float], unit: str, confidence: float) -> None:
-    """Raises `ConfigError` with everything that is invalid."""
+    """Raise a `ConfigError` that lists all invalid options."""
     faults = Faults()
     for share in shares:
         if not _is_number(share) or not 0 < share <= 1:
@@ -175,7 +175,7 @@ def _quantile(ordered: Ints, share: float, confidence: float) -> tuple[int | Non
 
 
 def _ranks(count: int, share: float, confidence: float) -> tuple[int, int]:
-    """l and u: P(B < l) and P(B ≥ u) are at most (1 − confidence) ÷ 2 each, B binomial with n and the share."""
+    """Return l and u with P(B < l) and P(B ≥ u) each at most (1 − confidence) ÷ 2, where B ~ Binomial(n, share)."""
     if share == 1:
         return count, count + 1
     tail = (1 - confidence) / 2

@@ -1,4 +1,4 @@
-"""Estimates from columns of more than one value per query: corrected by an audit, or averaged over annotators."""
+"""Estimates from columns with several values per query, corrected by an audit or averaged over annotators."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ Estimate = Corrected | Averaged
 
 
 def estimate_of(column: Floats, *, delta: bool = False) -> Estimate | None:
-    """The estimate of a mean, or of a mean difference; None if the column has too few values."""
+    """Estimate a mean or a mean difference; return None if the column has too few values."""
     if column.ndim == 3:
         return averaged(column)
     return of_column(column, *OF_DELTAS) if delta else of_column(column)
 
 
 def plain_of(column: Floats) -> Floats:
-    """One value per query, shape (Q,): under the audited ground truth, or the mean over annotators."""
+    """Return one value per query, shape (Q,): the value under the audited ground truth, or the mean over annotators."""
     plain: Floats = column[:, 0, :].mean(axis=1) if column.ndim == 3 else column[:, 0] if column.ndim == 2 else column
     return plain

@@ -1,4 +1,4 @@
-"""Evaluates user data or the runs of a `Request`; `evaluate` returns an `Evaluation`, `label` a hit vector."""
+"""Evaluates runs from user data: `evaluate` returns an `Evaluation`, and `label` returns a hit vector."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def evaluate(
     metrics: Sequence[str | Metric],
     **options: Unpack[EvaluateOptions],
 ) -> Evaluation:
-    """Measures one run against grouped ground truth.
+    """Evaluate one run against grouped ground truth.
 
-    Raises `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
+    Raises a `DataError`, `MetricError` or `ConfigError` that lists every problem.
 
     Args:
-        run: `{qid: ranking}`, a `Run`, a frame, a URL or the path of a file; with `parts` a folder, a glob or a list of
-            files. Several runs go to `evaluate_runs`.
+        run: `{qid: ranking}`, a `Run`, a frame, a URL or a file path; with `parts` a folder, a glob or a list of files.
+            Pass several runs to `evaluate_runs`.
 
     >>> truth = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
     >>> run = {"q1": ["a", "x", "b", "y"], "q2": [("e", 0.9), ("d", 0.4)]}
@@ -67,7 +67,7 @@ def evaluate(
 
 
 def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "") -> Evaluation:
-    """Measures one run as a request asks: labels it, computes every metric, and warns about likely mistakes."""
+    """Evaluate one run as requested: label it, compute every metric, and warn about likely mistakes."""
     request = request.resolved(truth)
     labeller, policy = request.labeller, request.policy
     check_condensed(policy, labeller)
@@ -118,7 +118,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
 
 
 def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:
-    """The queries of another annotator that the ground truth also has; raises `DataError` if there are none."""
+    """Select another annotator's queries that are also in the ground truth; raise `DataError` if there are none."""
     places = [place for place, qid in enumerate(other.qids) if qid in truth.index]
     if not places:
         raise DataError("annotators: none of the queries of another annotator is in the ground truth")
@@ -126,7 +126,7 @@ def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:
 
 
 def check_audit(audit: Audit, truth: GroundTruth) -> None:
-    """Raises an error if an audit is too small, has other queries, or is not known to be a random sample."""
+    """Raise an error if an audit is too small, has other queries, or may not be a random sample."""
     judged = audit.truth
     if others := [qid for qid in judged.qids if qid not in truth.index]:
         raise DataError(f"audit: query {others[0]!r} is not in the ground truth that is audited")
@@ -156,11 +156,11 @@ MOST_AT_ONCE = 8
 
 
 def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str, Any]]) -> list[Evaluation]:
-    """Evaluates each (name, run), in order; a run without a name is named after its source.
+    """Evaluate each (name, run) in order; a run without a name is named after its source.
 
-    Files are evaluated on as many threads as there are processors, because polars and NumPy release the GIL. Data in
-    memory are not, because only one thread at a time can read Python lists. Raises `DataError` if two runs have the
-    same name.
+    Files are evaluated in parallel threads, because polars and NumPy release the GIL. Data in memory are evaluated one
+    run at a time, because only one thread can read Python lists at a time. Raises `DataError` if two runs have the same
+    name.
     """
     named = _named(list(runs))
 
@@ -184,7 +184,7 @@ def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str
 
 
 def _named(runs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """The runs with distinct names: files of the same name are distinguished by their folders."""
+    """Give runs distinct names: files with the same name are distinguished by their folders."""
     files = [
         place
         for place, (name, run) in enumerate(runs)
@@ -197,7 +197,7 @@ def _named(runs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 def _in_order(finished: Iterable[Evaluation], shutdown: Callable[..., None]) -> Iterable[Evaluation]:
-    """The evaluations that threads finished; if one fails, queued ones are not started."""
+    """Yield evaluations as threads finish them; after a failure, cancel the ones still queued."""
     try:
         yield from finished
     except BaseException:
@@ -206,7 +206,7 @@ def _in_order(finished: Iterable[Evaluation], shutdown: Callable[..., None]) -> 
 
 
 def _size(path: Any) -> int:
-    """The size of a file; for a URL or many files, a size that is large enough to justify threads."""
+    """Return the file size; for a URL or many files, return a size large enough to justify threads."""
     try:
         size = Path(path).stat().st_size
     except (OSError, ValueError):
@@ -234,16 +234,16 @@ def label(
     labeller: Any = "id",
     corpus: Any = None,
 ) -> NDArray[np.uint8]:
-    """The hit vector of one ranking, shape (n,); with `groups` the hit matrix, shape (m, n): one row per group.
+    """Return the hit vector of one ranking, shape (n,); with `groups`, return the hit matrix, shape (m, n).
 
-    An entry is 1 if a result is the first to hit an alternative; repeats are 0 unless the policy keeps them.
+    An entry is 1 if the result is the first to hit an alternative; repeats are 0 unless the policy keeps them.
 
     Args:
-        truth: The groups of one query.
-        ranking: Its results, best first: ids, (id, score) pairs, or `{id: score}`.
-        groups: Whether to return the matrix, one row per group.
-        policy: How invalid or ambiguous data are handled: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.
-        labeller: How results are matched to alternatives: a name, or `{"use": name, "with": options}`.
+        truth: Groups of one query.
+        ranking: Results of that query, best first: ids, (id, score) pairs, or `{id: score}`.
+        groups: Return the matrix, with one row per group.
+        policy: How to handle invalid or ambiguous data: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.
+        labeller: How to match results to alternatives: a name, or `{"use": name, "with": options}`.
         corpus: A path or `{id: text}`, for the labeller.
 
     >>> label([["a", "b"], ["c"]], ["a", "x", "b", "y"])
@@ -273,7 +273,7 @@ def label_run(
     budgets: Collection[Budget] = (),
     engine: Engine | None = None,
 ) -> Labelled:
-    """Labels a run whose results are named as the labeller needs, and measures how much of it fits each budget.
+    """Label a run whose results have already been renamed for the labeller, and measure how much fits each budget.
 
     Pass the ground truth returned by `labeller.read` and the run returned by `renamed`.
     """

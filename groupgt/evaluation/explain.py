@@ -1,4 +1,4 @@
-"""One query of an `Evaluation` in detail: its groups, the hits at each rank, and a worked example of each formula."""
+"""Explains one query of an `Evaluation`: its groups, the hits at each rank, and a worked example of each formula."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def explanation(
     corpus: Mapping[str, str] | None = None,
     screen: Screen = PAPER,
 ) -> str:
-    """The query, its groups, the hit matrix by rank, and a worked example of every formula."""
+    """Describe a query with its groups, the hit matrix by rank, and a worked example of every formula."""
     query = _number_of(evaluation.truth, qid)
     text = evaluation.truth.texts[query] if evaluation.truth.texts else None
     parts = [f"query {qid}" + (f": {text}" if text else ""), _groups_text(evaluation, query, corpus)]
@@ -66,7 +66,7 @@ def explanation(
 
 
 def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]) -> dict[str, Any]:
-    """The explanation as plain Python: the groups, every result with the groups it hits (from 1), and the formulas."""
+    """Return the explanation as plain Python: groups, results with the numbers of the groups they hit, and formulas."""
     truth, hits = evaluation.truth, evaluation.labelled.hits
     query = _number_of(truth, qid)
     groups_hit: dict[int, list[int]] = {}
@@ -91,13 +91,13 @@ def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]
 
 
 def _ids(evaluation: Evaluation, qid: str) -> list[str]:
-    """The measured results of a query, best first."""
+    """Return the measured results of a query, best first."""
     ranking = carrier_of(evaluation.run).ranking(qid, evaluation.policy)
     return condensed_ranking(ranking, evaluation.truth, qid, evaluation.policy)[0]
 
 
 def _calls(evaluation: Evaluation, qid: str) -> list[int]:
-    """The call that found each result of a query; empty if results have no calls, or if some results were dropped."""
+    """Return the call that returned each result; empty if results have no calls or some results were dropped."""
     run, policy = evaluation.run, evaluation.policy
     if (run.original is not None and policy.duplicates == "drop") or policy.unjudged == "drop":
         return []
@@ -112,7 +112,7 @@ def _number_of(truth: GroundTruth, qid: str) -> int:
 
 
 def _figures(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
-    """The formula of each metric, its worked example, and the value."""
+    """Return the formula, worked example and value of each metric."""
     hits = evaluation.labelled.hits
     defined = bool(hits.judgments.defined[query])
     return [
@@ -128,14 +128,14 @@ def _figures(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> l
 
 
 def _without_middle(text: str) -> str:
-    """A worked example; if it is very long, its middle is omitted."""
+    """Shorten a very long worked example by omitting its middle."""
     if len(text) <= LONGEST:
         return text
     return f"{text[: LONGEST - END].rstrip()} … ({len(text) - LONGEST:,} more characters) … {text[-END:].lstrip()}"
 
 
 def _groups_text(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> str:
-    """The groups of a query with their relevant alternatives, and how many documents are judged non-relevant."""
+    """List a query's groups with their relevant alternatives, and the number of documents judged non-relevant."""
     truth = evaluation.truth
     groups = truth.relevant_groups[truth.group_query[truth.relevant_groups] == query].tolist()
     shown = _most_telling(evaluation, groups)
@@ -157,7 +157,7 @@ def _groups_text(evaluation: Evaluation, query: int, corpus: Mapping[str, str] |
 
 
 def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
-    """Selects some of many groups, covered ones first, and keeps their order."""
+    """Select some groups if there are many, preferring covered ones and keeping their order."""
     if len(groups) <= GROUPS:
         return groups
     hits = evaluation.labelled.hits
@@ -166,10 +166,10 @@ def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
 
 
 def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> list[Block]:
-    """One row per result, one column per group: the first results, further results with a hit, and the number of
-    others.
+    """Build a table with one row per result and one column per group.
 
-    If there are many groups, they share one column with the names of those that a result hits.
+    It shows the first results, further results with a hit, and the number of remaining results. If there are many
+    groups, they share one column that names the groups hit by each result.
     """
     truth, hits = evaluation.truth, evaluation.labelled.hits
     length = int(hits.length[query])
@@ -217,6 +217,6 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
 
 
 def _named(hit: Mapping[int, str]) -> str:
-    """The groups that a result hits, in one cell."""
+    """List the groups that a result hits in one cell."""
     names = [f"g{number}" if mark == "1" else f"g{number} {mark}" for number, mark in sorted(hit.items())]
     return first_of(names, IN_CELL, " ") or "·"

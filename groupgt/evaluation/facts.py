@@ -1,4 +1,4 @@
-"""Notes on means in the convention `autorag`: metrics that stay below 1, and differences from AutoRAG."""
+"""Notes on means under the `autorag` convention: metrics that stay below 1, and differences from AutoRAG."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ POLICY = PRESETS["autorag"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Facts:
-    """The notes below the means of an evaluation, each computed once, when it is first needed."""
+    """Notes below the means of an evaluation; each note is computed when it is first needed, and then cached."""
 
     evaluation: Evaluation
 
     @property
     def autorag_metrics(self) -> dict[str, Metric]:
-        """The metrics in the convention `autorag`, by their text in the request."""
+        """Metrics under the `autorag` convention, by their text in the request."""
         return {text: metric for text, metric in self.evaluation.metrics.items() if metric.convention == "autorag"}
 
     @cached_property
     def below_one(self) -> dict[str, int]:
-        """The number of queries for which the shortest complete ranking scores below 1, by name of the metric.
+        """Number of queries for which the shortest complete ranking scores below 1, by metric name.
 
-        Metrics that are also evaluated in `coverage` are left out, because the table shows the difference.
+        Metrics that are also evaluated under `coverage` are omitted, because the table already shows the difference.
         """
         shown = {metric.name for metric in self.evaluation.metrics.values() if metric.convention == "coverage"}
         judgments = self.evaluation.truth.judgments
@@ -51,7 +51,7 @@ class Facts:
 
     @cached_property
     def autorag_differs(self) -> bool:
-        """Whether AutoRAG's policy gives another mean; runs with many results are not labelled again to check this."""
+        """True if AutoRAG's policy is known to change a mean; runs with many results are not relabelled to find out."""
         evaluation, metrics = self.evaluation, self.autorag_metrics
         counts, policy = evaluation.counts, evaluation.policy
         if counts["missing"] and policy.missing == "zero" and any(evaluation.means[text] > 0 for text in metrics):
@@ -71,10 +71,10 @@ class Facts:
 
 
 def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:
-    """Whether a perfect ranking of each query scores below 1, shape (Q,).
+    """Return a mask of the queries for which a perfect ranking scores below 1, shape (Q,).
 
-    A perfect ranking begins with the fewest results that cover every group. `mrr` and `map` take a mean over groups, so
-    one result must cover all of them; `ndcg` requires every alternative of every group, once for each of its groups.
+    A perfect ranking begins with the fewest results that cover every group. `mrr` and `map` average over groups, so a
+    single result must cover all of them; `ndcg` requires every alternative of every group, once for each of its groups.
     """
     fewest = judgments.once("fewest results", lambda: _fewest(judgments))
     if name == "mrr":
@@ -89,9 +89,10 @@ def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:
 
 
 def _fewest(judgments: Judgments) -> Ints:
-    """Upper bound of the fewest results that cover every group, shape (Q,): exact if none is in several groups.
+    """Return an upper bound on the fewest results that cover every group, shape (Q,).
 
-    The document in the most groups comes first, followed by one document for each remaining group.
+    It counts the document in the most groups, plus one document for each remaining group; it is exact if no groups
+    overlap.
     """
     chosen = judgments.alternative_group >= 0
     met = np.bincount(judgments.alternative_document[chosen], minlength=judgments.documents)

@@ -1,4 +1,4 @@
-"""Finds which metric, convention, cutoff and policy give a reported number."""
+"""Identifies the metric, convention, cutoff and policy that reproduce a reported number."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ NEAREST = 3
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to compute a number: a metric, how data are handled, and over which queries the mean is taken.
+    """One way to compute a number: a metric, a policy, and the set of queries to average over.
 
-    `metric` is the text of a metric of groupgt, or a description of what another tool computes. `also` are the texts of
+    `metric` is the text of a groupgt metric, or a description of a number that another tool computes. `also` lists
     other settings with the same values on this data.
     """
 
@@ -87,10 +87,10 @@ class Setting:
 
 @dataclass(frozen=True, repr=False)
 class Identified(Result):
-    """Possible explanations of a number: the settings that give it, most common first, and the nearest others.
+    """Possible explanations of a number: the settings that reproduce it, most common first, and the nearest others.
 
-    `low` to `high` is the range of the number before rounding, `tried` the number of settings with distinct values on
-    this data, `chance` how many of them are expected in that range by accident.
+    The number before rounding is between `low` and `high`. `tried` is the number of settings with distinct values on
+    this data; `chance` is how many of them are expected in that range by accident.
     """
 
     number: str
@@ -108,16 +108,16 @@ class Identified(Result):
 
 
 def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] = (), **options: Any) -> Identified:
-    """Finds which metric, convention, cutoff and policy give a number on this data.
+    """Identify the metric, convention, cutoff and policy that give a reported number on this data.
 
-    Tries the default settings of tools, and known deviations of other tools. A number with few digits has many
-    explanations, so give all available digits.
+    Tries the default settings of common tools, and known deviations in other tools. A number with few digits has many
+    explanations, so pass all available digits.
 
     Args:
         truth: The ground truth.
         run: The run.
-        number: The number as printed, such as ``".6131"`` or ``"61.3%"``: its digits determine its precision.
-        metrics: Names of metrics to try, in any convention and with any cutoff (default: all).
+        number: The number as reported, such as ``".6131"`` or ``"61.3%"``; its digits determine its precision.
+        metrics: Names of metrics to try, with all conventions and cutoffs (default: all metrics).
         options: Further options of `Request.of`.
 
     Returns:
@@ -139,7 +139,7 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
 
 
 def identified(truth: GroundTruth, run: Any, number: str, request: Request, metrics: Sequence[str] = ()) -> Identified:
-    """Identifies a number with the data of a request; its metrics and policy are ignored."""
+    """Identify a number with the data in a request; the metrics and the policy in the request are ignored."""
     low, high = _bounds(number)
     names = {_name_of(text) for text in metrics}
     settings_of: dict[bytes, list[Setting]] = {}
@@ -161,7 +161,7 @@ def identified(truth: GroundTruth, run: Any, number: str, request: Request, metr
 
 
 def _bounds(number: str) -> tuple[float, float]:
-    """The bounds of a number before it was rounded, or cut off, to the given digits."""
+    """Return the bounds of the original number, before it was rounded to the digits shown."""
     text = number.strip()
     percent = text.endswith("%")
     match = re.fullmatch(r"([0-9]*)[.,]?([0-9]*)", text.removesuffix("%").strip())
@@ -177,7 +177,7 @@ def _name_of(text: str) -> str:
 
 
 def _joined(same: list[Setting]) -> Setting:
-    """Merges settings that give the same value into the most common one."""
+    """Merge settings that give the same value into the most common one."""
     same.sort(key=lambda each: each.oddness)
     first, *others = same
     also = [each.metric + (f" with {each.policy}" if each.policy else "") for each in others]
@@ -223,7 +223,7 @@ def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -
 
 
 class _Column(NamedTuple):
-    """The values of one metric, how unusual it is, and the conversion of its mean if the metric is an aggregate."""
+    """Values of one metric and its oddness; `aggregate`, if set, converts the mean."""
 
     values: Floats
     oddness: float
@@ -231,7 +231,7 @@ class _Column(NamedTuple):
 
 
 def _columns(evaluation: Evaluation, metrics: Mapping[Metric, float]) -> Iterator[tuple[str, _Column]]:
-    """The values of each metric that is defined for this ground truth."""
+    """Yield the values of each metric that is defined for this ground truth."""
     labelled = evaluation.labelled
     for metric, oddness in metrics.items():
         with suppress(MetricError):
@@ -240,7 +240,7 @@ def _columns(evaluation: Evaluation, metrics: Mapping[Metric, float]) -> Iterato
 
 
 def _means(evaluation: Evaluation, name: str, policy: str, column: _Column) -> Iterator[Setting]:
-    """The mean of a metric over each set of queries that tools average over."""
+    """Yield the mean of a metric over each set of queries that tools average over."""
     judgments, present = evaluation.truth.judgments, evaluation.labelled.present
     groups = judgments.groups > 0
     oddness = column.oddness + POLICIES.get(policy, 0.0)
@@ -255,7 +255,7 @@ def _means(evaluation: Evaluation, name: str, policy: str, column: _Column) -> I
 
 
 def _populations(groups: Bools, present: Bools) -> Iterator[tuple[str, Bools, float]]:
-    """The sets of queries that a mean may be taken over, and how unusual each one is."""
+    """Yield sets of queries to average over, with a measure of how unusual each one is."""
     every = np.ones(len(groups), dtype=np.bool_)
     seen: list[Bools] = []
     for over, among, more in (
@@ -291,7 +291,7 @@ def _metrics(names: set[str], usual: str) -> Iterator[tuple[Metric, float]]:
 
 
 def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Column]:
-    """Columns of known deviations: other denominators, ideals and gains."""
+    """Return columns for known deviations in other tools: different denominators, ideals and gains."""
     columns: dict[str, _Column] = {}
     hits = evaluation.labelled.hits
 
@@ -327,7 +327,7 @@ def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Colum
 
 
 def _ndcg(hits: Hits, k: int, ideal: str) -> Floats:
-    """NDCG of relevant documents: the ideal is what was `retrieved`, at all or `within` k, or has `binary` gains."""
+    """Compute NDCG over relevant documents; the ideal uses those `retrieved`, those `within` k, or `binary` gains."""
     rows = views.relevant_documents(hits)
     gains = np.ones(len(rows.rank)) if ideal == "binary" else rows.grade
     within = rows.rank <= k
@@ -346,7 +346,7 @@ def _ndcg(hits: Hits, k: int, ideal: str) -> Floats:
 
 
 def _of_means(evaluation: Evaluation, names: set[str]) -> Iterable[Setting]:
-    """F1 of the mean precision and the mean recall."""
+    """Yield F1 computed from mean precision and mean recall."""
     if names and "f1" not in names:
         return
     counts = evaluation.truth.judgments.groups > 0

@@ -1,4 +1,4 @@
-"""Ground truth and runs from user data: mappings, paths, frames."""
+"""Reads ground truth and runs from user data: mappings, paths and frames."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from groupgt.model.run import Run
 
 
 def as_ground_truth(value: Any, policy: Policy, format: str | None = None, ceiling: int = 0) -> GroundTruth:
-    """Ground truth from a mapping, a path, a frame, or a `GroundTruth`; files are limited to a `ceiling` of bytes."""
+    """Read ground truth from a mapping, path, frame or `GroundTruth`; `ceiling` limits the size of files in bytes."""
     if isinstance(value, (str, os.PathLike)):
         qrels = None if format is not None else objects.dataset_named(value)
         if qrels is not None:
@@ -49,7 +49,7 @@ def as_ground_truth(value: Any, policy: Policy, format: str | None = None, ceili
 
 
 def refuse_swapped(truth: Any, run: Any) -> None:
-    """Raises `DataError` if the ground truth contains rankings and the run contains groups."""
+    """Raise `DataError` if the ground truth contains rankings and the run contains groups."""
     if not (isinstance(truth, Mapping) and isinstance(run, Mapping)):
         return
     ranking, groups = (
@@ -68,18 +68,18 @@ def refuse_swapped(truth: Any, run: Any) -> None:
 
 
 def _is_result(cell: Any) -> bool:
-    """Whether a cell is one result: an id, or a pair of an id and a score."""
+    """Return whether a cell is one result: an id, or a pair of an id and a score."""
     is_pair = isinstance(cell, (list, tuple)) and len(cell) == 2 and isinstance(cell[1], (int, float))
     return is_pair or isinstance(cell, (str, int)) or (isinstance(cell, dict) and "id" in cell)
 
 
 def _are_paths(value: Any) -> bool:
-    """Whether a value is a list of paths: one run in parts."""
+    """Return whether a value is a list of paths, which are the parts of one run."""
     return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(p, (str, os.PathLike)) for p in value)
 
 
 def are_several(value: Any, truth: GroundTruth) -> bool:
-    """Whether a value is `{name: run}`, which would otherwise be read as rankings of unjudged queries."""
+    """Return whether a value is `{name: run}`, which would otherwise be read as rankings of unjudged queries."""
     if not isinstance(value, Mapping) or not value:
         return False
     first = next((run for run in value.values() if not isinstance(run, Mapping) or run), None)
@@ -101,9 +101,9 @@ def as_run(
     qids: list[str] | None = None,
     engine: Engine | None = None,
 ) -> Run:
-    """A run from a mapping, a path or several (`parts` of one run), a frame, or a `Run`.
+    """Read a run from a mapping, a path, several paths (the `parts` of one run), a frame, or a `Run`.
 
-    Results without query ids are in the order of `qids`, or of the ground truth.
+    Results without query ids are matched in order to `qids`, or to the queries of the ground truth.
     """
     if isinstance(value, (str, os.PathLike)) or _are_paths(value):
         how = engine or Engine()

@@ -1,4 +1,4 @@
-"""What a run missed: uncovered groups of the worst queries, the ranks of first hits, coverage by group."""
+"""Reports groups that a run missed in its worst queries, the ranks of first hits, and coverage by group."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ GROUPS = 10
 
 @dataclass(frozen=True)
 class Misses(Result):
-    """The worst queries with their groups, and coverage by group number.
+    """Worst queries with their groups, and coverage by group number.
 
-    `queries` lists dicts with `qid`, `query`, `coverage`, `results` and `groups`; a group has `group`, `rank` (None
-    without a hit), `covered` (within k) and `alternatives`. `by_group` has one dict per group number. `texts`, by id,
-    are shown next to ids.
+    `queries` lists dicts with `qid`, `query`, `coverage`, `results` and `groups`. Each group has `group`, `rank` (None
+    without a hit), `covered` (within k) and `alternatives`. `by_group` has one dict per group number. `texts` maps ids
+    to texts that are shown next to the ids.
     """
 
     k: int
@@ -42,19 +42,19 @@ class Misses(Result):
 
     @property
     def run(self) -> str:
-        """The name of the run."""
+        """Name of the run."""
         return self.evaluation.name
 
     def plot(self) -> Figure:
-        """A figure of the groups of the queries listed, by the rank of their first hit."""
+        """Plot the groups of the listed queries by the rank of their first hit."""
         return self._teller.plot("groups")
 
 
 @dataclass(frozen=True, eq=False)
 class MetRanks:
-    """The `rank` of each group's first hit, shape (G,), 0 if it has none, and whether that is within `top`.
+    """First-hit `rank` of each group, shape (G,), or 0 without a hit; `met` is True if the rank is within `top`.
 
-    `top` is the number of results of each query that are considered, shape (Q,).
+    `top` is the number of results considered for each query, shape (Q,).
     """
 
     evaluation: Evaluation
@@ -64,7 +64,7 @@ class MetRanks:
 
     @classmethod
     def of(cls, evaluation: Evaluation, top: Ints | int) -> MetRanks:
-        """The ranks of an evaluation; a single `top` applies to all queries."""
+        """Compute the ranks for an evaluation; a single `top` applies to all queries."""
         judgments, met_rows = evaluation.truth.judgments, views.met_groups(evaluation.labelled.hits)
         rank = np.zeros(len(judgments.group_query), dtype=np.int64)
         rank[met_rows.group] = met_rows.rank
@@ -72,7 +72,7 @@ class MetRanks:
         return cls(evaluation, every, rank, (rank > 0) & (rank <= every[judgments.group_query]))
 
     def groups(self, query: int) -> list[dict[str, Any]]:
-        """The groups of one query as plain Python: `group`, `rank`, `covered` and `alternatives`."""
+        """Return the groups of one query as plain Python: `group`, `rank`, `covered` and `alternatives`."""
         truth = self.evaluation.truth
         first, last = np.searchsorted(truth.judgments.group_query, [query, query + 1]).tolist()
         return [
@@ -87,7 +87,7 @@ class MetRanks:
 
 
 def check_misses(k: int, worst: int) -> None:
-    """Raises `ConfigError` for invalid numbers."""
+    """Raise `ConfigError` for invalid numbers."""
     faults = Faults()
     for option, value in (("k", k), ("worst", worst)):
         if not is_integer(value) or value < 1:
@@ -96,7 +96,7 @@ def check_misses(k: int, worst: int) -> None:
 
 
 def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mapping[str, str] | None = None) -> Misses:
-    """The queries that miss most within k: sorted by weight covered, then by how late groups are hit."""
+    """Find the queries that miss most within k, sorted by covered weight, then by how late groups are hit."""
     check_misses(k, worst)
     truth, hits = evaluation.truth, evaluation.labelled.hits
     judgments = truth.judgments
@@ -126,7 +126,7 @@ def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mappi
 
 
 def place_of(group: dict[str, Any], results: int, k: int) -> str:
-    """Describes where a group is covered."""
+    """Describe where a group is covered."""
     if not group["alternatives"]:
         return "cannot be met"
     if group["rank"] is None:
@@ -137,7 +137,7 @@ def place_of(group: dict[str, Any], results: int, k: int) -> str:
 
 
 def _coverage_by_number(group_query: Ints, rank: Ints, met: Bools, counted: Bools) -> list[dict[str, Any]]:
-    """Coverage by group number within a query: the shares of groups covered within k and at any rank."""
+    """Return, for each group number within a query, the share of groups covered within k and at any rank."""
     first = np.searchsorted(group_query, group_query)
     number = np.arange(len(group_query)) - first + 1
     of_counted = counted[group_query]

@@ -1,7 +1,7 @@
-"""Options shared by public functions: their types, for type checkers, and their texts, for `help`, each only once.
+"""Options shared by public functions: their types for type checkers, and their descriptions for `help`.
 
 A function unpacks one of these `TypedDict`s (`**options: Unpack[RequestOptions]`) and passes it on to `Request.of`,
-whose signature has the defaults and the order. `takes_options` adds each option to the function's signature and
+whose signature defines the defaults and the order. `takes_options` adds each option to the function's signature and
 docstring.
 """
 
@@ -29,7 +29,7 @@ class TruthOptions(TypedDict, total=False):
 
 
 class LabelOptions(TruthOptions, total=False):
-    """Adds options for reading and labelling runs."""
+    """Options for reading and labelling runs."""
 
     labeller: Any
     corpus: Any
@@ -38,14 +38,14 @@ class LabelOptions(TruthOptions, total=False):
 
 
 class OneRunOptions(LabelOptions, total=False):
-    """Adds options for a single run."""
+    """Options for a single run."""
 
     name: str
     parts: bool
 
 
 class MetricOptions(LabelOptions, total=False):
-    """Adds options for measuring runs."""
+    """Options for evaluating runs."""
 
     k: int | Sequence[int]
     by: Sequence[str] | str
@@ -55,13 +55,13 @@ class MetricOptions(LabelOptions, total=False):
 
 
 class RequestOptions(MetricOptions, total=False):
-    """Restricts the convention to one."""
+    """Options for evaluating runs under a single convention."""
 
     convention: ConventionChoice
 
 
 class EvaluateOptions(RequestOptions, OneRunOptions, total=False):
-    """All options."""
+    """Options for evaluating a single run."""
 
 
 # Texts in `help` and the reference for parameters without a line in the function's docstring.
@@ -94,10 +94,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def takes_options(options: Any) -> Callable[[Function], Function]:
-    """Shows unpacked options as keywords of a function, after its named parameters.
+    """Return a decorator that lists unpacked options as keyword parameters, after a function's named parameters.
 
-    The signature and the docstring, which may have its own line for a parameter, show each option. Any other keyword
-    is a `TypeError`, as for any function.
+    The decorator adds each option to the signature and the docstring; if the docstring already describes an option,
+    that line is kept. As in any function, an unknown keyword raises `TypeError`.
     """
     defaults = inspect.signature(Request.of).parameters
     hints = {name: getattr(hint, "__forward_arg__", hint) for name, hint in options.__annotations__.items()}
@@ -125,7 +125,7 @@ def takes_options(options: Any) -> Callable[[Function], Function]:
 
 
 def described(text: str | None, names: Iterable[str]) -> str | None:
-    """Adds a line for each parameter to a docstring: its own text, or that in `TEXTS`."""
+    """Add a line for each parameter to a docstring, from its own `Args:` section or else from `TEXTS`."""
     before, heading, after = inspect.cleandoc(text or "").partition("\nArgs:\n")
     arguments, end, after = after.partition("\n\n")
     lines = {**TEXTS, **dict(ARGUMENT.findall(arguments))}

@@ -1,4 +1,4 @@
-"""Quantiles of the normal distribution and of Student's t."""
+"""Quantiles of the normal distribution and of Student's t distribution."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ MANY_DEGREES = 1000
 
 
 def normal_quantile(level: float) -> float:
-    """The z such that a standard normal variable lies within ±z with this probability."""
+    """Return the z such that a standard normal variable lies within ±z with probability `level`."""
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
 @lru_cache(maxsize=64)
 def student_quantile(level: float, degrees: int) -> float:
-    """The t such that a Student's t variable lies within ±t with this probability.
+    """Return the t such that a Student's t variable lies within ±t with probability `level`.
 
-    Computed by bisection on its distribution, a finite sum for whole degrees of freedom (Abramowitz & Stegun 26.7.3 and
-    26.7.4); beyond 1,000 by the Cornish-Fisher expansion.
+    Uses bisection on the distribution function, a finite sum for integer degrees of freedom (Abramowitz & Stegun 26.7.3
+    and 26.7.4), or the Cornish-Fisher expansion beyond 1,000 degrees of freedom.
     """
     z = normal_quantile(level)
     if degrees > MANY_DEGREES:
@@ -36,7 +36,7 @@ def student_quantile(level: float, degrees: int) -> float:
 
 
 def student_within(t: float, degrees: int) -> float:
-    """The probability that a Student's t variable lies within ±t."""
+    """Return the probability that a Student's t variable lies within ±t."""
     angle = math.atan(t / math.sqrt(degrees))
     squared, odd = math.cos(angle) ** 2, degrees % 2
     term, summed = (math.cos(angle), 0.0) if odd else (1.0, 0.0)

@@ -1,4 +1,4 @@
-"""How results are to be measured: the options of `evaluate`, resolved once for all runs."""
+"""Resolves the options of `evaluate` once for all runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from groupgt.model.values import Budget, Lengths, as_lengths
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """An annotator's ground truth for some queries; with `assume_random`, they are assumed to be a random sample."""
+    """Ground truth from an annotator for some queries; `assume_random` asserts that they are a random sample."""
 
     truth: GroundTruth
     assume_random: bool = False
@@ -33,13 +33,13 @@ Requested = tuple[Sequence[str | Metric], Sequence[int]]
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """A measurement request: `metrics` by their text, under a `convention`, in slices `by` columns.
+    """Evaluation request: `metrics` by text, under a `convention`, sliced `by` columns.
 
-    The shape of the ground truth determines the convention `auto`: `resolved` then parses `requested` again. `labeller`
-    decides how results are matched to alternatives, `policy` how invalid or ambiguous data are handled, `lengths` how
-    much of a run fits a budget, `engine` where labelling happens; `sources` includes the corpus. `parts` is whether
-    many files are one run, `name` the name of a run without one. `audit` corrects means and differences; `annotators`
-    are further ground truths, whose values are averaged.
+    If the convention is `auto`, it depends on the shape of the ground truth, and `resolved` parses `requested` again.
+    `labeller` decides how results are matched to alternatives, `policy` how invalid or ambiguous data are handled,
+    `lengths` how much of a run fits a budget, and `engine` where labelling happens; `sources` includes the corpus.
+    `parts` means that many files form one run; `name` is used for a run without a name. `audit` corrects means and
+    differences. `annotators` contains further ground truths; metric values are averaged over all of them.
     """
 
     metrics: dict[str, Metric]
@@ -79,7 +79,7 @@ class Request:
         audit: Any = None,
         assume_random: bool = False,
     ) -> Request:
-        """Resolves the options of `evaluate`; raises `MetricError` or `ConfigError`."""
+        """Resolve the options of `evaluate`; raise `MetricError` or `ConfigError` if they are invalid."""
         rules, how = Policy.of(policy), engine_of(engine)
         if isinstance(metrics, str):
             metrics = split_names(metrics) or [metrics]
@@ -117,7 +117,7 @@ class Request:
         )
 
     def resolved(self, truth: GroundTruth) -> Request:
-        """This request with a fixed convention: the one requested, or the default for the shape of the ground truth."""
+        """Return this request with a fixed convention, which by default depends on the shape of the ground truth."""
         if self.convention != AUTO:
             return self
         convention = OF_SHAPE[truth.shape]
@@ -127,18 +127,18 @@ class Request:
 
     @property
     def budgets(self) -> set[Budget]:
-        """The cutoffs that are a length, such as 2000 tokens."""
+        """Cutoffs that are budgets, such as 2000 tokens."""
         return {metric.budget for metric in self.metrics.values() if metric.budget is not None}
 
     @property
     def reads_texts(self) -> bool:
-        """Whether a metric reads the texts of results."""
+        """True if any metric reads the texts of results."""
         return any(metric.definition.reads_texts for metric in self.metrics.values())
 
     def truth_of(self, value: Any) -> GroundTruth:
-        """Ground truth under this policy, from user data."""
+        """Read ground truth from user data under this policy."""
         return as_ground_truth(value, self.policy, self.truth_format, self.engine.ceiling)
 
     def run_of(self, value: Any, truth: GroundTruth, name: str = "") -> Run:
-        """The results of one system, from user data, named `name` or as in the request."""
+        """Read one system's results from user data; the run's name is `name`, or else the name in the request."""
         return as_run(value, truth, self.run_format, name or self.name, parts=self.parts, engine=self.engine)

@@ -1,4 +1,4 @@
-"""Minimum means required by a test, and the error message that lists the queries below them."""
+"""Minimum means for tests, and the error message that lists the queries below them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST_QUERY = 60
 
 
 def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
-    """A message about the means that fall short of the requirements, metric by metric; empty if none does."""
+    """Return a message about each mean that falls short of its requirement; empty if none does."""
     required = _checked(evaluation, least)
     parts = []
     for text, number in required.items():
@@ -38,7 +38,7 @@ def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
 
 
 def _checked(evaluation: Evaluation, least: Mapping[str, float]) -> dict[str, float]:
-    """The required numbers by the text of each metric in the request; raises an error if any is invalid."""
+    """Return the required minimums by metric text; raise an error if any is invalid."""
     if not isinstance(least, Mapping):
         raise ConfigError(f"expected {{metric: number}}, such as {{'recall@10': 0.9}}, found {display(least)}")
     metrics, numbers = Faults(), Faults()
@@ -66,7 +66,7 @@ def _checked(evaluation: Evaluation, least: Mapping[str, float]) -> dict[str, fl
 
 
 def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str]:
-    """Describes one metric: its mean, and the queries below the required number, lowest first."""
+    """Describe one metric: its mean, and the queries below the required number, lowest first."""
     values, truth = evaluation.values[text], evaluation.truth
     population = f"{counted(evaluation.counted(text), 'query', 'queries')}, convention {evaluation.convention}"
     yield f"{text}: {fixed(evaluation.means[text])}, expected at least {number:g} ({population})"
@@ -84,7 +84,7 @@ def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str
 
 
 def _missed(ranks: MetRanks, query: int) -> str:
-    """The groups that a query misses, with the rank of each; or the ranks at which all are covered."""
+    """List the groups that a query misses, with the rank of each, or the ranks at which all groups are covered."""
     groups = ranks.groups(query)
     unmet = [group for group in groups if not group["covered"]]
     if not unmet:

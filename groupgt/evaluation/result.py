@@ -1,4 +1,4 @@
-"""The result of an evaluation: values, means, population, and further analyses."""
+"""Defines `Evaluation`, the result of evaluating one run: values, means, counts and further analyses."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Result):
-    """The values of some metrics for every query of one run.
+    """Metric values for every query of one run.
 
-    `values` has one column per metric, shape (Q,), NaN if a query does not count. `print` shows the means, the policy
-    and the counts; `means[text]` and `result[text]` are one mean. `is_auto` is whether the convention is that of the
-    ground truth's shape, because the user named none. `audit` is the same run measured against an annotator's judgments
-    of a random sample of the queries, `annotators` the same against the ground truth of each further annotator.
+    `values` has one column per metric, shape (Q,), with NaN if a query does not count. `print` shows the means, the
+    policy and the counts; `means[text]` and `result[text]` return one mean. `is_auto` is True if the shape of the
+    ground truth determined the convention. `audit` is the same run evaluated against an annotator's judgments for a
+    random sample of queries; `annotators` contains evaluations against each further annotator.
     """
 
     truth: GroundTruth
@@ -62,16 +62,16 @@ class Evaluation(Result):
 
     @property
     def name(self) -> str:
-        """The name of the run."""
+        """Name of the run."""
         return self.run.name or "results"
 
     @cached_property
     def means(self) -> dict[str, float]:
-        """The mean of each metric over the queries that count, by its text in the request; NaN if none counts."""
+        """Mean of each metric over the queries that count, by its text in the request; NaN if no query counts."""
         return {text: self._mean(text) for text in self.values}
 
     def __getitem__(self, metric: str | Metric) -> float:
-        """One mean, by any spelling of the metric."""
+        """Return one mean; the metric may be spelled in any valid way."""
         return self._mean(self.text_of(metric))
 
     def _mean(self, text: str) -> float:
@@ -80,12 +80,12 @@ class Evaluation(Result):
 
     @cached_property
     def values_per_query(self) -> dict[str, Floats]:
-        """The columns of the metrics that have a value per query."""
+        """Columns for the metrics that have a value per query."""
         return {text: column for text, column in self.values.items() if not self.metrics[text].definition.aggregate}
 
     @cached_property
     def corrected(self) -> dict[str, Corrected]:
-        """The means corrected by the audit, of every metric between 0 and 1 with a value per query.
+        """Means corrected by the audit, for every metric between 0 and 1 with a value per query.
 
         Raises `ConfigError` if the run was evaluated without an audit.
         """
@@ -96,11 +96,11 @@ class Evaluation(Result):
 
     @cached_property
     def tested(self) -> dict[str, Floats]:
-        """The columns that means and differences are tested by: `values_per_query`, or with an audit shape (Q, 2) each.
+        """Columns used to test means and differences: `values_per_query`, or columns of shape (Q, 2) with an audit.
 
-        The second value is the annotator's: NaN outside of the sample, and for metrics that are not between 0 and 1.
-        Queries without a value count as 0 on both sides. With m annotators in all, shape (Q, 1, m): NaN for queries
-        that are not in the ground truth of one of them.
+        The second column contains values from the annotator: NaN outside the sample, and for metrics that are not
+        between 0 and 1. Queries without a value count as 0 in both columns. With m annotators in total, the shape is
+        (Q, 1, m), with NaN for queries that are missing from an annotator's ground truth.
         """
         if self.annotators:
             return {text: self._of_annotators(text) for text in self.values_per_query}
@@ -124,13 +124,13 @@ class Evaluation(Result):
 
     @cached_property
     def deciding(self) -> dict[str, float]:
-        """The means that decide which system is best: corrected if there is an audit, NaN if a metric has none."""
+        """Means that decide which system is best: corrected means if there is an audit, NaN for metrics without one."""
         if self.tested is self.values_per_query:
             return self.means
         return {text: mean_of(self.tested[text]) if text in self.tested else math.nan for text in self.values}
 
     def text_of(self, metric: str | Metric) -> str:
-        """The text of a metric in the request."""
+        """Return the text that the request uses for a metric."""
         if isinstance(metric, str) and metric in self.values:
             return metric
         parsed = parse_metric(metric, self.convention)
@@ -141,14 +141,14 @@ class Evaluation(Result):
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """The population: the number of queries, and how many are evaluated, undefined, missing, extra or suspicious.
+        """Number of queries in total, and of evaluated, undefined, missing, extra and suspicious queries.
 
-        `duplicates` counts queries with a repeated result (of a relevant document, unless the policy considers all),
-        `ties` those with a hit among equal scores that a cutoff divides (among any equal scores, if a metric uses the
-        entire ranking), `repeated_ids` ids that occur twice in one group, `empty_groups` groups dropped because they
-        were empty, `unanswerable` queries declared so, `without_row` those of them that the run does not have, which
-        abstain, `irrelevant_groups` those without a relevant alternative, `excluded` results that were left out
-        because the ground truth lists their ids as excluded.
+        `duplicates` counts queries with a repeated result (only relevant documents count, unless the policy considers
+        all). `ties` counts queries with a hit among equal scores that a cutoff splits (or among any equal scores, if a
+        metric uses the entire ranking). `repeated_ids` counts ids that occur twice in one group, and `empty_groups`
+        groups dropped because they were empty. `unanswerable` counts queries declared unanswerable, and `without_row`
+        those absent from the run, which count as abstaining. `irrelevant_groups` counts groups without a relevant
+        alternative, and `excluded` results removed because the ground truth excludes their ids.
         """
         defined, present = self.truth.judgments.defined, self.labelled.present
         unanswerable = self.truth.unanswerable
@@ -174,9 +174,9 @@ class Evaluation(Result):
         }
 
     def judged(self, primary: str | None = None) -> tuple[Metric, float] | None:
-        """`judged` at the cutoff of a metric (default: the first), and its mean, before any result was dropped.
+        """Return `judged` at the cutoff of a metric (default: the first) and its mean, before any results are dropped.
 
-        None if the ground truth has nothing judged non-relevant.
+        Returns None if the ground truth contains no documents judged non-relevant.
         """
         hits = self.labelled.uncondensed or self.labelled.hits
         if not self.metrics or not hits.judgments.rejected.any():
@@ -188,18 +188,18 @@ class Evaluation(Result):
 
     @cached_property
     def per_query(self) -> pl.DataFrame:
-        """A polars frame: `qid` and one float column per metric, null if a query does not count."""
+        """Polars frame with `qid` and one float column per metric; null if a query does not count."""
         columns = {text: pl.Series(column).fill_nan(None) for text, column in self.values_per_query.items()}
         return pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String), **columns})
 
     def counted(self, text: str, among: Bools | None = None) -> int:
-        """The number of queries in one mean."""
+        """Return the number of queries in one mean."""
         column = self.values[text] if among is None else self.values[text][among]
         return int((~np.isnan(column)).sum())
 
     @cached_property
     def slices(self) -> list[dict[str, Any]]:
-        """For each slice of `by`: its column, value, number of queries that count, and means."""
+        """Slices of `by`, each with its column, value, number of queries that count, and means."""
         defined = self.truth.judgments.defined
         return [
             {
@@ -212,22 +212,22 @@ class Evaluation(Result):
         ]
 
     def label_of(self, text: str) -> str:
-        """The name of a metric in tables: shortened to what differs from the convention in their heading."""
+        """Return the metric name for tables, shortened if the convention is already in the heading."""
         return self.metrics[text].label(text, self.convention)
 
     @cached_property
     def facts(self) -> Facts:
-        """Notes on means in the convention `autorag`."""
+        """Notes on means under the `autorag` convention."""
         from groupgt.evaluation.facts import Facts
 
         return Facts(self)
 
     def footer(self) -> list[str]:
-        """The convention and the counts that are not 0; the policy and the labeller if they are not the default."""
+        """Return the convention and all nonzero counts, plus the policy and the labeller unless they are the defaults."""
         return self._teller.footer()
 
     def misses(self, k: int | None = None, worst: int = 20) -> Misses:
-        """The groups not covered within k, worst queries first.
+        """List the groups not covered within k, worst queries first.
 
         Args:
             k: Cutoff; None for the largest cutoff of the metrics, or 10 if they have none.
@@ -239,14 +239,14 @@ class Evaluation(Result):
         return misses_of(self, max(cutoffs, default=10) if k is None else k, worst)
 
     def assert_at_least(self, least: Mapping[str, float]) -> None:
-        """Raises `AssertionError` unless each mean is at least the given number, for tests.
+        """Raise `AssertionError` unless each mean is at least the given minimum; for use in tests.
 
-        The message lists the metrics that fall short, the queries that are below the number, and what each of them
-        misses. Raises `MetricError` for a metric where lower is better, or that was not evaluated, and `ConfigError`
-        for a number that its metric cannot reach.
+        The message lists the metrics that fall short, the queries below the minimum, and the groups that each query
+        misses. Raises `MetricError` for a metric that was not evaluated or for which lower is better, and `ConfigError`
+        for a minimum that the metric cannot reach.
 
         Args:
-            least: The minimum mean of each metric, in any spelling.
+            least: Minimum mean for each metric; metrics may be spelled in any valid way.
         """
         __tracebackhide__ = True  # pytest then shows the line of the test and not this one
         from groupgt.evaluation.requirements import shortfalls
@@ -257,7 +257,7 @@ class Evaluation(Result):
     def explain(
         self, qid: str, metrics: str | Metric | Sequence[str | Metric] = (), *, corpus: Mapping[str, str] | None = None
     ) -> str:
-        """The hit matrix of one query, and a worked example of every formula."""
+        """Return the hit matrix of one query and a worked example of every formula."""
         from groupgt.evaluation.explain import explanation
 
         listed = [metrics] if isinstance(metrics, (str, Metric)) else metrics
@@ -266,14 +266,14 @@ class Evaluation(Result):
         return explanation(self, qid, requested or list(self.metrics.values()), corpus)
 
     def explain_dict(self, qid: str) -> dict[str, Any]:
-        """The same as plain Python."""
+        """Return the explanation of one query as plain Python."""
         from groupgt.evaluation.explain import explanation_dict
 
         plain: dict[str, Any] = nulls(explanation_dict(self, qid, list(self.metrics.values())))
         return plain
 
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
-        """The evaluation as plain Python, with None for undefined values: the output of `--format json`."""
+        """Return the evaluation as plain Python, with None for undefined values; `--format json` prints the same data."""
         plain: dict[str, Any] = super().to_dict()
         if per_query:
             columns = {text: nulls(values.tolist()) for text, values in self.values_per_query.items()}
@@ -281,18 +281,18 @@ class Evaluation(Result):
         return plain
 
     def to_metrics(self) -> dict[str, float]:
-        """The means as a flat dict, such as `{"recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
+        """Return the means as a flat dict, such as `{"recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
 
-        `groupgt.report.tracking` defines the names; undefined means are left out.
+        `groupgt.report.tracking` defines the names; undefined means are omitted.
         """
         return self._teller.metrics()
 
     def plot(self, name: str = "depth") -> Figure:
-        """A figure of `groupgt.render.figures.FIGURES`, which Jupyter displays and `.save(path)` writes."""
+        """Return a figure from `groupgt.render.figures.FIGURES`, which Jupyter displays and `.save(path)` writes."""
         return self._teller.plot(name)
 
     def to_html(self, path: str | os.PathLike[str], *, corpus: Mapping[str, str] | None = None) -> None:
-        """Writes the page of this run, one HTML file; `corpus` has texts by id, to be shown next to ids."""
+        """Write the page for this run as one HTML file; `corpus` maps ids to texts that are shown next to the ids."""
         write_bytes(Path(path), self._teller.page(corpus or {}))
 
     def __repr__(self) -> str:
@@ -301,9 +301,9 @@ class Evaluation(Result):
 
 
 def mean_of(column: Floats) -> float:
-    """The mean of the values that are not NaN, summed exactly, so that the order of queries does not change any bit.
+    """Return the mean of all values except NaN, summed exactly so that query order never changes the result.
 
-    For a column with more than one value per query, the mean of its `Estimate`.
+    For a column with more than one value per query, this is the mean of its `Estimate`.
     """
     if column.ndim > 1:
         estimate = estimate_of(column)

@@ -1,4 +1,4 @@
-"""Several runs measured on one ground truth: `evaluate_runs`, and the resulting `Evaluations`, as one table."""
+"""Evaluates several runs on one ground truth: `evaluate_runs` returns `Evaluations`, shown as one table."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from groupgt.runtime import no_garbage_collection, pl
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluations(Result, Mapping[str, Evaluation]):
-    """Evaluations of several runs on one ground truth, by the name of the run, in the order given.
+    """Evaluations of several runs on one ground truth, by run name, in the original order.
 
-    `print` shows one table; `evaluations["bm25"]` is the `Evaluation` of one run, `means["bm25"]["recall@5"]` a mean;
-    `to_polars` has one row per mean: `run`, `by`, `slice`, `metric`, `mean`, `queries`.
+    `print` shows one table. `evaluations["bm25"]` is the `Evaluation` of one run, and `means["bm25"]["recall@5"]` is
+    one mean. `to_polars` has one row per mean: `run`, `by`, `slice`, `metric`, `mean`, `queries`.
     """
 
     by_name: dict[str, Evaluation]
@@ -36,17 +36,17 @@ class Evaluations(Result, Mapping[str, Evaluation]):
 
     @classmethod
     def of(cls, evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> Evaluations:
-        """Evaluations by the names of their runs."""
+        """Index evaluations by run name."""
         return cls({evaluation.name: evaluation for evaluation in evaluations}, tuple(conventions))
 
     @property
     def means(self) -> dict[str, dict[str, float]]:
-        """The means of each run by metric; NaN if no query counts."""
+        """Means by run and metric; NaN if no query counts."""
         return {name: evaluation.means for name, evaluation in self.by_name.items()}
 
     @property
     def per_query(self) -> pl.DataFrame:
-        """A polars frame: `run`, `qid` and one float column per metric, null if a query does not count."""
+        """Polars frame with `run`, `qid` and one float column per metric; null if a query does not count."""
         return frame_of(*per_query_rows(list(self.by_name.values())))
 
     def __getitem__(self, name: str) -> Evaluation:
@@ -59,9 +59,9 @@ class Evaluations(Result, Mapping[str, Evaluation]):
         return name in self.by_name
 
     def to_metrics(self) -> dict[str, float]:
-        """The means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
+        """Return the means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
 
-        `groupgt.report.tracking` defines the names; undefined means are left out.
+        `groupgt.report.tracking` defines the names; undefined means are omitted.
         """
         return self._teller.metrics()
 
@@ -77,7 +77,7 @@ class Evaluations(Result, Mapping[str, Evaluation]):
 
 
 def per_query_rows(evaluations: Sequence[Evaluation]) -> Grid:
-    """`run, qid` and one column per metric; None if a query does not count."""
+    """Return columns `run`, `qid` and one per metric; cells are None if a query does not count."""
     headers = ["run", "qid", *evaluations[0].values_per_query]
     rows: list[list[Any]] = []
     for evaluation in evaluations:
@@ -95,13 +95,13 @@ def evaluate_runs(
     convention: ConventionChoice | Sequence[ConventionName] = "auto",
     **options: Unpack[MetricOptions],
 ) -> Evaluations:
-    """Measures several runs against one ground truth and shows them in one table.
+    """Evaluate several runs against one ground truth and show them in one table.
 
-    Raises `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
+    Raises a `DataError`, `MetricError` or `ConfigError` that lists every problem.
 
     Args:
-        convention: `autorag`, `trec` or `coverage`, or several, shown side by side; or `auto`, by the shape of the
-            ground truth.
+        convention: `autorag`, `trec` or `coverage`, or several, shown side by side; `auto` chooses one by the shape of
+            the ground truth.
 
     >>> found = evaluate_runs({"q": [["a"], ["b"]]}, {"one": {"q": ["a"]}, "both": {"q": ["a", "b"]}}, ["recall@2"])
     >>> found["both"].means, found.means["one"]["recall@2"]
@@ -122,9 +122,9 @@ def evaluate_runs(
 
 
 def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
-    """(name, run) of `{name: run}` or of paths, which give the names; raises `ConfigError` for anything else.
+    """Return (name, run) pairs from `{name: run}` or from paths; raise `ConfigError` for anything else.
 
-    As in the shell, each file of a folder or a glob is a run.
+    Runs from paths are named after their files. As in the shell, each file in a folder or a glob is a run.
     """
     if isinstance(runs, (str, os.PathLike)):
         runs = [runs]
@@ -144,11 +144,11 @@ def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
 
 
 def _each_file(run: Any) -> Sequence[Any]:
-    """The files that a path names; anything else is a single run."""
+    """Return the files at a path; anything else is a single run."""
     return run_paths(run) if isinstance(run, (str, os.PathLike)) and not is_url(run) else [run]
 
 
 def _is_path(run: Any) -> bool:
-    """Whether a run is a path, or a list of paths that are its parts."""
+    """Return whether a run is a path, or a list of paths that are parts of one run."""
     is_list = isinstance(run, (list, tuple)) and bool(run)
     return all(isinstance(part, (str, os.PathLike)) for part in run) if is_list else isinstance(run, (str, os.PathLike))

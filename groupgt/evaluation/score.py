@@ -1,4 +1,4 @@
-"""Scores one query without any set-up."""
+"""Scores one query without any setup."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def score(
     metrics: Sequence[str | Metric] | str = ("recall", "complete", "ndcg@10"),
     convention: ConventionChoice = "auto",
 ) -> dict[str, float | None]:
-    """Scores the results of one query against its grouped ground truth.
+    """Score the results of one query against its grouped ground truth.
 
-    The values equal those of `evaluate`, and are None if undefined. The default metrics take a few microseconds. Raises
-    `DataError`, `MetricError` or `ConfigError`.
+    The values are the same as from `evaluate`, with None for undefined values. The default metrics take a few
+    microseconds. Raises `DataError`, `MetricError` or `ConfigError`.
 
     Args:
-        retrieval_gt: The groups: `[["a", "b"], ["c"]]` means (a or b) and c; `{id: grade}` is flat.
-        ids: The results, best first, or `{id: score}`.
+        retrieval_gt: Groups, where `[["a", "b"], ["c"]]` means (a or b) and c; or `{id: grade}`, which is flat.
+        ids: Results, best first, or `{id: score}`.
         metrics: Metrics, such as `["recall@5", "mrr"]`.
-        convention: How metrics treat groups: `autorag`, `trec`, `coverage`, or `auto`, by the shape of the truth.
+        convention: How metrics treat groups: `autorag`, `trec`, `coverage`, or `auto` (set by the shape of the truth).
 
     >>> score([["a", "b"], ["c"]], ["a", "x", "b"])
     {'recall': 0.5, 'complete': 0.0, 'ndcg@10': 0.7039180890341347}
@@ -52,7 +52,7 @@ def score(
 
 @lru_cache(maxsize=64)
 def _plan(texts: tuple[str | Metric, ...], convention: str) -> list[tuple[str, str, int]] | None:
-    """The text, name and cutoff of each metric, if all are computed in plain Python."""
+    """Return the text, name and cutoff of each metric, or None unless all can be computed in plain Python."""
     parsed = parse_metrics(texts, OF_SHAPE["groups"] if convention == AUTO else convention)
     plan = []
     for text, metric in parsed.items():
@@ -65,9 +65,9 @@ def _plan(texts: tuple[str | Metric, ...], convention: str) -> list[tuple[str, s
 
 
 def _hits(groups: Any, ids: Any) -> list[tuple[int, int]] | None:
-    """The rank and the group number of each result that is in a group; None unless all ids are plain.
+    """Return the rank and group number of each result that is in a group, or None unless all ids are plain.
 
-    No id occurs twice among the groups, nor among the results.
+    Also returns None if an id occurs twice in the groups or in the results.
     """
     if type(groups) is not list or type(ids) is not list or not groups or len(ids) > MOST:
         return None
@@ -90,7 +90,7 @@ def _hits(groups: Any, ids: Any) -> list[tuple[int, int]] | None:
 
 
 def _value(name: str, cutoff: int, hits: list[tuple[int, int]], groups: list[list[str]], count: int) -> float:
-    """The formulas of `metrics.sets` and `metrics.gains` under the convention `autorag`; ranks begin at 0."""
+    """Apply the formulas from `metrics.sets` and `metrics.gains` under the `autorag` convention; ranks start at 0."""
     if name == "ndcg":
         depth = min(sum(map(len, groups)), cutoff, count)
         gain = ideal = 0.0

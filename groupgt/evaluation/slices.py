@@ -1,4 +1,4 @@
-"""Slices: queries grouped (`--by`) or selected (`--where`) by a column or by their number of groups."""
+"""Groups queries into slices (`--by`) or selects queries (`--where`) by a column or by their number of groups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COUNTS: dict[str, Callable[[Judgments], Ints]] = {
 
 
 class Slicer:
-    """Divides queries; raises `ConfigError`, with the `option` that names them, for columns that do not exist.
+    """Divides queries into slices; raises a `ConfigError` that names the `option` if a column does not exist.
 
     >>> truth = GroundTruth.of({"q1": [["a"], ["b"]], "q2": [["c"]]})
     >>> [(column, value, mask.tolist()) for column, value, mask in Slicer(truth, ["n_groups"])]
@@ -46,11 +46,11 @@ class Slicer:
         faults.stop(ConfigError)
 
     def texts(self, name: str) -> list[str]:
-        """The value of each query in a column, as printed."""
+        """Return the value of a column for each query, as printed."""
         return list(map(_text, self._values(name)))
 
     def __iter__(self) -> Iterator[tuple[str, str, Bools]]:
-        """(column, value as text, mask of its queries), in the order of values, absent values last."""
+        """Yield (column, value as text, query mask) for each slice, sorted by value, with absent values last."""
         for name in self.by:
             values = self._values(name)
             # Values that print the same are one slice, so that each query is in exactly one.
@@ -72,7 +72,7 @@ class Slicer:
 
 
 def where(truth: GroundTruth, conditions: Mapping[str, Sequence[str]]) -> GroundTruth:
-    """The queries whose columns have one of these values, as printed; raises `ConfigError` if none is left.
+    """Select queries whose columns have one of these values, as printed; raise `ConfigError` if none remain.
 
     >>> truth = GroundTruth.of({"q1": [["a"], ["b"]], "q2": [["c"]]})
     >>> where(truth, {"n_groups": ["2"]}).qids

@@ -1,6 +1,6 @@
-"""The inputs of labellers: corpora, tables, vectors and functions, read from the sources that options name.
+"""Reads the inputs of labellers (corpora, tables, vectors and functions) from the sources named in options.
 
-`labeller_of` makes a labeller from a name and options; labellers themselves do not read files.
+`labeller_of` creates a labeller from a name and options; labellers themselves do not read files.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from groupgt.store.verdicts import Verdicts, VerdictStore
 
 
 def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = False) -> Labeller:
-    """A `Labeller`, a name, or `{"use": name, "with": {option: value}}`; raises `ConfigError` with every error.
+    """Create a labeller from a name or `{"use": name, "with": {option: value}}`; return a `Labeller` unchanged.
 
-    With `texts`, as in a shell, numbers and truth values are read from text.
+    With `texts`, numbers and booleans are parsed from text, as in a shell. Raises `ConfigError` with all errors.
     """
     if isinstance(spec, Labeller):
         return spec
@@ -35,7 +35,7 @@ def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = Fals
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """The inputs of labellers: the default `corpus`, and files relative to `folder`.
+    """Inputs of labellers: the default `corpus`, and files relative to `folder`.
 
     `judged` stores verdicts; custom code runs only with `allow_code`.
     """
@@ -47,7 +47,7 @@ class Sources:
     _read: dict[Path, dict[str, str]] = field(default_factory=dict, repr=False)
 
     def texts(self, source: Any, option: str) -> Mapping[str, str]:
-        """{id: text} of a corpus: a path, a mapping, or (if nothing is given) the default corpus."""
+        """Return texts by id from a path, a mapping, or (if there is no source) the default corpus."""
         chosen = self.corpus if _is_absent(source) else source
         if chosen is None:
             return {}
@@ -61,7 +61,7 @@ class Sources:
         return self._read[path]
 
     def chunks(self, source: Any, option: str) -> Chunks | None:
-        """The spans of chunks from a table, or (if nothing is given) from the default corpus if it has any."""
+        """Return chunk spans from a table, or (if there is no source) from the default corpus if it has any."""
         if not _is_absent(source):
             if isinstance(source, Chunks):
                 return source
@@ -71,13 +71,13 @@ class Sources:
         return None
 
     def parents(self, source: Any, column: str) -> Mapping[str, str]:
-        """{id: parent} of a file or a mapping."""
+        """Return `{id: parent}` from a file or a mapping."""
         if isinstance(source, Mapping):
             return _texts(source, "mapping", numbers=True)
         return read_parents(self._path(source, "mapping"), column)
 
     def vectors(self, source: Any, option: str) -> Mapping[str, Any]:
-        """{id: vector} of a file or a mapping."""
+        """Return `{id: vector}` from a file or a mapping."""
         if isinstance(source, Mapping):
             return source
         from groupgt.formats.vectors import table_of
@@ -85,7 +85,7 @@ class Sources:
         return table_of(self._path(source, option))
 
     def encoder(self, model: str) -> Callable[[list[str]], Any]:
-        """The function that encodes texts as vectors: a sentence-transformers model."""
+        """Return a function that encodes texts as vectors with a sentence-transformers model."""
         from groupgt.formats.vectors import encoder_of
 
         if find_spec("sentence_transformers") is None:
@@ -94,7 +94,7 @@ class Sources:
         return encoder_of(str(local) if local.is_dir() else model)
 
     def function(self, target: Any) -> Callable[..., Any]:
-        """A function, given directly or as `module:name`."""
+        """Return a function passed directly or as `module:name`."""
         from groupgt.formats.modules import imported
 
         function: Any = target
@@ -107,7 +107,7 @@ class Sources:
         return cast("Callable[..., Any]", function)
 
     def verdicts(self, judge: str, *, vouched: bool) -> Verdicts:
-        """The stored verdicts of a judge."""
+        """Return the stored verdicts of a judge."""
         return Verdicts() if self.judged is None else self.judged.verdicts(judge, vouched=vouched)
 
     def _path(self, source: Any, option: str) -> Path:
@@ -121,7 +121,7 @@ def _is_absent(source: Any) -> bool:
 
 
 def _texts(mapping: Mapping[Any, Any], option: str, *, numbers: bool = False) -> dict[str, str]:
-    """{id: text} of a mapping; with `numbers`, integers are also accepted as texts."""
+    """Convert a mapping to `{id: text}`; with `numbers`, integers are also accepted as texts."""
     texts: dict[str, str] = {}
     for key, value in mapping.items():
         name, text = id_text(key), id_text(value) if numbers else value

@@ -1,4 +1,4 @@
-"""Stages of a pipeline, such as retrieved, reranked, prompt and cited, and the stage at which each group is lost."""
+"""Tracks groups through pipeline stages, such as retrieved, reranked, prompt and cited, to find where they are lost."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _CUT = re.compile(r"(.+)@(\d{1,9})")
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage: the groups that it covers within `cutoff`, those lost at it, and those that it gains.
+    """One pipeline stage: the number of groups that it covers within `cutoff`, loses and gains.
 
-    A group is `lost` at the first stage after which no stage covers it, this one included; `gained` groups were not
-    covered by the stage before.
+    A group is `lost` at the first stage from which on no stage covers it; it is `gained` if the previous stage did not
+    cover it.
     """
 
     name: str
@@ -47,10 +47,11 @@ class Stage:
 
 @dataclass(frozen=True)
 class Stages(Result):
-    """Every group of every query that counts: the stages that cover it, and where it is lost.
+    """Groups of all queries that count, with the stages that cover each group and the stage that loses it.
 
-    `groups` lists dicts with `qid`, `group`, `covered` (one bool per stage) and `lost` (the name of a stage, None if
-    the last one covers the group). `slices` has the stages of each slice. `kept` groups are covered by the last stage.
+    `groups` lists dicts with `qid`, `group`, `covered` (one bool per stage) and `lost` (a stage name, or None if the
+    last stage covers the group). `slices` contains the stages for each slice; `kept` counts groups covered by the last
+    stage.
     """
 
     stages: tuple[Stage, ...]
@@ -61,7 +62,7 @@ class Stages(Result):
     evaluations: tuple[Evaluation, ...]
 
     def plot(self) -> Figure:
-        """A figure of the groups that each stage covers."""
+        """Plot the number of groups that each stage covers."""
         return self._teller.plot("stages")
 
 
@@ -73,14 +74,14 @@ def stages(
     by: Sequence[str] | str = (),
     **options: Unpack[LabelOptions],
 ) -> Stages:
-    """Finds the stage at which each group is lost: never retrieved, cut by the reranker, not in the prompt, not cited.
+    """Find the stage that loses each group: never retrieved, cut by the reranker, not in the prompt, or not cited.
 
-    A group is lost at the first stage after which no stage covers it. Every stage is measured against the same ground
-    truth, by one labeller. Raises `DataError` or `ConfigError`.
+    A group is lost at the first stage from which on no stage covers it. All stages are evaluated against the same
+    ground truth with the same labeller. Raises `DataError` or `ConfigError`.
 
     Args:
-        runs: `{name: run}` in the order of the pipeline, or a list of paths. `PATH@10` considers the first 10 results,
-            and so does `NAME@10` for a run in memory.
+        runs: `{name: run}` in pipeline order, or a list of paths. `PATH@10` uses only the first 10 results, and so does
+            `NAME@10` for a run in memory.
 
     >>> truth = {"q": [["a", "b"], ["c"], ["d"]]}
     >>> found = stages(truth, {"retrieved": {"q": ["a", "c", "x"]}, "reranked@1": {"q": ["a", "c"]}})
@@ -100,7 +101,7 @@ def stages(
 
 
 def cut_of(text: str) -> tuple[str, int | None]:
-    """The path and the cutoff of `PATH@10`; no cutoff if the text is itself a path.
+    """Split `PATH@10` into the path and the cutoff; there is no cutoff if the full text is an existing path.
 
     >>> cut_of("reranked.trec@10"), cut_of("reranked.trec")
     (('reranked.trec', 10), ('reranked.trec', None))
@@ -114,7 +115,7 @@ def cut_of(text: str) -> tuple[str, int | None]:
 
 
 def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int | None]]) -> Stages:
-    """The stages of runs, each passed as (name, run, cutoff)."""
+    """Compute the stages of a pipeline from (name, run, cutoff) for each run."""
     if len(parts) < 2:
         raise ConfigError(f"stages: expected at least two stages, found {len(parts)}")
     names = [name for name, _, _ in parts]
@@ -153,9 +154,9 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
 
 
 def lost_at(covered: Bools) -> Ints:
-    """For each group the first stage after which none covers it, from `covered` of shape (stages, groups).
+    """Return the stage that loses each group, from a `covered` array of shape (stages, groups).
 
-    The number of stages if the last one covers it.
+    A group covered by the last stage has the number of stages instead.
 
     >>> lost_at(np.array([[True, True, False], [False, True, False], [True, False, False]])).tolist()
     [3, 2, 0]
@@ -169,7 +170,7 @@ def lost_at(covered: Bools) -> Ints:
 def _stages(
     names: Sequence[str], cutoffs: Sequence[int | None], covered: Bools, lost: Ints, query: Ints, chosen: Bools
 ) -> tuple[Stage, ...]:
-    """The counts of each stage over some of the groups."""
+    """Count groups at each stage, for the chosen groups only."""
     stages = []
     of_query = np.bincount(query[chosen], minlength=int(query.max(initial=-1)) + 1)
     for place, (name, cutoff) in enumerate(zip(names, cutoffs)):

@@ -1,4 +1,4 @@
-"""Score thresholds: how many unanswerable queries get no results, and how much recall others lose."""
+"""Score thresholds: how many unanswerable queries return no results, and how much recall other queries lose."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ SHARES = tuple(tenth / 10 for tenth in range(1, 11))
 
 @dataclass(frozen=True)
 class Threshold:
-    """The effect of returning only results with a score of at least `threshold` (None: all results).
+    """Effect of returning only results with a score of at least `threshold` (None: all results).
 
-    `abstains` is the share of unanswerable queries that stay empty, `recall` the mean of recall.coverage over the
-    answerable ones, `answered` the share of these with a result. `asked` is whether the user requested its share.
+    `abstains` is the share of unanswerable queries without results, `recall` the mean recall.coverage over answerable
+    queries, and `answered` the share of answerable queries with a result. `asked` is True if the user requested the
+    share.
     """
 
     run: str
@@ -46,10 +47,10 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Thresholds(Result):
-    """For each run and share, the lowest threshold at which that share of the unanswerable queries gets no results.
+    """Lowest threshold for each run and share at which that share of the unanswerable queries returns no results.
 
-    `thresholds` begins, for each run, with all of its results; `curves` has every threshold that changes anything.
-    `answerable` and `unanswerable` are the numbers of queries.
+    For each run, `thresholds` begins with an entry for all results; `curves` contains points for a plot over all
+    scores. `answerable` and `unanswerable` are numbers of queries.
     """
 
     thresholds: tuple[Threshold, ...]
@@ -59,7 +60,7 @@ class Thresholds(Result):
     evaluations: tuple[Evaluation, ...] = field(default=(), repr=False, compare=False)
 
     def plot(self) -> Figure:
-        """A figure of both shares against the threshold."""
+        """Plot both shares against the threshold."""
         return self._teller.plot("thresholds")
 
 
@@ -67,14 +68,14 @@ class Thresholds(Result):
 def thresholds(
     truth: Any, run: Any, share: float | Sequence[float] = 0.9, **options: Unpack[OneRunOptions]
 ) -> Thresholds:
-    """Finds the lowest threshold on scores at which a share of the unanswerable queries returns nothing.
+    """Find the lowest score threshold at which a share of the unanswerable queries returns no results.
 
-    Results with a score below the threshold are left out. The threshold is above the best scores of that share of
-    unanswerable queries, and not above the next higher score in the run. Raises `DataError` or `ConfigError`, for
-    example if no query is declared unanswerable (a column `answerable` that is false), or if results have no scores.
+    Results with scores below the threshold are removed. The threshold is above the best scores of that share of
+    unanswerable queries, and at most the next higher score in the run. Raises `DataError` or `ConfigError`, for example
+    if no query is declared unanswerable (`answerable` is false in its row), or if results have no scores.
 
     Args:
-        share: The share of unanswerable queries that must stay empty, or several.
+        share: Share of unanswerable queries that must return no results, or several shares.
 
     >>> import polars as pl
     >>> rows = {"qid": ["a", "b", "c"], "retrieval_gt": [[["x"]], [], []], "answerable": [True, False, False]}
@@ -90,7 +91,7 @@ def thresholds(
 
 
 def thresholds_of(evaluations: Sequence[Evaluation], shares: Sequence[float]) -> Thresholds:
-    """Computes depths of runs that are already labelled."""
+    """Compute thresholds for runs that are already labelled."""
     truth = evaluations[0].truth
     if not truth.unanswerable.any():
         raise ConfigError(
@@ -115,14 +116,14 @@ POINTS = 200
 
 
 def _some(scores: Floats) -> list[float]:
-    """At most `POINTS` scores, evenly spaced."""
+    """Select at most `POINTS` scores at even intervals."""
     places = np.unique(np.linspace(0, len(scores) - 1, min(POINTS, len(scores))).round().astype(np.int64))
     chosen: list[float] = scores[places].tolist()
     return chosen
 
 
 def between(below: float, above: float) -> float:
-    """The number with the fewest digits that is above one number and at most another.
+    """Return the number with the fewest digits that is greater than `below` and at most `above`.
 
     >>> between(0.4709, 0.47132), between(-2.5, -1.0), between(3.1e-9, 4e-9)
     (0.471, -1.0, 4e-09)
@@ -137,9 +138,9 @@ def between(below: float, above: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Curve:
-    """Scores of one run: all of them, the best of each unanswerable and each answerable query (−∞ without results).
+    """Scores of one run, with the best score of each unanswerable and each answerable query (−∞ without results).
 
-    `covered` are the scores of the results that cover groups, sorted, and `weight` what each adds to recall.
+    `covered` contains the sorted scores of results that cover groups, and `weight` their contributions to recall.
     """
 
     name: str
@@ -168,7 +169,7 @@ class _Curve:
         return cls(evaluation.name, scores, np.sort(best[truth.unanswerable]), best[counts], covered[order], weight)
 
     def reaching(self, share: float) -> float | None:
-        """The lowest threshold at which this share of unanswerable queries gets no results; None if unneeded."""
+        """Return the lowest threshold that empties this share of unanswerable queries, or None if none is needed."""
         needed = math.ceil(share * len(self.unanswerable) - 1e-9)
         below = float(self.unanswerable[needed - 1])
         if below == -math.inf:
@@ -177,7 +178,7 @@ class _Curve:
         return between(below, float(above.min()) if len(above) else below + max(abs(below), 1e-9) / 100)
 
     def at(self, threshold: float | None, *, asked: bool = False) -> Threshold:
-        """The effect of one threshold."""
+        """Compute the effect of one threshold."""
         low = np.nextafter(-np.inf, 0) if threshold is None else threshold
         kept = self.weight[np.searchsorted(self.covered, low) :]
         answered = float((self.answerable >= low).mean()) if len(self.answerable) else math.nan

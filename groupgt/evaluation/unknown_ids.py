@@ -1,5 +1,6 @@
-"""Warnings about results that seem to belong to other data, issued by `evaluate` and `check`: ids unknown to the
-labeller, queries or documents that are not in the ground truth, and ids that almost match if none matches exactly.
+"""Warnings about results that seem to belong to other data (unknown ids, no shared queries or documents, near matches).
+
+`evaluate` and `check` issue these warnings.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ SEVERAL = 10
 
 
 def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
-    """Warns about results that a labeller cannot match, and returns whether it did.
+    """Warn about results that a labeller cannot match; return whether a warning was issued.
 
-    Raises `DataError` if it can match no results at all and this is certainly an error.
+    Raises `DataError` if the labeller matches no results at all and this is certainly an error.
     """
     if labeller.name == "id":
         return False
@@ -48,7 +49,7 @@ def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
 
 
 def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
-    """Warns about alternatives that no result can ever hit; once per ground truth and labeller."""
+    """Warn about alternatives that no result can ever hit, once per ground truth and labeller."""
 
     def warn_once() -> int:
         unreachable, way = labeller.unreachable(truth)
@@ -64,9 +65,9 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
 
 
 def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, query_count: int) -> None:
-    """Warns if no result has a hit, with a pair of ids that differ only in blanks, case, form or decimals, if any.
+    """Warn if no result has a hit, and show a pair of ids that differ only in blanks, case, form or decimals, if any.
 
-    Without such a pair, it warns only if enough queries have results to rule out chance.
+    Without such a pair, the warning appears only if enough queries have results to rule out chance.
     """
     qids, documents = carrier_of(run).sample(LOOKED_AT)
     if truth.qids and qids and not set(qids) & set(truth.qids):
@@ -88,7 +89,7 @@ def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, query_cou
 
 
 def warn_of_blank(truth: GroundTruth, texts: Mapping[str, str], title: str = "") -> list[str]:
-    """Warns about judged passages without any text, which no keyword search finds, and returns their ids."""
+    """Warn about judged passages without text, which no keyword search can return, and return their ids."""
     blank = list(dict.fromkeys(name for name in truth.ids if name in texts and not texts[name].strip()))
     if blank:
         some = first_of([display(name) for name in blank], 3)
@@ -99,7 +100,7 @@ def warn_of_blank(truth: GroundTruth, texts: Mapping[str, str], title: str = "")
 
 
 def fold(name: str) -> str:
-    """The id without blanks around it, case, Unicode form, leading zeros and `.0`."""
+    """Normalize an id: no surrounding blanks, case, Unicode form, leading zeros or `.0`."""
     text = unicodedata.normalize("NFC", name).strip().casefold()
     number = re.fullmatch(r"0*([0-9]+)(\.0*)?", text)
     return number[1] if number else text
@@ -110,7 +111,7 @@ def _title(run: Run) -> str:
 
 
 def _near_pair(what: str, judged: Iterable[str], retrieved: Iterable[str]) -> str:
-    """A message about two ids that nearly match; empty if no two do."""
+    """Describe two ids that nearly match; return an empty string if there are none."""
     folded = {fold(name): name for name in islice(judged, LOOKED_AT)}
     for name in islice(retrieved, LOOKED_AT):
         near = folded.get(fold(name))

@@ -1,4 +1,4 @@
-"""Ground truth: for each query a list of groups (AND) of alternatives (OR), stored as columns."""
+"""Grouped ground truth, stored as columns: each query has groups (AND) of alternatives (OR)."""
 
 from __future__ import annotations
 
@@ -29,18 +29,17 @@ WIDEST_SORT_BYTES = 64
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroundTruth:
-    """The grouped ground truth of many queries; `[["a", "b"], ["c"]]` means (a or b) and c.
+    """Grouped ground truth for a set of queries; `[["a", "b"], ["c"]]` means (a or b) and c.
 
-    The data are columns: `ids`, `grade` and `group_of` for each alternative; `group_query`, `group_weight` and
-    `group_name` for each group, sorted by query. If some alternatives are not ids, `forms` marks each as a `Span` or a
-    text, and `ids` contains their names. `texts` contains the query texts, `columns` the other columns of each query,
-    which `by` slices. `repeated_ids` counts duplicate ids in groups, `dropped` empty groups; `keys` are the keys of
-    JSON Lines, in their order. `importance` is that of each group, if some groups have one. `policy` decides which
-    grades are relevant and which groups count. `shape` is the shape of the input: single documents (`flat`, each a
-    group of one), documents of `subtopics`, or `groups`. `excluded` contains the ids that are excluded from the
-    results of each query, if there are any.
-    `set_of` is the number of the set of each alternative (−1 for those in no set), if some alternatives are sets
-    needed together: `{"all": ["a1", "a2"]}`.
+    The data are stored as columns: `ids`, `grade` and `group_of` for each alternative; `group_query`, `group_weight`
+    and `group_name` for each group, sorted by query. If some alternatives are not ids, `forms` marks each one as a
+    `Span` or a text, and `ids` contains their names. `texts` contains the query texts, and `columns` the other query
+    columns, which `by` can slice. `repeated_ids` counts duplicate ids in groups, and `dropped` counts empty groups;
+    `keys` lists the JSON Lines keys in file order. `importance` contains the group importance levels, if any are set.
+    `policy` decides which grades are relevant and which groups count. `shape` describes the input: single documents
+    (`flat`, one per group), documents for `subtopics`, or `groups`. `excluded` contains the ids to exclude from each
+    query's results, if there are any. `set_of` assigns each alternative to a set whose members are needed together
+    (`{"all": ["a1", "a2"]}`), or −1 if it is in no set; it is None if there are no such sets.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -75,13 +74,13 @@ class GroundTruth:
         excluded_ids: Mapping[Any, Any] | None = None,
         shape: Shape = "groups",
     ) -> GroundTruth:
-        """Reads `{qid: groups}`, or qrels as `{qid: {id: grade}}`; raises `DataError` with every error.
+        """Read `{qid: groups}`, or qrels as `{qid: {id: grade}}`; raise one `DataError` that lists all errors.
 
         A group is a sequence of ids, or `{"alternatives": [...], "weight": 2, "name": "capital", "importance":
-        "vital"}`; an alternative is an id or `{"id": "b", "grade": 2}`, a span `{"doc": "d", "start": 120, "end":
-        480}`, or `{"text": "…"}`. Integer ids are read as their decimal text. `excluded_ids` lists, for some
-        queries, the ids that are first removed from their results. `shape` declares that groups are `subtopics`, or
-        `flat` (single documents, each a group of one); this changes the default convention.
+        "vital"}`. An alternative is an id or `{"id": "b", "grade": 2}`, a span `{"doc": "d", "start": 120, "end":
+        480}`, or `{"text": "…"}`. Integer ids are converted to decimal text. `excluded_ids` maps queries to ids that
+        are removed from their results before evaluation. `shape` declares that groups are `subtopics`, or `flat`
+        (single documents, one per group), which changes the default convention.
         """
         excluded = None
         if excluded_ids is not None:
@@ -101,7 +100,7 @@ class GroundTruth:
     def _of_qrels(
         cls, qids: Sequence[Any], rows: Sequence[Any], policy: Policy, excluded: Sequence[Any] | None
     ) -> GroundTruth:
-        """Flat ground truth from `{id: grade}` for each query."""
+        """Build flat ground truth from one `{id: grade}` mapping per query."""
         if others := {kind for kind in set(map(type, rows)) if not issubclass(kind, Mapping)}:
             qid, row = next((qid, row) for qid, row in zip(qids, rows) if type(row) in others)
             raise DataError(
@@ -116,7 +115,7 @@ class GroundTruth:
         return replace(truth, excluded=read_excluded(truth.qids, excluded, truth._relevant_ids()))
 
     def of_shape(self, shape: Shape) -> GroundTruth:
-        """Changes the shape; raises `DataError` if the shape is `flat` and groups have alternatives."""
+        """Change the shape; raise `DataError` if the new shape is `flat` and some groups have several alternatives."""
         if shape == self.shape:
             return self
         if shape == "flat" and len(self.ids) > len(np.unique(self.group_of)):
@@ -137,9 +136,9 @@ class GroundTruth:
         columns: Mapping[str, list[Any]] | None = None,
         excluded: Sequence[Any] | None = None,
     ) -> GroundTruth:
-        """Reads one row per query; `place(i)` names row i in error messages (a file and its line).
+        """Read one row per query; `place(i)` returns the location of row i (file and line) for error messages.
 
-        `excluded` contains the ids excluded from each query's results: a list, or None or "N/A" for none.
+        `excluded` contains the ids to exclude from each query's results: a list, or None or "N/A" for none.
         """
         read, facts = read_groups(qids, groups, policy, place)
         truth = cls(**read, texts=texts, columns=columns or {}, policy=policy)
@@ -150,7 +149,7 @@ class GroundTruth:
         return replace(truth, excluded=read_excluded(truth.qids, excluded, truth._relevant_ids(), place))
 
     def _relevant_ids(self) -> list[set[str]]:
-        """The relevant ids of each query."""
+        """Return the set of relevant ids for each query."""
         ids: list[set[str]] = [set() for _ in self.qids]
         for alternative in np.flatnonzero(self.grade > 0).tolist():
             if not self.forms or self.forms[alternative] is None:
@@ -170,7 +169,7 @@ class GroundTruth:
         return f"GroundTruth({len(self):,} queries, {len(self.group_query):,} groups, {len(self.ids):,} alternatives)"
 
     def __getitem__(self, qid: str) -> list[Any]:
-        """The groups of one query in their input form: lists, or mappings if there is a grade, weight or name."""
+        """Return a query's groups in input form: lists, or mappings if a group has a grade, weight or name."""
         query = self.index[qid]
         first, last = np.searchsorted(self.group_query, [query, query + 1]).tolist()
         bounds = np.searchsorted(self.group_of, np.arange(first, last + 1)).tolist()
@@ -179,13 +178,13 @@ class GroundTruth:
         ]
 
     def relevant(self, qid: str) -> list[Any]:
-        """The groups of one query in their input form, with only relevant alternatives: what results must cover."""
+        """Return the groups that a query's results must cover, in input form, with only their relevant alternatives."""
         query = self.index[qid]
         groups = self.relevant_groups[self.group_query[self.relevant_groups] == query].tolist()
         return [self._group_as_written(group, self.relevant_in(group)) for group in groups]
 
     def _group_as_written(self, group: int, alternatives: Iterable[int]) -> Any:
-        """A group in its input form, with some of its alternatives."""
+        """Return a group in input form, limited to these alternatives."""
         written = [self._together(members) for members in self._sets(alternatives)]
         name = self.group_name[group] if self.group_name else None
         described: dict[str, Any] = {}
@@ -198,7 +197,7 @@ class GroundTruth:
         return {"alternatives": written, **described} if described else written
 
     def _sets(self, alternatives: Iterable[int]) -> list[list[int]]:
-        """The alternatives of one group, with the members of a set together."""
+        """Combine alternatives of one group that are members of the same set."""
         if self.set_of is None:
             return [[alternative] for alternative in alternatives]
         sets: dict[object, list[int]] = {}
@@ -208,14 +207,14 @@ class GroundTruth:
         return list(sets.values())
 
     def _together(self, members: list[int]) -> Any:
-        """An alternative in its input form: a set if it has several members."""
+        """Return one alternative in input form, or a set if there are several members."""
         if len(members) == 1:
             return self._as_written(members[0])
         grade = {} if self.grade[members[0]] == 1 else {"grade": _number(self.grade[members[0]])}
         return {"all": [self._as_written(member, graded=False) for member in members], **grade}
 
     def members_of(self, group: int) -> list[tuple[str, ...]]:
-        """The relevant alternatives of a group: each the names needed together, usually a single one."""
+        """Return a group's relevant alternatives, each as a tuple of the names needed together (usually just one)."""
         if self.set_of is None:
             return [(self.ids[alternative],) for alternative in self.relevant_in(group)]
         # The order of members does not matter.
@@ -223,7 +222,7 @@ class GroundTruth:
         return [tuple(sorted(self.ids[member] for member in members)) for members in sets]
 
     def alternatives_of(self, group: int) -> list[tuple[str, float]]:
-        """The relevant alternatives of a group by name, with their grades; members of a set are joined by `and`."""
+        """Return the names and grades of a group's relevant alternatives; `and` joins the members of a set."""
         sets = self._sets(self.relevant_in(group))
         names = [" and ".join(self.ids[member] for member in members) for members in sets]
         if len(sets) > 1:
@@ -231,7 +230,7 @@ class GroundTruth:
         return [(name, float(self.grade[members[0]])) for name, members in zip(names, sets)]
 
     def _as_written(self, alternative: int, *, graded: bool = True) -> Any:
-        """An alternative as given."""
+        """Return one alternative in input form."""
         form = self.forms[alternative] if self.forms else None
         grade = {} if self.grade[alternative] == 1 or not graded else {"grade": _number(self.grade[alternative])}
         if isinstance(form, Span):
@@ -241,12 +240,12 @@ class GroundTruth:
         return {"id": self.ids[alternative], **grade} if grade else self.ids[alternative]
 
     def items(self) -> Iterator[tuple[str, list[Any]]]:
-        """Yields each query with its groups."""
+        """Yield each query with its groups."""
         for qid in self.qids:
             yield qid, self[qid]
 
     def select(self, keep: Iterable[int]) -> GroundTruth:
-        """Selects the queries at these positions, in this order."""
+        """Select the queries at these positions, in this order."""
         positions = list(keep)
         texts = [self.texts[position] for position in positions] if self.texts else None
         columns = {name: [values[position] for position in positions] for name, values in self.columns.items()}
@@ -256,9 +255,9 @@ class GroundTruth:
         return replace(chosen, keys=self.keys, shape=self.shape, excluded=excluded)
 
     def under(self, policy: Policy) -> GroundTruth:
-        """Applies another policy, which decides which grades are relevant and which groups count.
+        """Apply another policy, which decides which grades are relevant and which groups count.
 
-        Raises `ConfigError` if the policy requires an importance that no group has.
+        Raises `ConfigError` if the policy requires an importance level that no group has.
         """
         if policy == self.policy and not policy.importance:
             return self
@@ -266,7 +265,7 @@ class GroundTruth:
         return judged_by._of_importance(policy.importance) if policy.importance else judged_by
 
     def _of_importance(self, selected: tuple[str, ...]) -> GroundTruth:
-        """The ground truth with only the groups of these importances."""
+        """Keep only the groups with these importance levels."""
         importances = list(dict.fromkeys(name for name in self.importance or () if name is not None))
         unknown = [name for name in selected if name not in importances]
         if unknown:
@@ -287,7 +286,7 @@ class GroundTruth:
         )
 
     def _chosen(self, alternatives: Ints) -> GroundTruth:
-        """The same groups with only these alternatives."""
+        """Keep only these alternatives; groups do not change."""
         positions = alternatives.tolist()
         return replace(
             self,
@@ -300,13 +299,13 @@ class GroundTruth:
 
     @property
     def _group_and_set(self) -> Ints:
-        """Keys that distinguish alternatives of the same name: their group and their set."""
+        """Keys by group and set, which distinguish alternatives with the same name."""
         if self.set_of is None:
             return self.group_of
         return self.group_of * (int(self.set_of.max(initial=ALONE)) + 2) + self.set_of + 1
 
     def renamed(self, names: list[str], forms: list[Form] | None = None) -> GroundTruth:
-        """Renames alternatives; equal names in a group become one alternative with the highest grade."""
+        """Rename alternatives; those in a group that end up with equal names are merged, with the highest grade."""
         codes: dict[str, int] = {}
         keys = _keys(names, forms)
         code = np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, len(names))
@@ -322,7 +321,7 @@ class GroundTruth:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the judgments: queries, groups, alternatives, grades and weights, in their order."""
+        """SHA-256 hash of the judgments: queries, groups, alternatives, grades and weights, in order."""
         digest = hashlib.sha256()
         for texts in (self.qids, self.ids):
             digest.update(json.dumps(texts, ensure_ascii=False).encode("utf-8", "surrogatepass"))
@@ -339,32 +338,32 @@ class GroundTruth:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """The position of each query."""
+        """Mapping from each query id to its position."""
         return dict(zip(self.qids, range(len(self.qids))))
 
     @cached_property
     def query_of(self) -> Ints:
-        """The query of each alternative."""
+        """Position of each alternative's query."""
         return self.group_query[self.group_of] if len(self.group_of) else self.group_of
 
     @cached_property
     def per_query(self) -> Ints:
-        """The number of alternatives of each query."""
+        """Number of alternatives for each query."""
         return np.bincount(self.query_of, minlength=len(self.qids))
 
     @cached_property
     def id_sets(self) -> list[frozenset[str]]:
-        """The names in which the results of each query are looked up: its ids, and the blanks that are not ids."""
+        """Names that may match results, for each query: its ids, plus the blank strings that are never ids."""
         return _probes(self.ids, self.per_query)
 
     @cached_property
     def compiled(self) -> bytes | None:
-        """The index of ids for the compiled module; None without the module, or if an id is not plain."""
+        """Id index for the compiled module; None if the module is missing or an id is not plain."""
         return native.index_of(self.qids, self.ids, np.concatenate(([0], np.cumsum(self.per_query))).tolist())
 
     @cached_property
     def document_of(self) -> Ints:
-        """The document number of each alternative: the position of the first alternative with the same id."""
+        """Document number of each alternative: the position of the first alternative with the same id."""
         documents = np.arange(len(self.ids), dtype=np.int64)
         sizes, names, sets = self.per_query, self.ids, self.id_sets
         if self.forms:
@@ -382,7 +381,7 @@ class GroundTruth:
         return documents
 
     def _without_repeats(self) -> GroundTruth:
-        """Removes duplicate ids from each group, and counts them."""
+        """Remove duplicate ids from each group and count them."""
         documents = self.document_of
         if np.all(documents == np.arange(len(documents))):
             return self
@@ -396,16 +395,16 @@ class GroundTruth:
 
     @cached_property
     def is_relevant(self) -> Bools:
-        """Whether each alternative is relevant: its grade is above 0, or at least the policy's level."""
+        """Mask of the relevant alternatives: those with a grade above 0, or at or above the policy's level."""
         level: Any = self.policy.level
         return np.asarray(self.grade > 0 if level is None else self.grade >= level)
 
     @cached_property
     def relevant_groups(self) -> Ints:
-        """The groups that metrics use, in order, numbered among all groups of the input.
+        """Input positions of the groups that metrics use.
 
-        These groups have a relevant alternative. With `empty_groups=unmeetable`, groups without one are included too
-        (unless the shape is `flat`) if their query has a group that can be covered.
+        Only groups with a relevant alternative count. With `empty_groups=unmeetable`, the others count too (unless the
+        shape is `flat`) if another group of the same query can be covered.
         """
         can_be_met = np.bincount(self.group_of[self.is_relevant], minlength=len(self.group_query)) > 0
         if self.policy.empty_groups == "unmeetable" and self.shape != "flat":
@@ -414,7 +413,7 @@ class GroundTruth:
 
     @cached_property
     def judgments(self) -> Judgments:
-        """The numeric form for metrics, without groups that do not count."""
+        """Numeric form for metrics, limited to the groups that count."""
         kept = self.relevant_groups
         renumber = np.zeros(len(self.group_query), dtype=np.int64)
         renumber[kept] = np.arange(len(kept))
@@ -439,22 +438,22 @@ class GroundTruth:
 
     @cached_property
     def unanswerable(self) -> Bools:
-        """Whether each query is declared to have no answer."""
+        """Mask of the queries that are declared to have no answer."""
         return declared_unanswerable(self.qids, self.columns.get(ANSWERABLE), self.query_of[self.is_relevant])
 
     @cached_property
     def irrelevant_groups(self) -> int:
-        """The number of groups without a relevant alternative, which no metric uses."""
+        """Number of groups that no metric uses because they have no relevant alternative."""
         return len(self.group_query) - len(self.judgments.group_query)
 
     @cached_property
     def groups_never_met(self) -> int:
-        """The number of groups without a relevant alternative, whether metrics use them or not."""
+        """Number of groups without a relevant alternative, including any that metrics use."""
         return len(self.group_query) - len(np.unique(self.group_of[self.is_relevant]))
 
     @cached_property
     def group_number(self) -> Ints:
-        """The number of each group within its query, starting at 1; 0 if metrics do not use it."""
+        """Number of each group within its query, starting at 1; 0 if metrics do not use the group."""
         relevant = np.zeros(len(self.group_query), dtype=np.bool_)
         relevant[self.relevant_groups] = True
         counted = np.cumsum(relevant)
@@ -463,7 +462,7 @@ class GroundTruth:
         return numbers
 
     def group_label(self, group: int) -> str:
-        """The label of a group, counted among all groups of the input: its number, and its name if it has one.
+        """Return a label with the group's number, and its name if it has one; `group` is its position in the input.
 
         >>> truth = GroundTruth.of({"q": [[{"id": "n", "grade": 0}], {"ids": ["a"], "name": "capital"}, ["b"]]})
         >>> [truth.group_label(group) for group in range(3)]
@@ -474,12 +473,12 @@ class GroundTruth:
         return ("no group" if not number else f"group {number}") + (f" ({name})" if name is not None else "")
 
     def relevant_in(self, group: int) -> list[int]:
-        """The relevant alternatives of a group, which is counted among all groups of the input."""
+        """Return the relevant alternatives of a group; `group` is its position in the input."""
         first, last = np.searchsorted(self.group_of, [group, group + 1]).tolist()
         return [alternative for alternative in range(first, last) if self.is_relevant[alternative]]
 
     def _byte_order(self, alternatives: Ints) -> Ints:
-        """The positions of the documents of these alternatives, with ids sorted by bytes within each query."""
+        """Rank the documents of these alternatives by query, then by id in byte order."""
         documents, where = np.unique(self.document_of[alternatives], return_inverse=True)
         order = _sorted_by_bytes([self.ids[place] for place in documents.tolist()], self.query_of[documents])
         places = np.empty(len(order), dtype=np.int64)
@@ -488,20 +487,20 @@ class GroundTruth:
 
 
 def _probes(names: list[str], sizes: Ints) -> list[frozenset[str]]:
-    """The names of each query (`sizes` has their counts), with `BLANK_IDS`."""
+    """Return the set of names for each query, including `BLANK_IDS`; `sizes` contains the name counts."""
     rest = iter(names)
     return [BLANK_IDS.union(islice(rest, size)) for size in sizes.tolist()]
 
 
 def _keys(names: list[str], forms: list[Form] | None) -> list[str]:
-    """The keys that distinguish alternatives: an id, a span and a text with the same spelling differ."""
+    """Return keys that distinguish an id, a span and a text with the same spelling."""
     if not forms:
         return names
     return [name if form is None else f"{kind_of(form)}\0{name}" for name, form in zip(names, forms)]
 
 
 def _sorted_by_bytes(ids: list[str], query: Ints) -> Ints:
-    """Positions sorted by query, then by the UTF-8 bytes of the id."""
+    """Return the positions sorted by query, then by UTF-8 id."""
     encoded = [name.encode("utf-8", "surrogatepass") for name in ids]
     width = -(-max(map(len, encoded), default=0) // 8) * 8
     if not 0 < width <= WIDEST_SORT_BYTES:

@@ -1,7 +1,7 @@
-"""Reads groups as users write them into the columns of `GroundTruth.from_rows`, and reports every error in them.
+"""Reads groups as users write them into columns for `GroundTruth.from_rows`, and reports every error.
 
-A group is a list of ids, or a mapping of its alternatives, weight and name; an alternative is an id, a span of a
-document, or a text, each with or without a grade.
+A group is a list of ids, or a mapping with alternatives, a weight and a name. An alternative is an id, a document span
+or a text, with or without a grade.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ SHAPES: dict[str, set[str]] = {"id": set(), "start": {"doc", "doc_id", "end"}, "
 def read_groups(
     qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The columns of a `GroundTruth`, from the groups of each query; raises `DataError` with every error.
+    """Read the groups of each query into the columns of a `GroundTruth`; raise one `DataError` that lists all errors.
 
-    `place` names a row in messages. A group of plain lists may still contain duplicate ids. The second value returned
-    contains what the compiled module computed on the way: cached properties of the `GroundTruth` by name.
+    `place` returns the location of a row for messages. A group of plain lists may still contain duplicate ids. The
+    second return value maps cached properties of `GroundTruth` to values that the compiled module has already computed.
     """
     read = _read_plain(qids, rows) if native.built is None else _read_compiled(list(qids), list(rows))
     if read is not None:
@@ -46,9 +46,9 @@ def read_groups(
 
 
 def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The columns of flat ground truth, from `{id: grade}` for each query, and the second value of `read_groups`.
+    """Read `{id: grade}` mappings, one per query, into the columns of flat ground truth.
 
-    Raises `DataError` with every error.
+    Returns the same pair as `read_groups`. Raises one `DataError` that lists all errors.
     """
     read = None if native.built is None else native.built.index(list(qids), list(rows), native.SEED)
     if read is not None and bool((np.abs(grades := np.frombuffer(read[3])) <= GRADE_LIMIT).all()):
@@ -68,7 +68,7 @@ def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[
 
 
 def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[list[str], Floats]:
-    """The ids and grades of all queries, one by one."""
+    """Check ids and grades one at a time, and return them for all queries."""
     faults = Faults()
     names: list[str] = []
     grades: list[float] = []
@@ -94,7 +94,7 @@ def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tu
 
 
 def _read_compiled(qids: list[str], rows: list[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Reads lists of lists of strings; None for any other input."""
+    """Read lists of lists of strings with the compiled module; return None for any other input."""
     read = None if native.built is None else native.built.index(qids, rows, native.SEED)
     if read is None:
         return None
@@ -106,7 +106,7 @@ def _read_compiled(qids: list[str], rows: list[Any]) -> tuple[dict[str, Any], di
 
 
 def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Reads such lists in a few passes, without the compiled module."""
+    """Read lists of lists of strings in a few passes without the compiled module; return None for any other input."""
     if not set(map(type, qids)) <= {str} or len(set(qids)) < len(qids) or not are_ids(qids):
         return None
     if not set(map(type, rows)) <= {list, tuple}:
@@ -122,7 +122,7 @@ def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> tuple[dict[str, Any
 
 
 def _plain_columns(qids: list[str], ids: list[str], groups: Ints, sizes: Ints) -> dict[str, Any]:
-    """The columns for given numbers of groups per query and of ids per group."""
+    """Build the columns from the number of groups per query and the number of ids per group."""
     return {
         "qids": qids,
         "ids": ids,
@@ -136,9 +136,9 @@ def _plain_columns(qids: list[str], ids: list[str], groups: Ints, sizes: Ints) -
 def read_excluded(
     qids: Sequence[str], rows: Sequence[Any], relevant: Sequence[set[str]], place: Callable[[int], str] | None = None
 ) -> list[frozenset[str]] | None:
-    """The ids excluded from the results of each query, None if there are none; raises `DataError` with every error.
+    """Read the ids to exclude from each query's results; return None if there are none.
 
-    A document that is both relevant and excluded is an error.
+    Raises one `DataError` that lists all errors. A document that is both relevant and excluded is an error.
     """
     faults = Faults()
     excluded: list[frozenset[str]] = []
@@ -165,9 +165,9 @@ def read_excluded(
 
 
 class _Alternative(NamedTuple):
-    """One alternative: its id, or the span or text itself, and its form.
+    """One alternative: its form, and its id, span or text as `name`.
 
-    Members of a set needed together share a `set_number`.
+    Members of a set that are needed together share a `set_number`.
     """
 
     name: str
@@ -177,7 +177,7 @@ class _Alternative(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Distinct alternatives, and whether any of the ids was blank."""
+    """Distinct alternatives of one group; `has_blank` records that at least one id was blank."""
 
     alternatives: list[_Alternative]
     weight: float = 1.0
@@ -208,7 +208,7 @@ class _Reader:
         self.dropped = 0
 
     def columns(self) -> dict[str, Any]:
-        """Returns everything that was read; raises `DataError` with every error."""
+        """Return everything read so far as columns; raise one `DataError` that lists all errors."""
         self.faults.stop()
         return {
             "qids": self.qids,
@@ -226,7 +226,7 @@ class _Reader:
         }
 
     def read(self, qid: Any, row: Any, place: str) -> None:
-        """Reads the groups of one query."""
+        """Read the groups of one query."""
         name = id_text(qid)
         fault = None if name is None else id_fault(name)
         if name is None or fault:
@@ -243,7 +243,7 @@ class _Reader:
         self.keep(groups, where)
 
     def keep(self, groups: Sequence[_Group], where: str) -> None:
-        """Adds the groups of the last query read; empty ones among them are errors, dropped, or unmeetable."""
+        """Add the groups of the query just read; the policy decides whether to drop, keep or reject empty ones."""
         empty = sum(not group.alternatives for group in groups)
         if empty == len(groups):
             return
@@ -274,7 +274,7 @@ class _Reader:
             self.importances.append(group.importance)
 
     def cells(self, row: Any, where: str) -> list[Any]:
-        """The groups of a row; the policy decides how a flat list is read."""
+        """Return the groups in a row; the policy decides how to read a flat list."""
         row = plain(row)
         if row is None:
             return []
@@ -300,7 +300,7 @@ class _Reader:
         return []
 
     def group(self, cell: Any, where: str) -> _Group | None:
-        """One group; a duplicate id gets the higher grade. None after an error."""
+        """Read one group, keeping the higher grade of a duplicate id; return None after an error."""
         if cell is None:
             return _Group([])
         if isinstance(cell, Mapping):
@@ -327,7 +327,7 @@ class _Reader:
         return _Group(list(distinct.values()), has_blank=has_blank)
 
     def members(self, cell: Mapping[str, Any], where: str) -> list[_Alternative | None]:
-        """The members of a set needed together; a set of one member is an ordinary alternative."""
+        """Read the members of a set needed together; a set with one member becomes an ordinary alternative."""
         others = [key for key, value in cell.items() if key not in ("all", "grade") and value is not None]
         members = plain(cell["all"])
         if others or not isinstance(members, SEQUENCES) or not members:
@@ -356,7 +356,7 @@ class _Reader:
         return [*distinct.values()]
 
     def grade(self, cell: Mapping[str, Any], where: str) -> float | None:
-        """The grade of an alternative or a set; None after an error."""
+        """Read the grade of an alternative or a set; return None after an error."""
         grade = finite_number(cell.get("grade", 1))
         if grade is not None and is_grade(grade):
             return grade
@@ -364,7 +364,7 @@ class _Reader:
         return None
 
     def described_group(self, cell: Mapping[Any, Any], where: str) -> _Group | None:
-        """A group given as a mapping with alternatives, weight, name and importance."""
+        """Read a group written as a mapping with alternatives, weight, name and importance."""
         listed = {"alternatives", "ids"} & set(cell)
         if not listed or set(cell) - {"alternatives", "ids", "weight", "name", "importance"}:
             expected = '{"alternatives": [...], "weight", "name", "importance"}'
@@ -386,13 +386,13 @@ class _Reader:
         return None if group is None else group._replace(weight=weight, name=name, importance=importance)
 
     def alternative(self, cell: Any, where: str) -> _Alternative | None:
-        """One alternative; a blank id becomes the empty text. None after an error."""
+        """Read one alternative, turning a blank id into an empty string; return None after an error."""
         if isinstance(cell, Mapping):
             return self.described_alternative(cell, where)
         return self.alternative_id(cell, 1.0, cell, where)
 
     def described_alternative(self, mapping: Mapping[Any, Any], where: str) -> _Alternative | None:
-        """An alternative given as a mapping: an id, a span or a text, and its grade."""
+        """Read an alternative written as a mapping with an id, a span or a text, and a grade."""
         # A column of structs has every key in every cell.
         cell = {key: value for key, value in mapping.items() if value is not None or key in ("id", "grade")}
         kinds = [kind for kind in SHAPES if cell.get(kind) is not None]
@@ -419,7 +419,7 @@ class _Reader:
         return _Alternative(str(span), grade, span)
 
     def alternative_id(self, cell: Any, grade: float, original: Any, where: str) -> _Alternative | None:
-        """An alternative given as an id; a missing id counts as blank."""
+        """Read an alternative written as an id; a missing id counts as blank."""
         name = "" if cell is None else id_text(cell)
         if name is None:
             what = f"expected an id (a string or integer), found {display(original)} of type {type(cell).__name__}"
@@ -437,10 +437,10 @@ ANSWERABLE = "answerable"
 
 
 def declared_unanswerable(qids: Sequence[str], cells: Sequence[Any] | None, relevant: Ints) -> Bools:
-    """Whether each query is declared to have no answer; `relevant` has the positions of queries with relevant
-    alternatives.
+    """Return a mask of the queries that are declared to have no answer.
 
-    Raises `DataError` for queries that are both.
+    `relevant` contains the positions of queries with relevant alternatives. Raises `DataError` for any query that has
+    relevant alternatives but is declared to have no answer.
     """
     declared = np.array([str(cell).strip().lower() in ("false", "0") for cell in cells or ()], dtype=np.bool_)
     declared = declared if cells else np.zeros(len(qids), dtype=np.bool_)

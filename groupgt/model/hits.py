@@ -1,7 +1,7 @@
-"""The only view of ground truth and results that metrics have.
+"""Numeric ground truth and hits, the only inputs of metrics.
 
-`Judgments` is the numeric form of a ground truth, `Hits` the matches of a labeller in the results of one run. Neither
-contains ids, texts, scores or files, so metrics are the same for results in memory, in files or on a cluster.
+`Judgments` is the numeric form of a ground truth; `Hits` contains a labeller's matches in the results of one run.
+Neither contains ids, texts, scores or files, so metrics work the same for results in memory, in files or on a cluster.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ T = TypeVar("T")
 
 
 class _Remembering:
-    """Caches computed values, such as those that depend only on the ground truth and serve all runs."""
+    """Caches computed values, such as those that depend only on the ground truth and can be reused for every run."""
 
     @cached_property
     def _memo(self) -> dict[Hashable, Any]:
         return {}
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """`make()`, cached under `key`."""
+        """Return `make()`, cached under `key`."""
         if key not in self._memo:
             self._memo[key] = make()
         result: T = self._memo[key]
@@ -39,15 +39,15 @@ class _Remembering:
 class Judgments(_Remembering):
     """Ground truth as numbers: `Q` queries, `G` groups with a relevant alternative, `A` alternatives, `D` documents.
 
-    An alternative is one membership: a document in two groups is two alternatives of one document. Alternatives are
-    sorted by query, then group; groups by query.
+    Each alternative is one membership: a document in two groups counts as two alternatives. Alternatives are sorted by
+    query, then by group; groups are sorted by query.
 
-    `alternative_group` is −1 if the alternative is judged non-relevant: its grade is ≤ 0, or below `level` if there is
-    one. `byte_order` returns the positions of the documents of some alternatives in the byte order of ids within each
-    query. `zeros` marks queries that count although they have no group, shape (Q,). If some alternatives are sets
-    needed together, each member is an alternative here, and `alternative_set` is the number of its set, −1 for those
-    in no set. `unanswerable` marks queries that are declared to have no answer, shape (Q,): only a few metrics are
-    defined for them, and these for no others.
+    `alternative_group` is −1 if the alternative is judged non-relevant: its grade is ≤ 0, or below `level` if a level
+    is set. `byte_order` ranks the documents of some alternatives by id in byte order within each query. `zeros` marks
+    queries that count although they have no group, shape (Q,). If some sets of alternatives are needed together,
+    `alternative_set` contains the set number of each member, or −1 for alternatives in no set. `unanswerable` marks
+    queries that are declared to have no answer, shape (Q,); only a few metrics are defined for them, and those metrics
+    are undefined for all other queries.
     """
 
     size: int
@@ -66,23 +66,23 @@ class Judgments(_Remembering):
     unanswerable: Bools | None = None
 
     def is_relevant(self, grade: Floats) -> Bools:
-        """Whether documents of these grades are relevant."""
+        """Return a mask of the grades that count as relevant."""
         relevant: Bools = grade > 0 if self.level is None else grade >= self.level
         return relevant
 
     @cached_property
     def groups(self) -> Ints:
-        """m: the number of groups of each query, shape (Q,)."""
+        """m: the number of groups for each query, shape (Q,)."""
         return np.bincount(self.group_query, minlength=self.size)
 
     @cached_property
     def defined(self) -> Bools:
-        """Whether each query counts, because it has a group or scores 0 without one, shape (Q,)."""
+        """Mask of the queries that count because they have a group or score 0 without one, shape (Q,)."""
         return self.groups > 0 if self.zeros is None else (self.groups > 0) | self.zeros
 
     @cached_property
     def weight(self) -> Floats:
-        """Group weights, scaled by a power of two for each query so that no sum overflows (ratios keep their bits)."""
+        """Group weights, scaled by a power of two for each query to prevent overflow in sums; ratios do not change."""
         if not self.group_weight.size or np.all(self.group_weight == 1.0):
             return self.group_weight
         highest = np.zeros(self.size)
@@ -92,19 +92,19 @@ class Judgments(_Remembering):
 
     @cached_property
     def weighted(self) -> Bools:
-        """Whether any group of a query has a weight other than 1, shape (Q,)."""
+        """Mask of the queries with at least one group weight other than 1, shape (Q,)."""
         weighted = np.zeros(self.size, dtype=np.bool_)
         weighted[self.group_query[self.group_weight != 1.0]] = True
         return weighted
 
     @cached_property
     def total_weight(self) -> Floats:
-        """The sum of the group weights of each query, in the order of groups, shape (Q,)."""
+        """Total group weight for each query, summed in group order, shape (Q,)."""
         return np.bincount(self.group_query, self.weight, minlength=self.size).astype(np.float64, copy=False)
 
     @cached_property
     def document_grade(self) -> Floats:
-        """The highest grade of each document over its groups, shape (D,); −inf for unused numbers."""
+        """Highest grade of each document across its groups, shape (D,); −inf for unused numbers."""
         grade = np.full(self.documents, -np.inf)
         if self.one_to_one:
             grade[self.alternative_document] = self.alternative_grade
@@ -114,31 +114,31 @@ class Judgments(_Remembering):
 
     @cached_property
     def document_query(self) -> Ints:
-        """The query of each document, shape (D,); −1 for unused numbers."""
+        """Query of each document, shape (D,); −1 for unused numbers."""
         query = np.full(self.documents, -1, dtype=np.int64)
         query[self.alternative_document] = self.alternative_query
         return query
 
     @cached_property
     def relevant(self) -> Ints:
-        """R: the number of distinct relevant documents of each query, shape (Q,)."""
+        """R: the number of distinct relevant documents for each query, shape (Q,)."""
         return np.bincount(self.document_query[self.is_relevant(self.document_grade)], minlength=self.size)
 
     @cached_property
     def rejected(self) -> Ints:
-        """N: the number of judged non-relevant documents (highest grade at least 0) of each query, shape (Q,)."""
+        """N: the number of judged non-relevant documents (highest grade at least 0) for each query, shape (Q,)."""
         rejected = (self.document_grade >= 0) & ~self.is_relevant(self.document_grade)
         return np.bincount(self.document_query[rejected], minlength=self.size)
 
     @cached_property
     def one_to_one(self) -> bool:
-        """Whether no document occurs in two alternatives."""
+        """True if every document occurs in at most one alternative."""
         counts = np.bincount(self.alternative_document, minlength=self.documents)
         return not bool(np.any(counts > 1))
 
     @cached_property
     def sharing(self) -> Bools:
-        """Whether a relevant document of a query occurs in more than one alternative, shape (Q,)."""
+        """Mask of the queries with a relevant document that occurs in more than one alternative, shape (Q,)."""
         sharing = np.zeros(self.size, dtype=np.bool_)
         if not self.one_to_one:
             relevant = np.flatnonzero(self.alternative_group >= 0)
@@ -149,7 +149,7 @@ class Judgments(_Remembering):
 
     @cached_property
     def sharing_order(self) -> Ints:
-        """The position of each alternative's document in byte order, shape (A,); 0 if its query shares no document."""
+        """Rank of each alternative's document in byte order, shape (A,); 0 if its query has no shared documents."""
         places = np.zeros(len(self.alternative_query), dtype=np.int64)
         rows = np.flatnonzero(self.sharing[self.alternative_query])
         places[rows] = self.byte_order(rows)
@@ -157,12 +157,12 @@ class Judgments(_Remembering):
 
     @cached_property
     def group_sizes(self) -> Ints:
-        """|G|: the number of relevant alternatives of each group, shape (G,)."""
+        """|G|: the number of relevant alternatives in each group, shape (G,)."""
         return np.bincount(self.alternative_group[self.alternative_group >= 0], minlength=len(self.group_query))
 
     @cached_property
     def alternatives_by_document(self) -> tuple[Ints, Ints]:
-        """Alternatives sorted by document, and the D + 1 offsets at which each document's begin."""
+        """Alternatives sorted by document, and D + 1 offsets that mark where each document's alternatives begin."""
         order = np.argsort(self.alternative_document, kind="stable")
         counts = np.bincount(self.alternative_document, minlength=self.documents)
         return order, np.concatenate(([0], np.cumsum(counts)))
@@ -170,7 +170,7 @@ class Judgments(_Remembering):
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """Scores of the content of each result against the alternatives of its query: one row per result, in rank order.
+    """Scores for the content of each result against its query's alternatives: one row per result, in rank order.
 
     `scores` has one column per measure.
     """
@@ -182,12 +182,12 @@ class Contents:
 
 @dataclass(frozen=True, eq=False)
 class Hits(_Remembering):
-    """The hits of one run, in normal form: sorted by query, rank and alternative, not cut by any k.
+    """Hits of one run in normal form: sorted by query, rank and alternative, with no cutoff applied.
 
-    One row for each (query, alternative), at the first rank that hits it, with `repeat` False; later hits of an
-    alternative follow as rows with `repeat` True, which earn nothing unless the policy `keep` selects AutoRAG's
-    arithmetic. `length` is the number of results of each query, shape (Q,); `prefixes` is the number that fit each
-    requested budget, and `contents` has the scores of their content, if a metric needs them.
+    Each (query, alternative) pair that is hit has one row with `repeat` False, at the first rank that hits it. Later
+    hits of the same alternative are rows with `repeat` True; they score nothing unless `keep` selects AutoRAG's
+    arithmetic. `length` is the number of results for each query, shape (Q,); `prefixes` contains the number of results
+    within each requested budget, and `contents` their content scores, if a metric needs them.
     """
 
     judgments: Judgments
@@ -202,5 +202,5 @@ class Hits(_Remembering):
 
     @property
     def size(self) -> int:
-        """The number of queries."""
+        """Number of queries."""
         return self.judgments.size

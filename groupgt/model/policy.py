@@ -1,4 +1,4 @@
-"""How undefined, missing and suspicious data are handled: one value, printed under every table."""
+"""The policy that decides how undefined, missing and suspicious data are handled; it is printed under every table."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from groupgt.options import Rule, check_options, choices, options_of
 
 
 def _level(value: Any) -> float | None:
-    """A level as a number, possibly read from text; None if it is not a grade above 0."""
+    """Return a level as a number, parsing text if necessary; None if it is not a grade above 0."""
     number = number_of(value) if isinstance(value, str) else finite_number(value)
     return number if number is not None and 0 < number <= GRADE_LIMIT else None
 
 
 def _importance(value: Any) -> tuple[str, ...] | None:
-    """Importances from a list, or from a text that joins them with +; None for anything else."""
+    """Return importance levels from a list or a +-separated string; None for anything else."""
     names = value.split("+") if isinstance(value, str) else plain(value)
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name.strip() for name in names):
         return None
@@ -104,9 +104,9 @@ class Policy:
 
     @classmethod
     def of(cls, value: Policy | str | Sequence[str] | Mapping[str, Any] | None) -> Policy:
-        """Reads a policy: a `Policy`, text as in `--policy`, a mapping of fields, or None for the default.
+        """Read a policy from a `Policy`, text as for `--policy`, or a mapping of fields; None selects the default.
 
-        A text names a preset (`autorag`, `trec`), fields, or both; a mapping may also name a preset.
+        Text contains a preset (`autorag`, `trec`), fields, or both; a mapping may also contain a preset.
 
         >>> Policy.of("trec,missing=zero") == Policy.of(["trec", "missing=zero"])
         True
@@ -135,7 +135,7 @@ class Policy:
 
     @property
     def changes(self) -> str:
-        """The fields that differ from their defaults.
+        """Fields that differ from their defaults.
 
         >>> Policy(missing="skip").changes
         'missing=skip'
@@ -145,7 +145,7 @@ class Policy:
 
     @property
     def as_texts(self) -> dict[str, str]:
-        """Each field as `--policy` takes it; `unjudged`, `level` and `importance` only if they are set."""
+        """Fields as text for `--policy`; `unjudged`, `level` and `importance` are included only if they are set."""
         texts = {name: str(getattr(self, name)) for name in CHOICES}
         if self.unjudged == "nonrelevant":
             del texts["unjudged"]
@@ -160,7 +160,7 @@ class Policy:
 
 
 def _fields_of(texts: Sequence[str]) -> dict[str, str]:
-    """The fields of a policy in comma-separated texts; an entry without a field name is a preset."""
+    """Parse policy fields from comma-separated texts; an entry without a field name is a preset."""
     chosen = {}
     for text in (part.strip() for joined in texts for part in joined.split(",")):
         name, equals, value = text.partition("=")

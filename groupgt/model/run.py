@@ -1,4 +1,4 @@
-"""The results of one system, passed from readers to engines: lists, columns, lines, or a frame on a cluster."""
+"""Results of one system, passed from readers to engines as lists, columns, lines, or a frame on a cluster."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from groupgt.runtime import pl
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Results in memory: `rankings` maps each query to its ids, best first, in any shape that `Run.of` takes.
+    """Results in memory: `rankings` maps each query to its ids, best first, in any shape that `Run.of` accepts.
 
-    `scores`, if known, are parallel to the ids: they determine the order and the ties. `lengths` are parallel too, by
-    unit (None if there is none), and so are `fields`: functions that read the `text`, `parent` or `span` of each result
-    on demand.
+    `scores`, if available, are parallel to the ids and determine the order and the ties. `lengths`, by unit, are
+    parallel too (None where a length is missing). So are `fields`, functions that read the `text`, `parent` or `span`
+    of each result on demand.
     """
 
     rankings: Mapping[Any, Any]
@@ -33,13 +33,13 @@ class Lists:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Results as a lazy frame with `qid` and `doc` as text and `score` as a double, higher is better.
+    """Results as a lazy frame with text columns `qid` and `doc` and a float column `score`; higher scores rank first.
 
-    Columns `tokens` and `chars`, if present, are the lengths of results; `text`, `parent`, `start` and `end` are
-    further optional columns. If there is a null or a score that is not finite, `recheck` reads the same source again
-    with the slow reader, and either reports each error with its location, or returns rankings. `guard` runs a polars
-    step and converts its exceptions to a `DataError`. `ids_checked` means that all ids are valid; otherwise an invalid
-    id also requires `recheck`. `tie` names the column that decides between equal scores.
+    Optional columns `tokens` and `chars` contain result lengths; `text`, `parent`, `start` and `end` are optional too.
+    If the frame contains nulls or scores that are not finite, `recheck` reads the source again with the slow reader,
+    which either reports each error with its location or returns rankings. `guard` runs a polars step and converts
+    exceptions to `DataError`. `ids_checked` means that all ids are valid; otherwise, an invalid id also requires
+    `recheck`. `tie` names the column that breaks ties between equal scores.
     """
 
     frame: pl.LazyFrame
@@ -50,7 +50,7 @@ class Columns:
 
     @cached_property
     def checked(self) -> Run:
-        """The rankings that the slow reader found in a suspicious source; raises `DataError` if they are invalid."""
+        """Rankings read from a suspicious source by the slow reader; raises `DataError` if they are invalid."""
         return self.recheck()
 
     def __str__(self) -> str:
@@ -59,11 +59,10 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Results as the lines of a TREC file, for the compiled module: `part` returns the bytes between two offsets.
+    """Results as lines of a TREC file, for the compiled module; `part` returns the bytes between two offsets.
 
-    Lines range from `begin` to `end`; `read` converts them to columns or lists. If a line may not be a valid result,
-    `recheck` reads the file again with the slow reader, and either reports each error with its location, or returns
-    rankings.
+    Lines range from `begin` to `end`; `read` converts them to columns or lists. If any line may be invalid, `recheck`
+    reads the file again with the slow reader, which either reports each error with its location or returns rankings.
     """
 
     part: Callable[[int, int], bytes | memoryview]
@@ -74,12 +73,12 @@ class Lines:
 
     @cached_property
     def columns(self) -> Run:
-        """The results as columns, or as lists if the slow reader was needed."""
+        """Results as columns, or as lists if the slow reader was needed."""
         return self.read()
 
     @cached_property
     def checked(self) -> Run:
-        """The results that the slow reader found in suspicious lines; raises `DataError` if they are invalid."""
+        """Results read from suspicious lines by the slow reader; raises `DataError` if they are invalid."""
         return self.recheck()
 
     def __str__(self) -> str:
@@ -88,7 +87,7 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class Remote:
-    """Results that stay on a cluster, in a frame that only its engine can read."""
+    """Results that stay on a cluster, in a frame that only the cluster's engine can read."""
 
     frame: Any
 
@@ -98,10 +97,10 @@ class Remote:
 
 @dataclass(frozen=True)
 class Traces:
-    """The traces from which a run was read, by query: texts of traces without an id, and search times in ms.
+    """Traces that a run was read from: `texts` of traces without an id, and search times (`ms`), both by query.
 
-    `left_out` traces have no search. Of the other `count`, `by_id` and `by_text` belong to a query of the ground truth;
-    these three are 0 until the run meets its ground truth.
+    `left_out` counts traces without a search, `count` all others. Of these, `by_id` and `by_text` match a query of the
+    ground truth; `count`, `by_id` and `by_text` are 0 until the run is matched with its ground truth.
     """
 
     texts: Mapping[str, Sequence[str]]
@@ -114,10 +113,10 @@ class Traces:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """The results of one system for many queries, best first: lists, columns, lines, or a frame on a cluster.
+    """Results of one system for many queries, best first, stored as lists, columns, lines, or a frame on a cluster.
 
-    `groupgt.engines.carriers.carrier_of` returns the operations of each kind. A run whose results were renamed by a
-    labeller keeps the `original`; `excluded` counts results that the ground truth excludes.
+    `groupgt.engines.carriers.carrier_of` returns the operations for each kind. If a labeller renamed the results, the
+    run keeps the `original`; `excluded` counts the results that the ground truth excludes.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
     ['a', 'b']
@@ -134,9 +133,9 @@ class Run:
     def of(
         cls, rankings: Mapping[Any, Any], name: str = "", *, scores: Mapping[str, Sequence[float]] | None = None
     ) -> Run:
-        """Wraps `{qid: ranking}`; a ranking is a list of ids, a list of (id, score), or `{id: score}`.
+        """Wrap `{qid: ranking}`; a ranking is a list of ids, a list of (id, score), or `{id: score}`.
 
-        With lists of ids, `scores` contains the scores of each query, which determine the order.
+        If rankings are lists of ids, `scores` may contain scores for each query, which then determine the order.
         """
         if not isinstance(rankings, Mapping):
             kind = type(rankings).__name__
@@ -152,19 +151,19 @@ class Run:
 
     @property
     def rankings(self) -> Mapping[Any, Any]:
-        """The rankings by query; empty if results are not in memory."""
+        """Rankings by query; empty if the results are not in memory."""
         return self.contents.rankings if isinstance(self.contents, Lists) else {}
 
     @property
     def lists(self) -> Lists:
-        """The contents of a run in memory; raises `DataError` for any other."""
+        """Contents of a run in memory; raises `DataError` for any other run."""
         if not isinstance(self.contents, Lists):
             raise DataError(f"{self.title}: these results are not lists")
         return self.contents
 
     @property
     def as_columns(self) -> Columns:
-        """The contents as columns of ids and scores; without scores, a result's score is minus its position."""
+        """Contents as columns of ids and scores; without scores, a result's score is minus its position."""
         if isinstance(self.contents, Columns):
             return self.contents
         if isinstance(self.contents, Lines):
@@ -182,7 +181,7 @@ class Run:
 
     @property
     def is_plain(self) -> bool:
-        """Whether results are in memory and have only ids, scores and calls."""
+        """True if results are in memory and have only ids, scores and calls."""
         contents = self.contents
         return (
             isinstance(contents, Lists)
@@ -192,22 +191,22 @@ class Run:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the contents are lists."""
+        """True if the contents are lists."""
         return isinstance(self.contents, Lists)
 
     @property
     def is_remote(self) -> bool:
-        """Whether the contents stay on a cluster."""
+        """True if the contents stay on a cluster."""
         return isinstance(self.contents, Remote)
 
     @property
     def title(self) -> str:
-        """The name used in messages: its source if known, else its name."""
+        """Name used in messages: the source if there is one, otherwise the run name."""
         return self.source or self.name or "results"
 
     @property
     def resolved(self) -> Run:
-        """The run itself, or the output of the slow reader if it was needed."""
+        """This run, or the slow reader's output if the slow reader was needed."""
         run = self
         while isinstance(run.contents, (Columns, Lines)) and "checked" in run.contents.__dict__:
             run = replace(run, contents=run.contents.checked.contents)
@@ -215,14 +214,14 @@ class Run:
 
     @property
     def by_original_ids(self) -> Run:
-        """The run with the original ids of its results, before a labeller renamed them."""
+        """This run with the ids that its results had before a labeller renamed them."""
         return self if self.original is None else self.original
 
     def __len__(self) -> int:
         return len(self.rankings)
 
     def __bool__(self) -> bool:
-        """Always True, even if no rankings are in memory."""
+        """Always return True, even if no rankings are in memory."""
         return True
 
     def __iter__(self) -> Iterator[str]:

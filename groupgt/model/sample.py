@@ -1,4 +1,4 @@
-"""Random samples of queries in a seeded order: any first part of a sample is also a random sample."""
+"""Random samples of queries in a seeded order; the first n queries of a sample are also a random sample."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SAMPLE = "sample"
 
 
 def sample_of(qids: Sequence[str], size: int, seed: int) -> dict[str, Any]:
-    """The seed, the number of queries to draw from (`of`), the number `drawn`, and their `order`.
+    """Draw a random sample; return its seed, the population size (`of`), the sample size (`drawn`) and the `order`.
 
-    The order of `qids` does not matter. Raises `ConfigError` if there are fewer than `size`.
+    The order of `qids` does not matter. Raises `ConfigError` if there are fewer than `size` queries.
 
     >>> sample_of(["a", "b", "c"], 2, seed=0)
     {'seed': 0, 'of': 3, 'drawn': 2, 'order': ['a', 'c']}
@@ -28,14 +28,14 @@ def sample_of(qids: Sequence[str], size: int, seed: int) -> dict[str, Any]:
 
 
 def entry(sample: Mapping[str, Any], qid: str) -> dict[str, Any]:
-    """The record of the sample of a query, for its line of ground truth."""
+    """Return the sample record that is stored with a query's line of ground truth."""
     order = sample["order"]
     kept = {key: value for key, value in sample.items() if key != "order"}
     return {**kept, "place": order.index(qid) + 1 if qid in order else None}
 
 
 def sample_fault(qids: Sequence[str], entries: Sequence[Any], population: Sequence[str]) -> str | None:
-    """The reason why these queries are not the beginning of a recorded random sample; None if they are."""
+    """Return the reason why these queries do not form the start of a recorded random sample, or None if they do."""
     if not entries or not all(
         isinstance(record, Mapping) and isinstance(record.get("seed"), int) for record in entries
     ):

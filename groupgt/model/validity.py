@@ -1,6 +1,6 @@
-"""The rules for valid ids, scores, grades and rows, in Python, for every reader and carrier.
+"""Rules for valid ids, scores, grades and rows, written in Python and shared by all readers and carriers.
 
-`groupgt.formats.validity` has the same rules as polars expressions; a test checks that the two agree.
+`groupgt.formats.validity` implements the same rules as polars expressions; a test checks that the two agree.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _is_rank = re.compile(RANK).fullmatch
 
 
 def is_integer(value: Any) -> bool:
-    """Whether a value is a Python or NumPy integer; a bool is not."""
+    """Return whether a value is a Python or NumPy integer; bools do not count."""
     if type(value) is int:
         return True
     return not isinstance(value, bool) and hasattr(value, "__index__") and type(value).__name__ not in ("bool", "bool_")
 
 
 def id_text(value: Any) -> str | None:
-    """The id as text, or None if the value is neither text nor an integer.
+    """Return the id as text, or None if the value is neither text nor an integer.
 
     >>> id_text("007"), id_text(7), id_text(7.0), id_text(True)
     ('007', '7', None, None)
@@ -57,7 +57,7 @@ def id_text(value: Any) -> str | None:
 
 
 def id_fault(name: str) -> str | None:
-    """The reason why a text is not a valid id of a query or a document; None if it is valid.
+    """Return the reason why a text is not a valid query or document id, or None if it is valid.
 
     >>> id_fault("doc-1"), id_fault(" "), id_fault("a\\tb")
     (None, 'is blank', 'contains the control character U+0009')
@@ -74,7 +74,7 @@ def id_fault(name: str) -> str | None:
 
 
 def _named(letter: str) -> str:
-    """The name of a forbidden character in messages."""
+    """Return the name of a forbidden character for use in messages."""
     if letter == "\0":
         return "a NUL character"
     if "\ud800" <= letter <= "\udfff":
@@ -84,7 +84,7 @@ def _named(letter: str) -> str:
 
 
 def are_plainly_ids(names: Sequence[str]) -> bool:
-    """Whether all of these texts are certainly ids, checked together; False means that one may not be an id.
+    """Return True if all of these texts are certain to be valid ids, or False if any of them may be invalid.
 
     >>> are_plainly_ids(["a", "b c", "7"]), are_plainly_ids(["a", ""])
     (True, False)
@@ -102,9 +102,9 @@ def are_plainly_ids(names: Sequence[str]) -> bool:
 
 
 def has_plain_letters(text: str) -> bool:
-    """Whether joined ids certainly have only valid characters, and only `BLANK_IDS` are blank; False means unsure.
+    """Return True if joined ids certainly contain no invalid characters and no blank ids outside `BLANK_IDS`.
 
-    Checks millions of ids in a few passes over their characters as numbers.
+    Checks millions of ids in a few passes by treating characters as numbers; False means unsure.
 
     >>> has_plain_letters("abc d"), has_plain_letters("a\\x85b"), has_plain_letters("a  b")
     (True, False, False)
@@ -136,12 +136,12 @@ _BLANKS_AND_CONTROLS = (
 
 
 def _are_single(text: str, lowest: int) -> bool:
-    """Whether there are no control characters and no two adjacent ASCII blanks."""
+    """Return whether a text has no control characters and no adjacent ASCII blanks."""
     return lowest > 0x20 or (lowest == 0x20 and "  " not in text)
 
 
 def are_texts(names: Sequence[str]) -> bool:
-    """Whether most of these look like texts and not like ids, because they have four words or more.
+    """Return whether most of these names have four words or more, so that they look like texts rather than ids.
 
     >>> are_texts(["What is the capital of France?", "Who founded it?"]), are_texts(["d1", "d2", "d 3"])
     (True, False)
@@ -150,12 +150,12 @@ def are_texts(names: Sequence[str]) -> bool:
 
 
 def are_ids(names: Sequence[str]) -> bool:
-    """Whether all of these texts are ids."""
+    """Return whether all of these texts are valid ids."""
     return are_plainly_ids(names) or not any(map(id_fault, names))
 
 
 def holds_odd_letters(data: NDArray[np.uint8]) -> bool:
-    """Whether UTF-8 may contain invalid characters or blanks above ASCII; True means unsure, False is certain."""
+    """Return False if UTF-8 data is certain to have no invalid characters and no blanks above ASCII; True if unsure."""
     if not len(data) or data.max() < 0x7F:
         return False
     if bool((data == 0x7F).any()):
@@ -180,7 +180,7 @@ _ODD = (
 
 
 def finite_number(value: Any) -> float | None:
-    """A finite number of any numeric type as a double, or None; text and bools are not numbers.
+    """Convert a finite number of any numeric type to a float; return None for anything else, including text and bools.
 
     >>> finite_number(2), finite_number(True), finite_number("2"), finite_number(float("nan"))
     (2.0, None, None, None)
@@ -195,7 +195,7 @@ def finite_number(value: Any) -> float | None:
 
 
 def number_of(text: str) -> float | None:
-    """A finite number written in plain decimal notation, or None.
+    """Parse a finite number in plain decimal notation; return None for anything else.
 
     >>> number_of("1e-3"), number_of("1_000"), number_of("nan")
     (0.001, None, None)
@@ -207,7 +207,7 @@ def number_of(text: str) -> float | None:
 
 
 def number_of_bytes(cell: bytes) -> float | None:
-    """A faster version of `decimal` for a cell without leading or trailing blanks.
+    """Parse a number like `number_of`, but faster, from a cell without leading or trailing blanks.
 
     >>> number_of_bytes(b"1e-3"), number_of_bytes(b"1_000"), number_of_bytes(b"nan")
     (0.001, None, None)
@@ -221,7 +221,7 @@ def number_of_bytes(cell: bytes) -> float | None:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number, of any size.
+    """Return whether a text is a number of any size.
 
     >>> is_number("0.9"), is_number("bm25")
     (True, False)
@@ -230,12 +230,12 @@ def is_number(text: str) -> bool:
 
 
 def is_grade(number: float | None) -> bool:
-    """Whether a number is a grade: finite, and within ±2^31."""
+    """Return whether a number is a valid grade: finite and within ±2^31."""
     return number is not None and abs(number) <= GRADE_LIMIT
 
 
 def is_rank(text: str) -> bool:
-    """Whether a text looks like a rank: an integer, also written `3.0`.
+    """Return whether a text looks like a rank: an integer, which may be written as `3.0`.
 
     >>> is_rank("3"), is_rank("3.0"), is_rank("0.9")
     (True, True, False)
@@ -244,7 +244,7 @@ def is_rank(text: str) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A list, if the value is an array or series with `tolist` or `to_list`; else the value itself."""
+    """Convert an array or series (anything with `tolist` or `to_list`) to a list; return any other value unchanged."""
     if isinstance(value, (list, tuple, str, dict)):
         return value
     for method in ("tolist", "to_list", "to_pylist"):

@@ -1,4 +1,4 @@
-"""Values of results and alternatives (spans, lengths, budgets), and exact sums."""
+"""Spans, lengths and budgets of results and alternatives, and exact sums."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HALF = 32
 
 
 def exact_sum(values: Floats) -> int:
-    """The sum of finite doubles in units of 2^−1074, an integer, so that partial sums add up exactly.
+    """Sum finite doubles exactly; the result is an integer in units of 2^−1074, so partial sums can be added exactly.
 
     >>> exact_sum(np.array([0.5, 0.25])) == 3 << 1072
     True
@@ -40,7 +40,7 @@ def exact_sum(values: Floats) -> int:
 
 
 def summed(values: Floats) -> float:
-    """The double nearest to the exact sum of doubles, like `math.fsum`, in a few passes over the array.
+    """Return the double nearest to the exact sum, like `math.fsum`, in a few passes over the array.
 
     >>> summed(np.array([0.1, 0.2, 0.3])), 0.1 + 0.2 + 0.3
     (0.6, 0.6000000000000001)
@@ -59,7 +59,7 @@ def summed(values: Floats) -> float:
 
 
 def rounded(parts: Iterable[int]) -> float:
-    """The double nearest to the sum of parts from `exact_sum`.
+    """Add sums from `exact_sum` and return the nearest double.
 
     >>> rounded([exact_sum(np.array([0.1] * 10))])
     1.0
@@ -68,7 +68,7 @@ def rounded(parts: Iterable[int]) -> float:
 
 
 def total(key: Ints, terms: Floats, size: int) -> Floats:
-    """Σ terms for each key, shape (size,).
+    """Return Σ terms for each key, shape (size,).
 
     >>> total(np.array([0, 0, 2]), np.array([1.0, 2.0, 4.0]), 3).tolist()
     [3.0, 0.0, 4.0]
@@ -83,7 +83,7 @@ SPELLED = r"(?s)^(?<doc>.*)\[(?<start>[0-9]{1,13}):(?<end>[0-9]{1,13})\]$"
 
 
 class Span(NamedTuple):
-    """A span of a document: characters, pages or lines from `start` to `end`.
+    """Span of characters, pages or lines in a document, from `start` to `end`.
 
     >>> str(Span("leave.md", 120, 480))
     'leave.md[120:480]'
@@ -102,12 +102,12 @@ Form = Span | Literal["text"] | None
 
 
 def kind_of(form: Form) -> str:
-    """The kind of an alternative: `id`, `span` or `text`."""
+    """Return the kind of an alternative: `id`, `span` or `text`."""
     return "id" if form is None else "span" if isinstance(form, Span) else "text"
 
 
 def span_of(cell: Mapping[str, Any]) -> Span | str:
-    """The span given by `doc` (or `doc_id`), `start` and `end` of a mapping; if invalid, a description of the error.
+    """Read a span from a mapping with `doc` (or `doc_id`), `start` and `end`; return an error message if it is invalid.
 
     >>> span_of({"doc": "a", "start": 3, "end": 9})
     Span(doc='a', start=3, end=9)
@@ -130,7 +130,7 @@ def span_of(cell: Mapping[str, Any]) -> Span | str:
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """The spans of chunks, as columns: `ids[i]` is `docs[i]` from `start[i]` to `end[i]`."""
+    """Chunk spans, stored as columns: `ids[i]` is `docs[i]` from `start[i]` to `end[i]`."""
 
     ids: list[str]
     docs: list[str]
@@ -139,7 +139,7 @@ class Chunks:
 
     @classmethod
     def of(cls, places: Mapping[str, Any]) -> Chunks:
-        """Reads `{chunk: (doc, start, end)}` or `{chunk: {"doc", "start", "end"}}`; raises `DataError`."""
+        """Read `{chunk: (doc, start, end)}` or `{chunk: {"doc", "start", "end"}}`; raise `DataError` if invalid."""
         faults = Faults()
         spans: dict[str, Span] = {}
         for key, place in places.items():
@@ -163,7 +163,7 @@ class Chunks:
         return len(self.ids)
 
     def spans(self) -> dict[str, Span]:
-        """The span of each chunk."""
+        """Return the span of each chunk."""
         return dict(zip(self.ids, map(Span, self.docs, self.start.tolist(), self.end.tolist())))
 
 
@@ -183,7 +183,7 @@ SCORE: Literal["score"] = "score"
 
 @dataclass(frozen=True)
 class Budget:
-    """A cutoff by length, calls or score: the longest prefix within `amount` of `unit`, or with such scores."""
+    """Cutoff by length, calls or score: the longest prefix within `amount` of `unit`, or with scores ≥ `amount`."""
 
     amount: float
     unit: str
@@ -194,10 +194,10 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """Lengths of documents: `known[unit][id]`, in tokens or chars, or counted from `texts`.
+    """Document lengths in tokens or chars, from `known[unit][id]` or counted from `texts`.
 
-    Characters are code points. `count` returns the token counts of texts. These lengths take precedence over those that
-    come with results.
+    A char is a Unicode code point. `count` returns the token counts of texts. These lengths take precedence over
+    lengths that come with results.
 
     >>> words = lambda texts: [len(text.split()) for text in texts]
     >>> lengths = Lengths(texts={"a": "to be", "b": "or"}, count=words)
@@ -239,11 +239,11 @@ class Lengths:
         faults.stop(ConfigError)
 
     def has(self, unit: str) -> bool:
-        """Whether there are lengths in a unit."""
+        """Return whether lengths in this unit are available."""
         return unit in self.known or (bool(self.texts) and (unit == "chars" or self.count is not None))
 
     def of(self, unit: str, ids: Iterable[str]) -> Ints:
-        """The lengths of documents; raises `DataError` with the ids that have none."""
+        """Return document lengths; raise a `DataError` that lists the ids without one."""
         names = list(ids)
         if self.wrong.get(unit):
             raise DataError(*self.wrong[unit])
@@ -259,7 +259,7 @@ class Lengths:
             faults.fail(DataError)
 
     def table(self, unit: str, ids: Sequence[str]) -> Mapping[str, int]:
-        """Maps ids to lengths, at least for these ids if known; each text is counted only once."""
+        """Return a mapping that includes these ids if their lengths are available; each text is counted only once."""
         lengths = self.known.get(unit)
         if lengths is not None:
             return lengths
@@ -271,7 +271,7 @@ class Lengths:
         return counted
 
     def measure(self, unit: str, texts: Sequence[str]) -> list[int]:
-        """The lengths of texts; raises `ConfigError` if a tokenizer does not return counts."""
+        """Measure texts; raise `ConfigError` if the tokenizer does not return counts."""
         if unit == "chars":
             return list(map(len, texts))
         if self.count is None:
@@ -289,7 +289,7 @@ class Lengths:
 
 
 def as_lengths(value: Any) -> Lengths:
-    """`Lengths`, `{"tokens": {id: length}}`, or `{id: text}`; raises `ConfigError` for anything else.
+    """Convert `{"tokens": {id: length}}`, `{id: text}` or `Lengths` to `Lengths`; raise `ConfigError` for other values.
 
     >>> as_lengths({"tokens": {"a": 3}}).of("tokens", ["a"]).tolist()
     [3]
