@@ -6,7 +6,7 @@
     ├── ConfigError      an invalid experiment file or option
     └── RetrieverError   a retriever failed or returned an invalid ranking
 
-An error contains its faults one by one; its text shows the first of them, and how many more there are.
+An error contains a list of faults; its message shows the first faults and the number of remaining ones.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ REPEATED, EXAMPLES = 3, 2
 
 
 class GroupgtWarning(UserWarning):
-    """Suspicious data that does not stop an evaluation."""
+    """Warning about suspicious data that does not stop an evaluation."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
 
 
 class GroupgtError(Exception):
-    """The root of the tree; `faults` are the texts shown, `total` is how many there are."""
+    """Base class of all groupgt errors; `faults` contains the messages to show, and `total` counts all faults."""
 
     shown = SHOWN
     # Whether faults that differ only in values are shown once.
@@ -52,13 +52,13 @@ class GroupgtError(Exception):
 
 
 class DataError(GroupgtError):
-    """Invalid ground truth, results or other file; similar errors are grouped, with a count."""
+    """Invalid ground truth, results or other files; similar errors are grouped and counted."""
 
     kinds_once = True
 
 
 class MetricError(GroupgtError):
-    """Invalid metric name, parameter or cutoff, or one that does not fit the data."""
+    """Invalid metric name, parameter or cutoff, or a metric that does not fit the data."""
 
 
 class ConfigError(GroupgtError):
@@ -68,13 +68,13 @@ class ConfigError(GroupgtError):
 
 
 class RetrieverError(GroupgtError):
-    """A retriever failed or returned an invalid ranking."""
+    """Failure of a retriever, or an invalid ranking from one."""
 
     kinds_once = True
 
 
 def reason(error: BaseException) -> str | None:
-    """The message for users of an error; None for a bug, whose traceback is worth reading.
+    """Return the message to show to users, or None if the error is a bug whose traceback should be shown.
 
     >>> reason(FileNotFoundError(2, "No such file or directory", "a.trec")), reason(KeyError("a"))
     ('a.trec: No such file or directory', None)
@@ -102,7 +102,7 @@ _Location = tuple[int, str]
 
 @dataclass
 class _Fault:
-    """A fault that occurs in one place or in many: their number, and the first of them."""
+    """Fault that occurs in one or more locations, with a count and the first locations."""
 
     what: str
     locations: list[_Location] = field(default_factory=list)
@@ -114,7 +114,7 @@ class _Fault:
             self.locations.append(location)
 
     def lines(self, how_often: str = "times") -> list[tuple[int, str, int]]:
-        """(order, text, number of faults) for each place, or for all of them together."""
+        """Return (order, text, number of faults) for each location, or one entry for all locations together."""
         if self.count <= REPEATED:
             return [(order, f"{where}: {self.what}" if where else self.what, 1) for order, where in self.locations]
         (order, first), *others = self.locations
@@ -124,13 +124,13 @@ class _Fault:
 
 @dataclass
 class _FaultGroup(_Fault):
-    """Faults that differ only in values: all of them, and the first ones by text."""
+    """Group of faults that differ only in values; `faults` maps texts to the first of them."""
 
     faults: dict[str, _Fault] = field(default_factory=dict)
 
 
 class Faults:
-    """Collects faults, so that all faults of a file are shown at once; `grouped`: repeated ones are shown once.
+    """Collects faults so that all of them are reported at once; with `grouped`, repeated faults are shown only once.
 
     For data, faults that differ only in values are grouped too.
 
@@ -156,7 +156,7 @@ class Faults:
         self._seen: set[str] = set()
 
     def add(self, where: str, what: str) -> None:
-        """Adds one fault; the first hundred are kept, and the first of each kind."""
+        """Add one fault; the first hundred faults are kept, and the first of each kind."""
         what = _ADDRESS.sub("0x…", what)
         text = f"{where}: {what}" if where else what
         if text in self._seen:
@@ -180,18 +180,18 @@ class Faults:
         fault.add(location)
 
     def merge(self, error: GroupgtError) -> None:
-        """Adds the faults of an error, to be shown with the others."""
+        """Add the faults from an error, so that they are reported together."""
         for text in error.faults:
             self.add("", text)
         self.total += error.total - len(error.faults)
 
     @property
     def texts(self) -> list[str]:
-        """A text for each fault that is kept; a fault in many places has one text."""
+        """Text of each fault that is kept; a fault in many locations has a single text."""
         return self.messages(ConfigError)
 
     def messages(self, error: type[GroupgtError]) -> list[str]:
-        """The messages for an exception of this class."""
+        """Return the messages for an exception of this class."""
         return [text for _, text, _ in self._lines(error)]
 
     def _lines(self, error: type[GroupgtError]) -> list[tuple[int, str, int]]:
@@ -211,12 +211,12 @@ class Faults:
         return self.total > 0
 
     def stop(self, kind: type[GroupgtError] = DataError) -> None:
-        """Raises the collected faults; does nothing if there are none."""
+        """Raise the collected faults, if there are any."""
         if self:
             self.fail(kind)
 
     def fail(self, kind: type[GroupgtError] = DataError, before: str = "") -> NoReturn:
-        """Raises the collected faults; their texts follow those in `before`."""
+        """Raise the collected faults; `before` is shown ahead of them."""
         lines = self._lines(kind)
         first = [before] if before else []
         repeated = sum(count - 1 for _, _, count in lines)
@@ -224,7 +224,7 @@ class Faults:
 
 
 def _shortened(text: str) -> str:
-    """A fault without the middle of texts that are too long for a terminal, such as an id of 64 KiB."""
+    """Cut the middle out of a fault that is too long for a terminal, such as one with a 64 KiB id."""
     return text if len(text) <= LONGEST_CHARS else f"{text[: LONGEST_CHARS - 300]} … {text[-200:]}"
 
 
@@ -236,7 +236,7 @@ RENAMED = {
 
 
 def near_names(name: str, valid_names: Iterable[str]) -> str:
-    """` (did you mean 'x' or 'y'?)`, or the new name of a renamed one; empty if no valid name is similar."""
+    """Return ` (did you mean 'x' or 'y'?)`, or the new name of a renamed option; empty if no name is similar."""
     import difflib
 
     lowered = {valid.lower(): valid for valid in reversed(list(valid_names))}
@@ -247,7 +247,7 @@ def near_names(name: str, valid_names: Iterable[str]) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """`a, b or c`: choices in a message.
+    """Join choices for a message, as in `a, b or c`.
 
     >>> listed(["a", "b", "c"])
     'a, b or c'
@@ -257,7 +257,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def first_of(names: Sequence[str], most: int | None, joint: str = ", ") -> str:
-    """The first of some names, and how many more there are; all of them if `most` is None.
+    """Join the first names and the number of remaining ones; join all names if `most` is None.
 
     >>> first_of(["a", "b"], 2, " or "), first_of(["a", "b", "c", "d"], 2, " or ")
     ('a or b', 'a or b or 2 more')
@@ -268,7 +268,7 @@ def first_of(names: Sequence[str], most: int | None, joint: str = ", ") -> str:
 
 
 def strange_result(keys: Iterable[Any]) -> str:
-    """The error for a result that is a mapping without an id, with the shapes that are accepted everywhere.
+    """Return the error message for results that are mappings without an id, with a list of the accepted shapes.
 
     >>> strange_result(["doc_id", "score"]).partition("; ")[2]
     'found mappings with the keys doc_id, score'
@@ -278,7 +278,7 @@ def strange_result(keys: Iterable[Any]) -> str:
 
 
 def warn(text: str) -> None:
-    """Issues a warning at the line that called groupgt, however deep the call."""
+    """Issue a warning that points to the line that called groupgt, however deep the call stack."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("groupgt."):
         level, frame = level + 1, frame.f_back
@@ -293,10 +293,10 @@ _COMMANDS = re.compile(
 
 
 def printable(text: str, *, as_json: bool = False) -> str:
-    """The text with escapes for control characters, and for characters that change the order of others in a terminal.
+    """Escape control characters, and characters that change the text direction in a terminal.
 
-    Everything that people read goes through this: messages, tables, explanations. JSON output uses JSON escapes, so
-    that programs read the original text.
+    All text for human readers is escaped this way: messages, tables and explanations. JSON output uses JSON escapes, so
+    that programs can restore the original text.
 
     >>> print(printable("a\\x1b[2Jb\\u202ec, naïve ✓"))
     a\\x1b[2Jb\\u202ec, naïve ✓
@@ -310,6 +310,6 @@ def printable(text: str, *, as_json: bool = False) -> str:
 
 
 def display(value: Any, size: int = 80) -> str:
-    """A value as shown in messages, shortened if it is long."""
+    """Return a value as shown in messages, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= size else text[: size - 1] + "…"

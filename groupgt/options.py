@@ -1,8 +1,8 @@
-"""Reads options: from a mapping (of a YAML file, `--with`, or Python) to a dataclass, with every error.
+"""Reads options from a mapping (YAML, `--with` or Python) into a dataclass, and reports every error.
 
-The annotations of a dataclass define the valid values of each option: `Annotated[float, Gt(0), Le(1)]`,
-`Literal["chars", "pages"]`, a `File`, or a `Rule`; a `Doc` of typing_extensions is its description. Values, messages,
-JSON Schemas and help are derived from them. `clashes` yields errors that no annotation can express.
+The annotations of the dataclass define the valid values of each option: `Annotated[float, Gt(0), Le(1)]`,
+`Literal["chars", "pages"]`, a `File`, or a `Rule`; a `Doc` from typing_extensions contains the description. Values,
+messages, JSON Schemas and help are derived from them. `clashes` yields errors that annotations cannot express.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ N = TypeVar("N")
 
 
 class Clash(NamedTuple):
-    """An error of an option; left out if one of the options in `beside` is invalid."""
+    """Error in an option; not reported if the option or any option in `beside` is already invalid."""
 
     option: str
     what: str
@@ -33,7 +33,7 @@ class Clash(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """An annotation: the valid values if no type expresses them, in words, as a test, and as a JSON Schema.
+    """Annotation for valid values that no type can express: a description, a test and a JSON Schema.
 
     `convert` turns a value into the option, for rules that accept other types.
     """
@@ -46,12 +46,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class Short:
-    """An annotation: a short form is accepted, one value for a list, or with a `key`, a text for `{key: text}`."""
+    """Annotation that accepts a short form: one value for a list or, with a `key`, a text for `{key: text}`."""
 
     key: str = ""
 
     def widened(self, value: Any) -> Any:
-        """The long form."""
+        """Return the long form."""
         if not self.key:
             return value if isinstance(value, list) or value is None else [value]
         return {self.key: value} if isinstance(value, str) else value
@@ -59,7 +59,7 @@ class Short:
 
 @dataclass(frozen=True)
 class Called:
-    """An annotation: the name of a number in messages, such as `seconds`."""
+    """Annotation with the word that messages use for a number, such as `seconds`."""
 
     noun: str
 
@@ -74,7 +74,7 @@ Folder = Annotated[str, FOLDER]
 
 @dataclass(frozen=True)
 class Fault:
-    """An error of a value, or of a key that is `unknown`, `missing` or an `invalid_key`, with its path."""
+    """Error in a value, or in a key that is `unknown`, `missing` or an `invalid_key`, with its path."""
 
     path: KeyPath
     what: str
@@ -82,20 +82,20 @@ class Fault:
 
     @property
     def option(self) -> str:
-        """The name of the option."""
+        """Option name."""
         return str(self.path[0])
 
     @property
     def is_of_key(self) -> bool:
-        """Whether the error is in the key, not in the value."""
+        """True if the error is in the key, not in the value."""
         return self.kind in ("unknown", "invalid_key")
 
 
 def chosen(kind: str, spec: Any, *, texts: bool = False, also: str = "") -> tuple[Plugin, Any]:
-    """The plugin and its options, from a name or `{"use": name, "with": {option: value}}`.
+    """Return a plug-in and its options from a name or `{"use": name, "with": {option: value}}`.
 
-    With `texts`, as in a shell, numbers and truth values are read from text; `also` are further accepted forms. Raises
-    `ConfigError` with every error.
+    With `texts`, numbers and booleans are parsed from text, as in a shell; `also` describes other accepted forms.
+    Raises a `ConfigError` that lists every error.
 
     >>> plugin, options = chosen("engine", {"use": "streaming", "with": {"memory": "2GB"}})
     >>> plugin.name, options.memory
@@ -114,7 +114,7 @@ def chosen(kind: str, spec: Any, *, texts: bool = False, also: str = "") -> tupl
 
 
 def options_from(kind: type[Any] | None, values: Mapping[str, Any], where: str = "", *, texts: bool = False) -> Any:
-    """The options in a mapping; raises `ConfigError` with every error, each after `where`."""
+    """Read options from a mapping; raise a `ConfigError` that lists every error, each prefixed with `where`."""
     options, faults = read_options(kind, values, texts=texts)
     _stop(faults, where)
     return options
@@ -134,9 +134,9 @@ def read_options(
     texts: bool = False,
     show: Callable[[Any], str] = display,
 ) -> tuple[Any, list[Fault]]:
-    """The options in a mapping, None if some are invalid; and every error, in the order of the mapping.
+    """Read options from a mapping; return them (None if any are invalid) and all errors, in mapping order.
 
-    With `texts`, numbers and truth values are read from text. `show` formats a value for messages.
+    With `texts`, numbers and booleans are parsed from text. `show` formats values for messages.
     """
     options = options_of(kind)
     if texts:
@@ -155,16 +155,16 @@ def read_options(
 
 
 def read_section(kind: type[Any], value: Any, show: Callable[[Any], str]) -> tuple[Any, list[Fault]]:
-    """A dataclass with everything in it, None if something is invalid; and every error."""
+    """Read a dataclass with all its contents; return it (None if anything is invalid) and all errors."""
     reader = Reader(show, in_file=True)
     section = reader.value(kind, value, ())
     return (None if reader.faults else section), reader.faults
 
 
 def check_options(options: Any, where: str = "") -> dict[str, Any]:
-    """Checks and converts the values of options that were built in Python; called by a `__post_init__`.
+    """Check and convert the values of options that were created in Python; called by a `__post_init__`.
 
-    Raises `ConfigError` with every error, each after `where`. A value that equals its default is not checked.
+    Raises a `ConfigError` that lists every error, each prefixed with `where`. Default values are not checked.
     """
     reader = Reader(display)
     values = {}
@@ -177,7 +177,7 @@ def check_options(options: Any, where: str = "") -> dict[str, Any]:
 
 
 def _from_text(value: Any, hint: Any) -> Any:
-    """A text as the number or truth value that it spells, if one is expected."""
+    """Parse a text as a number or boolean if the option expects one."""
     plain = plain_type(hint) if isinstance(value, str) else None
     if plain is bool:
         return {"true": True, "false": False}.get(value.lower(), value)
@@ -188,7 +188,7 @@ def _from_text(value: Any, hint: Any) -> Any:
 
 
 def _built(kind: type[Any], values: Mapping[str, Any]) -> tuple[Any, list[Clash]]:
-    """The dataclass, and its clashes; its constructor may also raise an error, as `key: what`."""
+    """Build the dataclass and return it with its clashes; the constructor may also raise errors, as `key: what`."""
     try:
         options = kind(**values)
     except GroupgtError as error:
@@ -198,9 +198,9 @@ def _built(kind: type[Any], values: Mapping[str, Any]) -> tuple[Any, list[Clash]
 
 
 class Reader:
-    """Reads values strictly by their annotations and collects every error; invalid values become None.
+    """Reads values strictly by their annotations and collects all errors; invalid values become None.
 
-    For a number `in_file` that is out of range, the error names the bound; otherwise the whole range.
+    If a number is out of range, the error mentions only the bound if it is `in_file`, and otherwise the full range.
     """
 
     def __init__(self, show: Callable[[Any], str], *, in_file: bool = False) -> None:
@@ -208,7 +208,7 @@ class Reader:
         self.faults: list[Fault] = []
 
     def value(self, hint: Any, value: Any, path: KeyPath, kind: Literal["value", "invalid_key"] = "value") -> Any:
-        """A value, converted to its type."""
+        """Check a value and convert it to its type."""
         plain, notes = _plain(hint)
         if value is None and None in notes:
             return None
@@ -227,7 +227,7 @@ class Reader:
         return self._contents(plain, value, path)
 
     def _expected(self, hint: Any, plain: Any, rule: Rule | None, value: Any) -> str:
-        """What a value should be, in words; empty if it is valid."""
+        """Describe what a value should be; empty if it is valid."""
         if valid := choices(hint):
             return "" if any(isinstance(value, type(choice)) and value == choice for choice in valid) else words(hint)
         if (rule is None or rule.convert is None) and not _is_of(plain, value):
@@ -240,7 +240,7 @@ class Reader:
         return words(hint) if broken else ""
 
     def _contents(self, plain: Any, value: Any, path: KeyPath) -> Any:
-        """A value of the right type, with everything in it."""
+        """Read all contents of a value that already has the right type."""
         kind, arguments = get_origin(plain) or plain, get_args(plain)
         if kind is float:
             return float(value)
@@ -259,7 +259,7 @@ class Reader:
     def fields(
         self, options: Mapping[str, Option], values: Mapping[str, Any], path: KeyPath, noun: str
     ) -> dict[str, Any]:
-        """The fields of a dataclass that are given and valid; `noun` is their name in messages."""
+        """Return the valid fields of a dataclass; messages call a field `noun`."""
         for key in values:
             if key not in options:
                 name = f" {str(key)!r}" if noun == "option" else ""
@@ -279,7 +279,7 @@ class Reader:
 
 
 def _is_of(plain: Any, value: Any) -> bool:
-    """Whether a value has a type, strictly: true is not 1, 1.0 is not a whole number, nan and inf are not numbers."""
+    """Return whether a value has a type, strictly: true is not 1, 1.0 is not an integer, nan and inf are invalid."""
     kind = get_origin(plain) or plain
     if plain is Any:
         return True
@@ -295,7 +295,7 @@ def _is_of(plain: Any, value: Any) -> bool:
 
 
 def schema_of(kind: type[Any], definitions: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The JSON Schema of a dataclass, with its docstring; nested dataclasses are added to `definitions`."""
+    """Return the JSON Schema of a dataclass, with its docstring; nested dataclasses are added to `definitions`."""
     definitions = {} if definitions is None else definitions
     options = options_of(kind)
     properties = {}
@@ -317,7 +317,7 @@ def schema_of(kind: type[Any], definitions: dict[str, Any] | None = None) -> dic
 
 
 def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of an annotation."""
+    """Return the JSON Schema of an annotation."""
     plain, notes = _plain(hint)
     rule = _note(notes, Rule)
     schema = dict(rule.schema) if rule is not None else _type_schema(plain, definitions)
@@ -330,7 +330,7 @@ def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _type_schema(plain: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of a type without annotations."""
+    """Return the JSON Schema of a type without annotations."""
     kind, arguments = get_origin(plain) or plain, get_args(plain)
     if kind is Literal:
         return {"enum": list(arguments), "type": "string"}
@@ -350,7 +350,7 @@ def _type_schema(plain: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_dict(value: Any) -> Any:
-    """A dataclass as plain data with everything in it, by the keys of its fields."""
+    """Convert a dataclass and all its contents to plain data, using the option keys of its fields."""
     if is_dataclass(value):
         return {key: as_dict(getattr(value, option.name)) for key, option in options_of(type(value)).items()}
     if isinstance(value, dict):
@@ -359,18 +359,18 @@ def as_dict(value: Any) -> Any:
 
 
 def paths_of(kind: type[Any] | None, values: Mapping[str, Any]) -> list[str]:
-    """The options that name files."""
+    """Return the options that name files."""
     paths = (name for name, option in options_of(kind).items() if option.is_path)
     return [name for name in paths if isinstance(values.get(name), str) and values[name]]
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option: its name, its annotation, and its default, if it has one.
+    """One option with its name, its annotation, and its default, if any.
 
-    `is_path`: it names a file, relative to the experiment file, with `{dataset}` filled in. `is_folder`: it may name a
-    folder. `written` is the form of its value in help, if that is not just its own name in capitals. The `description`
-    is the text of its `Doc`, if it has one.
+    `is_path` means that the option names a file relative to the experiment file, with `{dataset}` filled in;
+    `is_folder` means that it may name a folder. `written` is the placeholder for its value in help, if this is not just
+    the option name in capitals. `description` is the text of its `Doc`, if any.
     """
 
     name: str
@@ -384,7 +384,7 @@ class Option:
 
     @property
     def expected(self) -> str:
-        """The valid values, in words."""
+        """Description of the valid values."""
         return words(self.hint)
 
 
@@ -393,7 +393,7 @@ OPTIONS: dict[Any, dict[str, Option]] = {}
 
 
 def options_of(kind: type[Any] | None) -> dict[str, Option]:
-    """The options of a dataclass by key: the name of the field, `with` for `with_`."""
+    """Return the options of a dataclass by key: the field name, but `with` for `with_`."""
     if kind is None:
         return {}
     if kind in OPTIONS:
@@ -418,7 +418,7 @@ def options_of(kind: type[Any] | None) -> dict[str, Option]:
 
 
 def words(hint: Any, *, narrow: bool = True) -> str:
-    """The valid values of an annotation in words; if not `narrow`, only its type, without its rule or range.
+    """Describe the valid values of an annotation; unless `narrow`, describe only its type, without rule or range.
 
     >>> words(Literal["chars", "pages", "lines"]), words(bool)
     ('chars, pages or lines', 'true or false')
@@ -455,7 +455,7 @@ BOUNDS: dict[str, tuple[str, str, Callable[[float, float], bool]]] = {
 
 
 def plain_type(hint: Any) -> Any:
-    """A type without its annotations and without None.
+    """Return a type without annotations and without None.
 
     >>> plain_type(Annotated[float, "at least 0"] | None)
     <class 'float'>
@@ -464,20 +464,20 @@ def plain_type(hint: Any) -> Any:
 
 
 def choices(hint: Any) -> tuple[Any, ...]:
-    """The values of a `Literal`."""
+    """Return the values of a `Literal`."""
     plain = plain_type(hint)
     return get_args(plain) if get_origin(plain) is Literal else ()
 
 
 def limits(hint: Any) -> dict[str, float]:
-    """The bounds of a number, if any: `ge`, `gt`, `le` and `lt`."""
+    """Return the bounds of a number, if any: `ge`, `gt`, `le` and `lt`."""
     notes = _plain(hint)[1]
     bounds = ((name, getattr(note, name, None)) for note in notes for name in BOUNDS)
     return {name: bound for name, bound in bounds if bound is not None}
 
 
 def _range(hint: Any) -> str:
-    """` from 0 to 1`, ` above 0, at most 1`, ` of at least 1`: the bounds of a number, to be put after its name."""
+    """Return the bounds of a number as text to put after its name, such as ` from 0 to 1` or ` of at least 1`."""
     texts = _bounds(hint)
     if "ge" in texts and "le" in texts:
         return f" from {texts['ge']} to {texts['le']}"
@@ -496,7 +496,7 @@ def _note(notes: Iterable[Any], kind: type[N]) -> N | None:
 
 
 def _plain(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A type without its annotations and without None, and the annotations, which include None if it may be None."""
+    """Return a type without annotations or None, and the annotations, which include None if None is valid."""
     notes: tuple[Any, ...] = ()
     while True:
         arguments = get_args(hint)

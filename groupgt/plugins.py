@@ -1,8 +1,8 @@
-"""Plug-ins that are chosen by name: metrics, labellers, retrievers, tokenizers and engines, built in or installed.
+"""Finds plug-ins by name (metrics, labellers, retrievers, tokenizers and engines), built in or installed.
 
-A name is searched for among the built-in ones, then among those registered in this process, then among the entry points
-of the group of that kind. Built-in ones are imported when they are chosen. Entry points take a while to read, so they
-are only looked up for names that are not built in, and by `groupgt list`.
+Names are looked up among the built-in plug-ins, then among those registered in this process, then among the entry
+points for that kind. Built-in plug-ins are imported only when they are used. Reading entry points takes a while, so it
+happens only for names that are not built in, and in `groupgt list`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from groupgt.runtime import one_line, users_code
 
 @dataclass(frozen=True, eq=False)
 class Plugin:
-    """A plug-in: the dataclass of its `options` (None if it has none), and the function that `build`s it from them.
+    """Plug-in with a dataclass for its `options` (None if it has none) and a function that `build`s it from them.
 
-    `modules` maps the modules that it needs to the extras that install them. If it `runs_code` of the user, it is
-    refused without --allow-code. The `summary` defaults to the first line of the docstring of `build`. `kind` and
-    `name` are those by which it is looked up.
+    `modules` maps required modules to the extras that install them. If the plug-in `runs_code` from the user, it
+    requires --allow-code. `summary` defaults to the first docstring line of `build`. `kind` and `name` identify the
+    plug-in.
     """
 
     options: type[Any] | None = None
@@ -37,23 +37,23 @@ class Plugin:
     name: str = field(default="", kw_only=True)
 
     def named(self, kind: str, name: str) -> Plugin:
-        """The plugin under the name by which it is looked up."""
+        """Return this plug-in with its kind and name filled in."""
         summary = self.summary or cleandoc(getattr(self.build, "__doc__", None) or "").partition("\n")[0]
         return replace(self, kind=kind, name=name, summary=summary)
 
     def built(self, *arguments: Any) -> Any:
-        """The object that it builds from its options and the other inputs of its kind."""
+        """Build the object from its options and any other inputs for its kind."""
         if self.build is None:
             raise ConfigError(f"{self.kind} {self.name}: it has no builder")
         return self.build(*arguments)
 
     @property
     def extras(self) -> list[str]:
-        """The extras that it requires."""
+        """Extras that the plug-in requires."""
         return sorted(set(self.modules.values()))
 
     def missing(self) -> str:
-        """The packages that must be installed before it can be used; empty if all are installed."""
+        """Return a message about packages that must be installed first; empty if none are missing."""
         absent = [module for module in self.modules if not _is_importable(module)]
         if not absent:
             return ""
@@ -63,9 +63,9 @@ class Plugin:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of plug-in; `holds` is the class that an entry point of the `group` refers to.
+    """Kind of plug-in; `holds` is the class that entry points in `group` refer to.
 
-    If it is None, the module of an entry point registers its plug-ins itself.
+    If `holds` is empty, the entry point's module registers its plug-ins itself.
     """
 
     plural: str
@@ -123,9 +123,9 @@ REGISTERED: dict[tuple[str, str], Any] = {}
 
 
 def find(kind: str, name: Any) -> Any:
-    """The plugin with a name, or the definition of a metric.
+    """Return the plug-in (or metric definition) with this name.
 
-    Raises `ConfigError` with the known names if there is none, and if an entry point is invalid.
+    Raises a `ConfigError` that lists the known names if there is none, and if an entry point is invalid.
     """
     plugin = looked_up(kind, name) if isinstance(name, str) else None
     if plugin is None:
@@ -135,7 +135,7 @@ def find(kind: str, name: Any) -> Any:
 
 
 def plugin_named(kind: str, name: str) -> Plugin:
-    """The plugin with a name; the error for an unknown name begins with the kind."""
+    """Return the plug-in with this name; errors start with the kind."""
     try:
         plugin: Plugin = find(kind, name)
     except ConfigError as error:
@@ -144,7 +144,7 @@ def plugin_named(kind: str, name: str) -> Plugin:
 
 
 def looked_up(kind: str, name: str) -> Any:
-    """The plug-in with a name, or None if there is none."""
+    """Return the plug-in with this name, or None if it does not exist."""
     if name in ours(kind):
         return _ours(kind, name)
     if (kind, name) not in REGISTERED:
@@ -156,18 +156,18 @@ def looked_up(kind: str, name: str) -> Any:
 
 
 def ours(kind: str) -> list[str]:
-    """The built-in names."""
+    """Return the names of built-in plug-ins."""
     return list(_attribute(METRICS) if kind == "metric" else OURS[kind])
 
 
 def names(kind: str) -> list[str]:
-    """All names: the built-in ones, then those registered in this process or installed by packages."""
+    """Return all names: built-in plug-ins first, then those registered in this process or installed by packages."""
     built_in = ours(kind)
     return [*built_in, *sorted({*registered(kind), *entry_points(kind)} - set(built_in))]
 
 
 def entry_points(kind: str) -> dict[str, Any]:
-    """The entry points of a kind by name; those with a built-in name are ignored."""
+    """Return the entry points for a kind by name, without those that reuse a built-in name."""
     if not KINDS[kind].group:
         return {}
     from importlib.metadata import entry_points as installed
@@ -177,12 +177,12 @@ def entry_points(kind: str) -> dict[str, Any]:
 
 
 def registered(kind: str) -> dict[str, Any]:
-    """The plug-ins of a kind that were registered in this process or found by entry points, by name."""
+    """Return plug-ins of a kind, by name, that were registered in this process or loaded from entry points."""
     return {name: made for (other, name), made in REGISTERED.items() if other == kind}
 
 
 def register(kind: str, name: str, made: Any, *, replacing: bool = False) -> None:
-    """Registers a plugin in this process; raises `ConfigError` for a name that is taken."""
+    """Register a plug-in in this process; raise `ConfigError` if the name is taken."""
     if name in ours(kind):
         raise ConfigError(f"{kind} {name!r}: this name is built in and cannot be replaced; choose another")
     if (kind, name) in REGISTERED and not replacing:
@@ -198,7 +198,7 @@ def _ours(kind: str, name: str) -> Any:
 
 
 def _loaded(kind: str, name: str, point: Any) -> Any:
-    """The object that an entry point refers to."""
+    """Load the object that an entry point refers to."""
     try:
         with users_code():
             loaded = point.load()
@@ -215,7 +215,7 @@ def _loaded(kind: str, name: str, point: Any) -> Any:
 
 
 def _attribute(home: str) -> Any:
-    """The object with the name `module:attribute`; the module is imported if necessary."""
+    """Return the object at `module:attribute`, importing the module if necessary."""
     module, _, attribute = home.partition(":")
     return getattr(import_module(module), attribute)
 

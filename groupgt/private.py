@@ -1,9 +1,9 @@
-"""Removes secrets and the folders of this machine from all output.
+"""Removes secrets and local folders from all output.
 
-`Hide` has three methods. Errors, options of systems and names of files may contain anything: `hide(value)` removes
-everything secret from them, and the folders of files. Messages on a terminal keep their paths, because readers need
-them: `hide.message(text)`. Everything else that is written or printed goes through `hide.sure(value)`. Ids, queries and
-passages are not changed: they are the data.
+`Hide` has three methods. `hide(value)` is for errors, system options and file names, which may contain anything: it
+removes all secrets and folders. `hide.message(text)` is for terminal messages, which keep their paths because readers
+need them. `hide.sure(value)` is for everything else that is written or printed. Ids, queries and passages are data and
+never change.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ _CUT_CHARS, _HEAD_CHARS = 60, 24
 
 @dataclass(frozen=True)
 class Hide:
-    """Hides `secrets`: values of the environment, each with the text that replaces it.
+    """Hides `secrets`, a mapping from environment values to the text that replaces them.
 
-    Whether a value is hidden depends on its place and on how likely it is a secret. A short value or a common word
-    (`1`, `test`, `english`) occurs in texts for many reasons. So
+    Whether a value is hidden depends on its context and on how likely it is to be secret, because short values and
+    common words (`1`, `test`, `english`) occur in texts for many reasons:
 
-    - the value of the key for which it was written is never shown, however short (see `Document.as_written`);
-    - in errors and options, a value of at least eight characters is hidden everywhere, one of three to seven as a whole
-      word, and a shorter one is not: a text with every `1` replaced would be unreadable, and no safer;
-    - elsewhere, a value is hidden only if it can hardly occur by accident: at least eight characters, not all letters.
+    - the value of the key that refers to a secret is never shown, however short (see `Document.as_written`); - in
+    errors and options, values of at least eight characters are always hidden, values of three to seven characters only
+    as full words, and shorter ones never: replacing every `1` would make a text unreadable, but no safer; - elsewhere,
+    a value is hidden only if it is unlikely to occur by accident: at least eight characters, not all letters.
 
-    Options and errors also lose everything that looks like a secret (keys, passwords, users and query values of URLs),
-    and all but the last part of absolute paths.
+    Options and errors also lose everything that looks like a secret (keys, passwords, URL users and query values), and
+    all but the last part of absolute paths.
 
     >>> Hide()("https://me:secret@host/a?k=1 failed for /home/me/my data/run.trec")
     'https://…@host/a?k=… failed for run.trec'
@@ -75,22 +75,22 @@ class Hide:
     secrets: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, value: Any) -> Any:
-        """Errors and options without secrets and folders."""
+        """Remove secrets and folders from errors and options."""
         return _mapped(value, lambda text: _without_folders(self.message(text)), by_name=True)
 
     def message(self, text: str) -> str:
-        """An error without secrets, and without anything that looks like one."""
+        """Remove secrets, and anything that looks like a secret, from an error message."""
         text = self._any.sub(self._reference, text) if self._any else text
         text = _URL.sub(lambda match: match[1] + _bare_url(match[2]), text)
         return _ASSIGNED.sub(lambda match: match[1] + _hidden(match[2]), text)
 
     def sure(self, value: Any) -> Any:
-        """Any value, without texts that can only be secrets."""
+        """Remove only texts that are certain to be secrets, from any value."""
         pattern = self._sure
         return value if pattern is None else _mapped(value, lambda text: pattern.sub(self._reference, text))
 
     def _reference(self, match: re.Match[str]) -> str:
-        """The reference of the file to a secret; a truncated secret is found by its first characters."""
+        """Return the config reference for a secret; a truncated secret is recognized by its first characters."""
         shown = self._spellings.get(match[0])
         return shown or next(
             reference for text, reference in self._spellings.items() if text.startswith(match[0][:_HEAD_CHARS])
@@ -98,7 +98,7 @@ class Hide:
 
     @cached_property
     def _spellings(self) -> dict[str, str]:
-        """Each value unchanged, as spelled in Python, JSON and URLs, and as a resolved path; longest first."""
+        """All spellings of each secret: unchanged, in Python, JSON and URLs, and as a resolved path; longest first."""
         spellings: dict[str, str] = {}
         for secret, shown in self.secrets.items():
             path = re.sub(r"^(?:\.{0,2}[\\/])+", "", secret)
@@ -117,7 +117,7 @@ class Hide:
 
 
 def _pattern(texts: Iterable[str]) -> re.Pattern[str] | None:
-    """A pattern for these texts: a short one as a word, and also the beginning of a long one that was truncated."""
+    """Return a pattern that matches short texts as words, and long texts even if they are truncated."""
     parts = []
     for text in texts:
         parts.append(re.escape(text) if len(text) >= _LONG_CHARS else rf"(?<!\w){re.escape(text)}(?!\w)")
@@ -127,7 +127,7 @@ def _pattern(texts: Iterable[str]) -> re.Pattern[str] | None:
 
 
 def _mapped(value: Any, change: Callable[[str], str], *, by_name: bool = False) -> Any:
-    """A value with each of its texts changed; `by_name` hides the values of keys whose name indicates a secret."""
+    """Change every text in a value; `by_name` also hides values whose key indicates a secret."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -144,12 +144,12 @@ def _mapped(value: Any, change: Callable[[str], str], *, by_name: bool = False) 
 
 
 def _hidden(text: str) -> str:
-    """The replacement of a secret, such as the reference in the file."""
+    """Return the replacement for a secret; text with a config reference stays unchanged."""
     return text if REFERENCE in text or not text else HIDDEN
 
 
 def _bare_url(rest: str) -> str:
-    """The part of a URL after `://`, without user and password, and without the values of its query."""
+    """Remove user, password and query values from a URL; `rest` is the part after `://`."""
     before_query = rest.partition("?")[0]
     authority = re.split("[/#]", before_query, maxsplit=1)[0]
     # A password with a slash in it: the part after the colon is not a port.
@@ -163,7 +163,7 @@ def _bare_url(rest: str) -> str:
 
 
 def _without_folders(text: str) -> str:
-    """A text in which absolute paths are reduced to their last part."""
+    """Reduce absolute paths in a text to their last part."""
     text = text.replace("file://", "")
     for folder in _private_folders():
         text = text.replace(folder, "")
@@ -171,7 +171,7 @@ def _without_folders(text: str) -> str:
 
 
 def _private_folders() -> list[str]:
-    """Folders whose names may contain any character, longest first."""
+    """Return folders whose names may contain any character, longest first."""
     folders = set()
     for folder in (os.curdir, os.path.expanduser("~")):
         try:
@@ -185,7 +185,7 @@ def _private_folders() -> list[str]:
 
 @contextmanager
 def private_messages(secrets: Mapping[str, str]) -> Iterator[None]:
-    """Removes the values of `secrets` from errors and warnings that leave this context."""
+    """Remove the values in `secrets` from errors and warnings that leave this context."""
     show = warnings.showwarning
 
     def show_private(message: Any, *rest: Any, **more: Any) -> None:

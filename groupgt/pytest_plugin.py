@@ -1,6 +1,6 @@
-"""The pytest plug-in: it records evaluations made by tests, shows them after the run, and writes them as pages.
+"""Pytest plug-in that records evaluations made by tests, shows them after the run, and writes them as pages.
 
-Nothing of groupgt is imported until a test uses the fixture `groupgt_evaluate` or the marker `groupgt`.
+No part of groupgt is imported until a test uses the fixture `groupgt_evaluate` or the marker `groupgt`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Place = tuple[str, int, str]
 
 @dataclass
 class Cases:
-    """The results and metrics of a test that runs once per query, by query id, with the options of its marker."""
+    """Results and metrics for a test that runs once per query, by query id, with the options of its marker."""
 
     place: Place
     stem: str
@@ -39,7 +39,7 @@ class Cases:
     results: dict[str, tuple[Any, tuple[str, ...]]] = field(default_factory=dict)
 
     def evaluation(self) -> Evaluation:
-        """The evaluation of the queries that have results: some tests may have been deselected."""
+        """Evaluate the queries that have results; some tests may have been deselected."""
         truth = self.truth.select(number for number, qid in enumerate(self.truth.qids) if qid in self.results)
         metrics = dict.fromkeys(metric for qid in truth.qids for metric in self.results[qid][1])
         run = {qid: results for qid, (results, _) in self.results.items()}
@@ -48,21 +48,21 @@ class Cases:
 
 @dataclass
 class Records:
-    """The evaluations made by tests of a session: (place, page, evaluation), and per-query tests by place."""
+    """Evaluations made by tests in a session, as (place, page, evaluation), and per-query tests by place."""
 
     evaluations: list[tuple[Place, str, Evaluation]] = field(default_factory=list)
     cases: dict[Place, Cases] = field(default_factory=dict)
     shown: list[str] = field(default_factory=list)
 
     def merge(self, other: Records) -> None:
-        """Adds the records of another process."""
+        """Add records from another process."""
         self.evaluations += other.evaluations
         self.shown += other.shown
         for place, cases in other.cases.items():
             self.cases.setdefault(place, cases).results |= cases.results
 
     def sent(self) -> bytes:
-        """The records for the main process, with the results of runs as plain lists."""
+        """Pickle the records for the main process, with the results of runs as plain lists."""
         from groupgt.engines.carriers import all_rankings
         from groupgt.model.run import Run
 
@@ -76,7 +76,7 @@ class Records:
             return pickle.dumps(Records(shown=[f"error: evaluations cannot be sent to pytest-xdist: {error}"]))
 
     def tables(self) -> Iterator[tuple[str, dict[str, Evaluation]]]:
-        """(page, evaluations by name) for each ground truth, convention and list of metrics."""
+        """Yield (page, evaluations by name) for each ground truth, convention and list of metrics."""
         per_query = [(cases.place, cases.stem, cases.evaluation()) for cases in self.cases.values() if cases.results]
         tables: dict[Any, tuple[str, dict[str, Evaluation]]] = {}
         for _, stem, evaluation in sorted([*self.evaluations, *per_query], key=itemgetter(0)):
@@ -88,7 +88,7 @@ class Records:
 
 @dataclass(frozen=True)
 class QueryCase:
-    """One query as a test case: its `id`, its `text` (None if the ground truth has none) and its `groups`."""
+    """One query as a test case, with its `id`, `text` (None if the ground truth has none) and `groups`."""
 
     id: str
     text: str | None
@@ -96,11 +96,11 @@ class QueryCase:
     _cases: Cases = field(repr=False)
 
     def assert_at_least(self, results: Any, least: Mapping[str, float]) -> None:
-        """Raises `AssertionError` with what the results miss, unless each metric is at least the given number.
+        """Raise `AssertionError` with the groups that the results miss unless each metric reaches its minimum.
 
         Args:
-            results: The results of this query, best first, as a list or `{id: score}`.
-            least: The minimum of each metric.
+            results: Results for this query, best first, as a list or `{id: score}`.
+            least: Minimum value for each metric.
         """
         __tracebackhide__ = True
         cases = self._cases
@@ -114,13 +114,13 @@ RECORDS = pytest.StashKey[Records]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds --groupgt-report."""
+    """Add the option --groupgt-report."""
     text = "Write a page for each ground truth that tests have evaluated, into DIR."
     parser.getgroup("groupgt").addoption("--groupgt-report", metavar="DIR", type=Path, help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the marker."""
+    """Register the marker."""
     text = "groupgt(truth, **options): run the test once per query of the ground truth, as the fixture groupgt_query"
     config.addinivalue_line("markers", text)
     config.stash[RECORDS] = Records()
@@ -128,7 +128,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def groupgt_evaluate(request: pytest.FixtureRequest) -> Any:
-    """`groupgt.evaluate`; the evaluation is shown after the run, named after the test unless `name` is given."""
+    """Return `groupgt.evaluate`; evaluations are shown after the run, named after the test unless `name` is set."""
 
     def evaluate(truth: Any, run: Any, metrics: Any, *, name: str = request.node.name, **options: Any) -> Evaluation:
         evaluation = _evaluated(truth, run, metrics, name, options)
@@ -140,7 +140,7 @@ def groupgt_evaluate(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def groupgt_query(request: pytest.FixtureRequest) -> QueryCase:
-    """One query of the ground truth that the marker `groupgt` names."""
+    """One query from the ground truth of the marker `groupgt`."""
     if not hasattr(request, "param"):
         pytest.fail("groupgt_query: expected @pytest.mark.groupgt(TRUTH) at the test, found none", pytrace=False)
     number, stem, truth, options = request.param
@@ -158,7 +158,7 @@ def groupgt_query(request: pytest.FixtureRequest) -> QueryCase:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Makes a test case for each query that has an answer or is declared to have none."""
+    """Create a test case for each query that has an answer or is declared to have none."""
     marker = metafunc.definition.get_closest_marker("groupgt")
     if marker is None or CASE not in metafunc.fixturenames:
         return
@@ -181,13 +181,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Adds the records of a worker of pytest-xdist."""
+    """Add records from a pytest-xdist worker."""
     if sent := getattr(node, "workeroutput", {}).get(SENT):
         node.config.stash[RECORDS].merge(pickle.loads(sent))  # noqa: S301 - from a worker of this session
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Writes the pages; a worker of pytest-xdist sends its records instead."""
+    """Write the pages; in a pytest-xdist worker, send the records to the main process instead."""
     records, folder = session.config.stash[RECORDS], session.config.getoption("groupgt_report")
     if not (records.evaluations or records.cases or records.shown):
         return
@@ -215,7 +215,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Shows the means."""
+    """Show the means."""
     if shown := config.stash[RECORDS].shown:
         terminalreporter.section("groupgt")
         terminalreporter.write_line("\n\n".join(shown))
@@ -233,11 +233,11 @@ def _place(node: Any, name: str) -> Place:
 
 
 def _stem(truth: Any) -> str:
-    """The name of a page: that of the file of the ground truth."""
+    """Return the page name: the file name of the ground truth, without its extension."""
     return Path(truth).stem if isinstance(truth, (str, Path)) else "ground-truth"
 
 
 def _new(name: str, taken: Any) -> str:
-    """The name, with a number if it is taken."""
+    """Return the name, with a number appended if it is already taken."""
     numbered = (f"{name}-{number}" for number in count(2))
     return next(candidate for candidate in chain([name], numbered) if candidate not in taken)

@@ -1,4 +1,4 @@
-"""Process helpers: late imports, delayed garbage collection, and guards around user code."""
+"""Process helpers: lazy imports, delayed garbage collection, and guards for user code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 else:
 
     class _LazyModule:
-        """A module that is imported when it is first used."""
+        """Module that is imported when it is first used."""
 
         def __init__(self, name: str) -> None:
             self._name = name
@@ -45,7 +45,7 @@ _was_forked = False
 
 
 def _polars_works() -> bool:
-    """Whether polars has running threads in this process; on systems where this is unknown, whether it was imported."""
+    """Return whether polars has running threads in this process or, if unknown, whether it has been imported."""
     if "polars" not in sys.modules:
         return False
     try:
@@ -61,7 +61,7 @@ def _before_fork() -> None:
 
 
 def _after_fork() -> None:
-    """Runs in the child: forgets the imported parts of polars, so that their next use raises an error."""
+    """Forget the imported parts of polars in a child process, so that using them raises an error."""
     global _was_forked  # noqa: PLW0603  # of this process, once
     _was_forked = _was_forked or _is_at_work
     if _was_forked:
@@ -78,7 +78,7 @@ __all__ = ["pl", "sql"]  # for modules that import it from here
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Turns garbage collection off: millions of live strings make it slow, and labelling makes no cycles."""
+    """Turn off garbage collection, which is slow with millions of live strings; labelling creates no cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -90,17 +90,17 @@ def no_garbage_collection() -> Iterator[None]:
 
 @contextmanager
 def users_code() -> Iterator[None]:
-    """Guards user code: it prints to standard error, and if it ends the process, that is an error."""
+    """Run user code with its output sent to standard error; raise an error if it tries to end the process."""
     with no_silent_exit(), redirect_stdout(sys.stderr):
         yield
 
 
 @contextmanager
 def no_silent_exit() -> Iterator[None]:
-    """Guards user code: `os._exit(0)`, which would look like success without results, acts like `sys.exit`.
+    """Make `os._exit(0)` in user code act like `sys.exit`, since otherwise it would look like success without results.
 
-    The code runs in this process and not in a child: a child would read all data again, and the user could not reach
-    modules, debuggers and objects of the code.
+    User code runs in this process because a child process would have to read all data again, and would hide the code's
+    modules, debuggers and objects from the user.
     """
     leave, process, thread, is_active = os._exit, os.getpid(), threading.get_ident(), True
 
@@ -124,7 +124,7 @@ def no_silent_exit() -> Iterator[None]:
 
 @contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Blocks Ctrl-C while processes are started; they inherit the mask and leave the signal to their parent."""
+    """Block Ctrl-C while processes start; they inherit the mask and leave the signal to their parent."""
     import signal
 
     if not hasattr(signal, "pthread_sigmask"):
@@ -144,7 +144,7 @@ MAX_FRAMES, FIRST_FRAMES = 6, 2
 
 
 def raised(error: BaseException) -> str:
-    """An exception of user code on one line: `ValueError: no (search.py:3 in search → rank.py:9 in best)`.
+    """Format an exception from user code on one line: `ValueError: no (search.py:3 in search → rank.py:9 in best)`.
 
     It shows the frames in the user's own files, or else the frame that raised the error. With `--traceback`, all frames
     are printed to standard error.
@@ -165,12 +165,12 @@ def raised(error: BaseException) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """An exception in one line: its class, and the first line of its message."""
+    """Format an exception on one line: its class and the first line of its message."""
     return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}".rstrip(": ")
 
 
 def resident() -> int:
-    """The bytes of memory in use by this process; on systems where this is unknown, the maximum so far, or 0."""
+    """Return the memory in use by this process in bytes, or else the peak so far, or 0 if both are unknown."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:  # not a user's file
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

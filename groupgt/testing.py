@@ -1,6 +1,6 @@
-"""The laws that every metric obeys, for tests of custom metrics (extra `test`).
+"""Laws that every metric must obey, for testing custom metrics (extra `test`).
 
-`check_metric` searches for queries that break one of them; the suite runs it on every built-in metric.
+`check_metric` searches for queries that break a law; the test suite runs it on every built-in metric.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ GREEDY = ("alpha_ndcg", "nerr_ia", "nnrbp")
 
 
 def check_metric(metric: str | Metric, *, laws: Sequence[str] | None = None, examples: int = 100) -> None:
-    """Raises `AssertionError` if a metric breaks a law, with the smallest queries that show it.
+    """Raise `AssertionError` if a metric breaks a law, with the smallest counterexample.
 
-    `laws` are `bounded`, `order`, `repeats`, `appending`, `alone` and `text` (default: all that apply to the metric);
-    `groupgt.testing.LAWS` describes them. Each is tried on `examples` random examples, which are always the same.
+    `laws` may include `bounded`, `order`, `repeats`, `appending`, `alone` and `text` (default: all that apply to the
+    metric); `groupgt.testing.LAWS` describes them. Each law is tested on `examples` reproducible random examples.
 
     >>> check_metric("recall@5", laws=["bounded", "order"], examples=10)
     >>> check_metric("hits", laws=["repeats"], examples=10)
@@ -82,7 +82,7 @@ def _test_of(name: str, metric: Metric) -> Callable[[Batch, int], None]:
 
 
 def values_of(batch: Batch, metrics: Sequence[Metric], policy: Any = None) -> Mapping[Metric, Floats]:
-    """The values of each metric for a batch, shape (Q,); an exception of the evaluation is a failed assertion."""
+    """Evaluate each metric on a batch, shape (Q,); an exception counts as a failed assertion."""
     truth = {qid: groups for qid, (groups, _) in batch.items()}
     run = {qid: ranking for qid, (_, ranking) in batch.items()}
     try:
@@ -93,7 +93,7 @@ def values_of(batch: Batch, metrics: Sequence[Metric], policy: Any = None) -> Ma
 
 
 def _texts(batch: Batch) -> dict[str, str]:
-    """A text of one word for every id, for metrics that read texts."""
+    """Return a one-word text for every id, for metrics that read texts."""
     names = {name for groups, _ in batch.values() for group in groups for name, _ in alternatives(group)}
     names |= {str(name) for _, ranking in batch.values() for name in ranking}
     return {name: f"word{name}" for name in names}
@@ -101,7 +101,7 @@ def _texts(batch: Batch) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Law:
-    """A law in words, the function that finds what breaks it in a batch, and the metrics to which it applies."""
+    """Law in words, with a function that finds violations in a batch and a test for the metrics it applies to."""
 
     says: str
     broken: Callable[[Batch, random.Random, Sequence[Metric]], list[str]]
@@ -117,7 +117,7 @@ def bounded(
     *,
     shared: bool = False,
 ) -> list[str]:
-    """Values are in [0, 1]; metrics with a greedy ideal may exceed 1 if groups have `shared` documents."""
+    """Check that values are in [0, 1]; metrics with a greedy ideal may exceed 1 if groups have `shared` documents."""
     broken = []
     for metric, column in values(batch, at(metrics, (None, 1, 3)), policy).items():
         for (groups, ranking), value in zip(batch.values(), column.tolist()):
@@ -129,7 +129,7 @@ def bounded(
 
 
 def order(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
-    """The order of groups and within them, and the names of ids, do not matter."""
+    """Check that group order, the order within groups, and id names do not matter."""
     changed: dict[str, tuple[list[Any], list[str]]] = {}
     for qid, (groups, ranking) in batch.items():
         names = sorted({name for group in groups for name, _ in alternatives(group)} | set(ranking))
@@ -145,7 +145,7 @@ def order(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: V
 
 
 def repeats(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
-    """A repeated result scores no more than an irrelevant result in its place; no less if lower is better."""
+    """Check that a repeated result never scores better than an irrelevant result at the same rank."""
     repeated: dict[str, tuple[list[Any], list[str]]] = {}
     replaced: dict[str, tuple[list[Any], list[str]]] = {}
     for qid, (groups, ranking) in batch.items():
@@ -158,7 +158,7 @@ def repeats(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values:
 
 
 def appending(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
-    """Results appended to a ranking of k results do not change any bit of a value @k."""
+    """Check that appending results to a ranking of k results does not change any bit of a value @k."""
     longer = appended(batch, rng)
     cases = [metric for metric in at(metrics, KS) if metric.cutoff is not None]
     differences = _differences(batch, cases, values(batch, cases, None), values(longer, cases, None))
@@ -170,7 +170,7 @@ def appending(batch: Batch, rng: random.Random, metrics: Sequence[Metric], value
 
 
 def alone(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
-    """No bit of a query's value depends on the other queries that are evaluated with it."""
+    """Check that other queries in an evaluation do not change any bit of a query's value."""
     if not batch:
         return []
     qid = rng.choice(list(batch))
@@ -183,7 +183,7 @@ def alone(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: V
 
 
 def text(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
-    """A metric's text is parsed to the same metric, under any convention."""
+    """Check that a metric's text parses to the same metric under any convention."""
     return [
         f"{metric} under {convention} is read as {parse_metric(str(metric), convention)}"
         for metric in at(metrics, (None, 7))
@@ -214,7 +214,7 @@ LAWS = {
 
 
 def batches(most: int = 6) -> Any:
-    """A hypothesis strategy: up to `most` queries with overlapping groups, grades, weights and repeats."""
+    """Return a hypothesis strategy for up to `most` queries with overlapping groups, grades, weights and repeats."""
     from hypothesis import strategies as st
 
     ids = st.sampled_from([f"d{number}" for number in range(9)])
@@ -231,7 +231,7 @@ def batches(most: int = 6) -> Any:
 
 
 def at(metrics: Iterable[Metric], ks: Sequence[int | None]) -> list[Metric]:
-    """The metrics at cutoffs, if they take one."""
+    """Apply each cutoff to the metrics that take one."""
     cut = [replace(metric, cutoff=k) for metric in metrics for k in ks if metric.definition.takes_cutoff]
     return [*cut, *(metric for metric in metrics if not metric.definition.takes_cutoff)]
 
@@ -239,7 +239,7 @@ def at(metrics: Iterable[Metric], ks: Sequence[int | None]) -> list[Metric]:
 def no_better(
     worse: Batch, better: Batch, metrics: Sequence[Metric], values: Values = values_of, slack: float = SLACK
 ) -> list[str]:
-    """The violations where `worse` scores more than `better`; less if lower is better."""
+    """Return the violations where `worse` scores higher than `better` (or lower, if lower is better)."""
     broken = []
     first, second = values(worse, metrics, None), values(better, metrics, None)
     for metric in metrics:
@@ -255,7 +255,7 @@ def no_better(
 
 
 def appended(batch: Batch, rng: random.Random) -> dict[str, tuple[list[Any], list[str]]]:
-    """The batch with one to four more results in each ranking."""
+    """Append one to four results to each ranking in a batch."""
     longer = {}
     for qid, (groups, ranking) in batch.items():
         ids = [name for group in groups for name, _ in alternatives(group)]
@@ -264,18 +264,18 @@ def appended(batch: Batch, rng: random.Random) -> dict[str, tuple[list[Any], lis
 
 
 def alternatives(group: Any) -> list[tuple[str, float]]:
-    """(id, grade) of a group in any shape."""
+    """Return (id, grade) for each alternative of a group in any form."""
     cells = group["alternatives"] if isinstance(group, dict) else group
     return [(cell["id"], cell.get("grade", 1)) if isinstance(cell, dict) else (cell, 1) for cell in cells]
 
 
 def weight(group: Any) -> float:
-    """The weight of a group in any shape."""
+    """Return the weight of a group in any form."""
     return float(group.get("weight", 1)) if isinstance(group, dict) else 1.0
 
 
 def share_documents(groups: Sequence[Any]) -> bool:
-    """Whether a relevant document is in two groups."""
+    """Return whether any relevant document is in two groups."""
     seen: set[str] = set()
     for group in groups:
         relevant = {name for name, grade in alternatives(group) if grade > 0}
@@ -292,7 +292,7 @@ def _differences(
     after: Mapping[Metric, Floats],
     slack: float = 0.0,
 ) -> Iterator[tuple[Metric, str, str, float]]:
-    """(metric, query, text of the value before, value after) where the two differ by more than the relative `slack`."""
+    """Yield (metric, query, text of the old value, new value) where they differ by more than the relative `slack`."""
     for metric in metrics:
         for position, (qid, (groups, ranking)) in enumerate(batch.items()):
             first, second = float(before[metric][position]), float(after[metric][position])

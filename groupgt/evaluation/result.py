@@ -223,7 +223,7 @@ class Evaluation(Result):
         return Facts(self)
 
     def footer(self) -> list[str]:
-        """Return the convention and all nonzero counts, plus the policy and the labeller unless they are the defaults."""
+        """Return the convention and all nonzero counts, plus the policy and labeller unless they are the defaults."""
         return self._teller.footer()
 
     def misses(self, k: int | None = None, worst: int = 20) -> Misses:
@@ -273,7 +273,7 @@ class Evaluation(Result):
         return plain
 
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
-        """Return the evaluation as plain Python, with None for undefined values; `--format json` prints the same data."""
+        """Return the evaluation as plain Python, with None for undefined values; `--format json` prints the same."""
         plain: dict[str, Any] = super().to_dict()
         if per_query:
             columns = {text: nulls(values.tolist()) for text, values in self.values_per_query.items()}

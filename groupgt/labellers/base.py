@@ -1,6 +1,6 @@
-"""The interface of labellers, which decide which result hits which alternative.
+"""Interface for labellers, which decide which results hit which alternatives.
 
-An engine passes ground truth and results, and gets a table of matches; the helpers below make and read such tables.
+An engine passes ground truth and results, and gets a table of matches; the helpers below create and read such tables.
 """
 
 from __future__ import annotations
@@ -25,13 +25,12 @@ from groupgt.options import FILE, Rule, options_of
 
 
 class Labeller:
-    """A labeller has two halves: `match` is a join that any engine can run, and `settle` reduces its rows in rank
-    order.
+    """Base class of labellers: `match` is a join that any engine can run; `settle` reduces its rows in rank order.
 
-    A subclass overrides what differs. `column` is the field that identifies results instead of their ids: `parent` or
-    `span`. If `reads_results`, results are read beforehand and passed to `match`; otherwise it gets None.
-    `str(labeller)` is printed below tables: `description` covers the options in `described`; all other options that
-    differ from their defaults follow by name, except for files and those in `decides_nothing`.
+    Subclasses override only the methods they need. `column` names the field that identifies results in place of their
+    ids: `parent` or `span`. If `reads_results` is True, results are read beforehand and passed to `match`; otherwise,
+    `match` gets None. `str(labeller)` is printed below tables: `description` covers the options in `described`, and all
+    other options that differ from their defaults follow by name, except for files and options in `decides_nothing`.
     """
 
     name = ""
@@ -42,52 +41,52 @@ class Labeller:
     reads_results = True
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """The ground truth as this labeller reads it; raises `DataError` for alternatives it cannot use."""
+        """Return the ground truth as this labeller reads it; raise `DataError` for alternatives it cannot use."""
         return truth
 
     def names(self, ids: Sequence[str]) -> Sequence[str]:
-        """The new names of results, from their ids."""
+        """Return new names for results with these ids."""
         return ids
 
     @property
     def renames(self) -> bool:
-        """Whether `names` or `column` rename results."""
+        """True if `names` or `column` renames results."""
         return bool(self.column)
 
     def unknown_ids(self, ids: Sequence[str]) -> list[str]:
-        """The results that the labeller cannot match, by their original ids."""
+        """Return the original ids of results that the labeller cannot match."""
         return []
 
     @property
     def unknown_is_fault(self) -> bool:
-        """Whether an unknown id is an error; otherwise, a ranking is suspicious only if all its ids are unknown."""
+        """True if any unknown id is an error; otherwise, a ranking is suspicious only if all its ids are unknown."""
         return True
 
     def texts(self) -> Mapping[str, str]:
-        """The texts that the labeller has, by id."""
+        """Return the labeller's texts by id."""
         return {}
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
-        """The alternatives that no result can hit, in ground truth returned by `truth`, and a fix."""
+        """Return the alternatives that no result can hit, and a suggested fix; `truth` must come from `self.truth`."""
         return np.zeros(0, dtype=np.int64), ""
 
     def read(self, truth: GroundTruth) -> GroundTruth:
-        """The cached result of `truth`, which is the same for many runs."""
+        """Return the result of `truth`, cached so that many runs can use it."""
         return truth.judgments.once(("read", self), lambda: self.truth(truth))
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
-        """The table of results and the targets that they hit."""
+        """Return a table of results and the targets that they hit."""
         raise NotImplementedError
 
     def settle(
         self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
     ) -> tuple[Ints, Ints, Ints, Bools]:
-        """Rows sorted by query and rank → (query, rank, alternative, repeat) in the normal form of `Hits`."""
+        """Convert rows sorted by query and rank to (query, rank, alternative, repeat) in the normal form of `Hits`."""
         row, alternative = spread(target, matches.starts, matches.alternatives)
         return query[row], rank[row], alternative, first_hits(alternative, len(truth.ids))
 
     def description(self) -> str:
-        """A description of how the labeller matches."""
+        """Describe how the labeller matches results to alternatives."""
         return ""
 
     def __str__(self) -> str:
@@ -103,9 +102,9 @@ class Labeller:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The distinct results of the queries that have ground truth, sorted by query, then rank.
+    """Distinct results for the queries that have ground truth, sorted by query, then by rank.
 
-    `names` are their names for the labeller, `carried_texts` the texts that come with them.
+    `names` contains the names that the labeller uses, and `carried_texts` the texts that come with the results.
     """
 
     queries: Ints
@@ -113,11 +112,11 @@ class Results:
     carried_texts: list[str | None]
 
     def pairs(self) -> tuple[Ints, list[str]]:
-        """Each query with its distinct results."""
+        """Return queries and result names as parallel sequences."""
         return self.queries, self.names
 
     def texts(self) -> list[str | None]:
-        """The text that comes with each of these results; None if there is none."""
+        """Return the text that comes with each result, or None if there is none."""
         return self.carried_texts
 
 
@@ -134,44 +133,44 @@ Table = Annotated[
 
 
 class Tables(Protocol):
-    """The files and functions that a labeller needs in addition to its options; the implementation reads them."""
+    """Protocol for reading the files and functions that a labeller needs in addition to its options."""
 
     def texts(self, source: Any, option: str) -> Mapping[str, str]:
-        """{id: text} of a corpus: a path, a mapping, or (if nothing is given) the current corpus."""
+        """Return texts by id from a path, a mapping, or (if there is no source) the current corpus."""
         ...
 
     def chunks(self, source: Any, option: str) -> Chunks | None:
-        """The spans of chunks, from a chunk table or the current corpus; None if there is neither."""
+        """Return chunk spans from a chunk table or the current corpus, or None if there is neither."""
         ...
 
     def parents(self, source: Any, column: str) -> Mapping[str, str]:
-        """{id: parent} from a file or a mapping."""
+        """Return `{id: parent}` from a file or a mapping."""
         ...
 
     def vectors(self, source: Any, option: str) -> Mapping[str, Any]:
-        """{id: vector} from a file or a mapping."""
+        """Return `{id: vector}` from a file or a mapping."""
         ...
 
     def encoder(self, model: str) -> Callable[[list[str]], Any]:
-        """The function that encodes texts as vectors."""
+        """Return a function that encodes texts as vectors."""
         ...
 
     def function(self, target: Any) -> Callable[..., Any]:
-        """A user function; refused if code is not allowed."""
+        """Return a user function; raise an error if code is not allowed."""
         ...
 
     def verdicts(self, judge: str, *, vouched: bool) -> Any:
-        """The cached verdicts of a judge; kept from run to run if it is `vouched` for."""
+        """Return the cached verdicts of a judge; they are kept between runs only if `vouched` is True."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """The targets that results hit, a table sorted by query: result `keys[i]` of query `queries[i]` hits `targets[i]`.
+    """Table of the targets that results hit, sorted by query: result `keys[i]` of query `queries[i]` hits `targets[i]`.
 
-    Only the first occurrence of a key in a query counts. Only the labeller's `settle` interprets targets. For most
-    labellers a target is a row of the lists into which `starts` splits `alternatives`; if alternatives are spans, `low`
-    and `high` are the ends of the part that it covers.
+    Only the first occurrence of a key in a query counts, and only the labeller's `settle` method interprets targets.
+    For most labellers, `starts` splits `alternatives` into lists, and a target is the index of a list. If alternatives
+    are spans, `low` and `high` are the ends of the part that the result covers.
     """
 
     truth: GroundTruth
@@ -185,27 +184,27 @@ class Matches:
 
     @cached_property
     def bounds(self) -> list[int]:
-        """The offsets at which the keys of each query begin, and the end of the last."""
+        """Offsets at which each query's keys begin, followed by the end of the last query."""
         bounds: list[int] = np.searchsorted(self.queries, np.arange(len(self.truth) + 1)).tolist()
         return bounds
 
     @cached_property
     def sets(self) -> list[frozenset[str]]:
-        """The names in which the results of each query are looked up: its keys, and the blanks that are not ids."""
+        """Names that may match results, for each query: its keys, plus the blank strings that are never ids."""
         if self.keys is self.truth.ids:
             return self.truth.id_sets
         return [BLANK_IDS.union(self.keys[low:high]) for low, high in pairwise(self.bounds)]
 
     @cached_property
     def compiled(self) -> bytes | None:
-        """The keys as an index for the compiled module; None without the module, or if a key is not plain."""
+        """Key index for the compiled module; None if the module is missing or a key is not plain."""
         if self.keys is self.truth.ids:
             return self.truth.compiled
         return native.index_of(self.truth.qids, self.keys, self.bounds)
 
 
 def all_ids(truth: GroundTruth, labeller: str) -> GroundTruth:
-    """The ground truth itself; raises `DataError` that lists the alternatives that are not ids."""
+    """Return the ground truth unchanged; raise a `DataError` that lists alternatives that are not ids."""
     others: dict[str, list[int]] = {}
     for alternative, form in enumerate(truth.forms or ()):
         if form is not None:
@@ -227,7 +226,7 @@ READER = {"span": "spans", "text": "text"}
 
 
 def query_of(truth: GroundTruth, alternative: int) -> str:
-    """The query of an alternative, as messages name it."""
+    """Return the name that messages use for an alternative's query."""
     return f"query {truth.qids[int(truth.query_of[alternative])]!r}"
 
 
@@ -239,9 +238,9 @@ def matches_of(
     alternative: Ints,
     **parts: Ints,
 ) -> Matches:
-    """The table where result `keys[p]` of `query[p]` hits `alternative[i]` for each p = `pair[i]`; others hit nothing.
+    """Build a table in which result `keys[p]` of `query[p]` hits `alternative[i]` for each p = `pair[i]`.
 
-    Results are sorted by query. `parts` are `low` and `high`, if they are known.
+    Other results hit nothing. Results are sorted by query. `parts` may contain `low` and `high`.
     """
     order = np.lexsort((alternative, pair))
     pair, alternative = pair[order], alternative[order]
@@ -259,12 +258,12 @@ def matches_of(
 
 
 def starts_of(owner: Ints, size: int) -> Ints:
-    """The size + 1 offsets at which the rows of each owner begin; rows are sorted by owner."""
+    """Return the size + 1 offsets at which each owner's rows begin; rows must be sorted by owner."""
     return np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=size)))).astype(np.int64)
 
 
 def spread(target: Ints, starts: Ints, alternatives: Ints) -> tuple[Ints, Ints]:
-    """All alternatives of each target: (the number of its row, the alternative)."""
+    """Return all alternatives of each target as (row number, alternative)."""
     counts = (starts[1:] - starts[:-1])[target]
     row = np.repeat(np.arange(len(target)), counts)
     within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -272,12 +271,12 @@ def spread(target: Ints, starts: Ints, alternatives: Ints) -> tuple[Ints, Ints]:
 
 
 def pairs_of(truth: GroundTruth, query: Ints) -> tuple[Ints, Ints]:
-    """Every result, given its `query`, with every alternative of that query: (result, alternative)."""
+    """Pair every result with every alternative of its `query`; return (result, alternative)."""
     return spread(query, starts_of(truth.query_of, len(truth)), np.arange(len(truth.ids)))
 
 
 class Cached(dict[str, str]):
-    """Values of a function of texts, each computed once."""
+    """Cache for a function of texts, which is called once per text."""
 
     def __init__(self, function: Callable[[str], str], values: Mapping[str, str] = MappingProxyType({})) -> None:
         super().__init__(values)
@@ -289,7 +288,7 @@ class Cached(dict[str, str]):
 
 
 def first_hits(alternative: Ints, size: int) -> Bools:
-    """Whether each row is a repeat, because an earlier row has its alternative."""
+    """Mark rows that are repeats because an earlier row has the same alternative."""
     # Assigning backwards leaves the first row of each alternative.
     position = np.arange(len(alternative))
     first = np.zeros(size, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The code labeller: a user's function decides, with or without an LLM."""
+"""The code labeller lets a user's function decide which results hit, with or without an LLM."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from groupgt.runtime import raised, users_code
 
 @dataclass(frozen=True)
 class Pair:
-    """One pair to decide: does the result have the same content as the alternative?
+    """A result and an alternative for the user's function to compare: do they have the same content?
 
-    `query` is the text of the query `qid`; `alternative` and `result` are ids (or the names of spans or texts), and
-    `alternative_text` and `result_text` their texts. A text is None if it is not available.
+    `query` is the text of the query `qid`; `alternative` and `result` are ids (or the names of spans or texts), with
+    the texts in `alternative_text` and `result_text`. A text is None if it is not available.
     """
 
     qid: str
@@ -48,9 +48,9 @@ def _is_target(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Options:
-    """Decision function and source of texts; runs code and is refused without --allow-code.
+    """Decision function and text sources; runs user code, which requires --allow-code.
 
-    Results with the same text are judged once in each run.
+    Results with the same text are judged only once per run.
     """
 
     target: Annotated[
@@ -74,7 +74,7 @@ class Options:
     reference: Annotated[Table, Doc("Texts of alternatives that are ids.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
-        """A function is required."""
+        """Yield an error if there is no function."""
         if not _is_target(self.target):
             yield Clash("target", f"expected module:function, found {self.target!r}")
 
@@ -104,7 +104,7 @@ class Code(Reader):
         self.seconds = 0.0
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
-        """Calls the function in batches on every result and alternative of a query, once per pair of contents."""
+        """Call the function in batches for every result and alternative of a query; each pair is judged only once."""
         query, keys = results.pairs()
         result, alternative = pairs_of(truth, query)
         pairs = self._pairs(truth, query, keys, results.texts(), result, alternative)
@@ -136,7 +136,7 @@ class Code(Reader):
         result: Ints,
         alternative: Ints,
     ) -> list[Pair]:
-        """The pairs of results and alternatives to decide, with their texts if available."""
+        """Return the pairs of results and alternatives to judge, with their texts if available."""
         pairs = []
         for place, number in zip(result.tolist(), alternative.tolist()):
             name = truth.ids[number]
@@ -150,7 +150,7 @@ class Code(Reader):
         return pairs
 
     def _judged(self, batch: Sequence[Pair]) -> list[float]:
-        """The function's verdicts on a batch; raises `DataError` for its exceptions and for invalid verdicts."""
+        """Return the function's verdicts on a batch; raise `DataError` if it fails or returns invalid verdicts."""
         where = f"labeller code: {self.title}"
         first = f"(the first of the batch: query {batch[0].qid!r}, result {display(batch[0].result)})"
         start = time.perf_counter()
@@ -184,13 +184,13 @@ class Code(Reader):
         return verdicts
 
     def description(self) -> str:
-        """Describes the function, its threshold and its version."""
+        """Describe the function with its threshold and version."""
         version = f", version {self.options.version}" if self.options.version else ""
         return f"{self.title} ≥ {self.options.threshold:g}{version}"
 
 
 def _digest(pair: Pair) -> str:
-    """The hash of a pair's contents: texts if available, else ids."""
+    """Return a hash of a pair's contents: texts if available, otherwise ids."""
     alternative = ["id", pair.alternative] if pair.alternative_text is None else ["text", pair.alternative_text]
     result = ["id", pair.result] if pair.result_text is None else ["text", pair.result_text]
     query = pair.query if pair.query is not None else ["qid", pair.qid]

@@ -24,7 +24,7 @@ BLOCK = 100_000
 
 @dataclass(frozen=True)
 class Options:
-    """Minimum similarity, and where vectors come from: tables of `doc_id` and `vector`, or a model."""
+    """Minimum similarity, and the source of vectors: tables with `doc_id` and `vector`, or a model."""
 
     threshold: Annotated[float, Called("a cosine"), Gt(0), Le(1), Doc("Minimum cosine similarity for a hit.")] = 0.8
     documents: Annotated[Table, Doc("Vectors of results.")] = ""
@@ -36,7 +36,7 @@ class Options:
     alternative_prefix: Annotated[str, Doc("Text put before each alternative for the model.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
-        """Vectors come either from tables or from a model."""
+        """Yield an error if vectors are missing and there is no model."""
         for option, vectors in (("documents", self.documents), ("alternatives", self.alternatives)):
             if isinstance(vectors, str) and not vectors and not self.model:
                 yield Clash(option, "expected vectors (or a model), found neither", ("model",))
@@ -67,7 +67,7 @@ class Embedding(Reader):
         self.encoded: dict[str, Any] = {}
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
-        """Compares every result with the alternatives of its query."""
+        """Compare every result with the alternatives of its query."""
         query, keys = results.pairs()
         if self.documents is not None:
             documents = _looked_up(self.documents, keys, "result", "documents")
@@ -101,7 +101,7 @@ class Embedding(Reader):
         return np.array([self.encoded[text] for text in texts]).reshape(len(texts), -1 if texts else 0)
 
     def description(self) -> str:
-        """The minimum cosine, and the source of the vectors."""
+        """Describe the minimum cosine and the source of the vectors."""
         source = f"model {self.options.model}" if self.options.model else "vectors of files"
         return f"cosine ≥ {self.options.threshold:g}, {source}"
 

@@ -16,7 +16,7 @@ class Options:
 
 
 class Named(Labeller):
-    """Matches names that are equal byte for byte, whatever they name.
+    """Matches names that are equal byte for byte, whether they are ids, spans or parents.
 
     >>> truth = GroundTruth.of({"q": [["a", "b"], ["b"]]})
     >>> import numpy as np
@@ -29,13 +29,13 @@ class Named(Labeller):
     reads_results = False
 
     def match(self, truth: GroundTruth, results: Results | None) -> Matches:
-        """The names of each query; a target is a document."""
+        """Return the names for each query; targets are documents."""
         return truth.judgments.once("names", lambda: Matches(truth, truth.ids, truth.query_of, truth.document_of))
 
     def settle(
         self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
     ) -> tuple[Ints, Ints, Ints, Bools]:
-        """A document in several groups hits one alternative in each; if it occurs again, that result is a repeat."""
+        """Hit one alternative in each group that contains the document; later results with the document are repeats."""
         alternative = target
         judgments = truth.judgments
         if not judgments.one_to_one:
@@ -46,7 +46,7 @@ class Named(Labeller):
 
 
 class Ids(Named):
-    """A result hits every alternative with exactly its id.
+    """A result hits every alternative with the same id.
 
     >>> import groupgt
     >>> groupgt.evaluate({"q": [["a", "b"]]}, {"q": ["x", "b"]}, ["mrr"], labeller="id").means
@@ -59,11 +59,11 @@ class Ids(Named):
         pass
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """The unchanged ground truth; raises `DataError` if an alternative is not an id."""
+        """Return the ground truth unchanged; raise `DataError` if an alternative is not an id."""
         return all_ids(truth, self.name)
 
     def read(self, truth: GroundTruth) -> GroundTruth:
-        """The unchanged ground truth: there is nothing to cache."""
+        """Return the ground truth unchanged, since there is nothing to cache."""
         return self.truth(truth)
 
 

@@ -1,4 +1,4 @@
-"""Normalizes the texts of results and alternatives and measures their similarity by one of three methods."""
+"""Normalizes the texts of results and alternatives, and measures their similarity with one of three methods."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ BLOCK = 500_000
 
 @dataclass(frozen=True)
 class Normalization:
-    """NFKC, case folded, punctuation to blanks, white space to single blanks, invisible characters removed.
+    """Text normalization with NFKC and case folding; punctuation becomes blanks, and white space is collapsed.
 
-    Each character of a script without blanks between words is a separate word, so that line breaks do not change a
-    sentence.
+    Invisible characters are removed. Each character of a script without blanks between words is treated as a separate
+    word, so that line breaks do not change a sentence.
 
     >>> Normalization()("The  ﬁnal\\nResult, (42%)!"), Normalization()("北京\\n是首都。")
     ('the final result 42', '北 京 是 首 都')
@@ -39,7 +39,7 @@ class Normalization:
     punctuation: bool = False
 
     def __call__(self, text: str) -> str:
-        """The normalized text: its words separated by single blanks."""
+        """Return the normalized text, with words separated by single blanks."""
         plain = unicodedata.normalize("NFKC", text)
         if not self.case_sensitive:
             plain = unicodedata.normalize("NFKC", plain.casefold())
@@ -68,7 +68,7 @@ LONE = re.compile(f"[{ALONE}][{MARKS}]*")
 
 
 class _Becomes(dict[int, str | int | None]):
-    """The replacement of each character: punctuation becomes a blank (or a separate word), invisible ones go."""
+    """Replaces punctuation with blanks (or makes it a separate word), and removes invisible characters."""
 
     def __init__(self, *, keep: bool) -> None:
         super().__init__()
@@ -92,9 +92,9 @@ BECOMES = {keep: _Becomes(keep=keep) for keep in (False, True)}
 
 @dataclass(frozen=True, eq=False)
 class TextPairs:
-    """Pairs of distinct texts to compare: `results[result[i]]` with `alternatives[alternative[i]]`.
+    """Distinct pairs of texts to compare: `results[result[i]]` with `alternatives[alternative[i]]`.
 
-    Pair p of the input is the one at `pair_of[p]`: the same two texts are compared only once.
+    Input pair p is stored at index `pair_of[p]`; equal pairs of texts are compared only once.
     """
 
     results: list[str]
@@ -105,7 +105,7 @@ class TextPairs:
 
 
 def text_pairs(results: Sequence[str], alternatives: Sequence[str], result: Ints, alternative: Ints) -> TextPairs:
-    """The pairs of `results[result[p]]` and `alternatives[alternative[p]]`."""
+    """Pair `results[result[p]]` with `alternatives[alternative[p]]` for each p."""
     distinct_results, text_of_result = distinct(results)
     distinct_alternatives, text_of_alternative = distinct(alternatives)
     size = max(len(distinct_alternatives), 1)
@@ -114,14 +114,14 @@ def text_pairs(results: Sequence[str], alternatives: Sequence[str], result: Ints
 
 
 def distinct(texts: Sequence[str]) -> tuple[list[str], Ints]:
-    """The distinct texts, and the index of each text among them."""
+    """Return the distinct texts, and the index of each input text among them."""
     first = list(dict.fromkeys(texts))
     codes = dict(zip(first, range(len(first))))
     return first, np.fromiter(map(codes.__getitem__, texts), np.int64, len(texts))
 
 
 def contained(pairs: TextPairs, least: float = 0.0) -> Floats:
-    """1 if the words of the alternative occur consecutively in the result, else 0."""
+    """Return 1 if the words of the alternative occur consecutively in the result, otherwise 0."""
     # Add blanks at both ends, so that only whole words match.
     padded, parts = [f" {text} " for text in pairs.results], [f" {text} " for text in pairs.alternatives]
     results = map(padded.__getitem__, pairs.result.tolist())
@@ -130,8 +130,7 @@ def contained(pairs: TextPairs, least: float = 0.0) -> Floats:
 
 
 def partial_ratio(pairs: TextPairs, least: float = 0.0) -> Floats:
-    """RapidFuzz's partial ratio of each alternative and result, from 0 to 1, or the plain ratio if the result is
-    shorter.
+    """Return RapidFuzz's partial ratio for each pair, from 0 to 1, or the plain ratio if the result is shorter.
 
     Scores below `least` are 0.
     """
@@ -156,7 +155,7 @@ def partial_ratio(pairs: TextPairs, least: float = 0.0) -> Floats:
 
 
 def token_recall(pairs: TextPairs, least: float = 0.0) -> Floats:
-    """Σ_words min(times in the result, times in the alternative) ÷ the alternative's number of words."""
+    """Return Σ_words min(count in the result, count in the alternative) ÷ number of words in the alternative."""
     common, _, sizes = common_words(pairs, str.split)
     return common / np.maximum(sizes[pairs.alternative], 1)
 
@@ -170,7 +169,7 @@ METHODS: dict[str, Callable[[TextPairs, float], Floats]] = {
 
 
 def common_words(pairs: TextPairs, split: Callable[[str], list[str]]) -> tuple[Ints, Ints, Ints]:
-    """The number of words that two texts have in common, counted as often as both have them.
+    """Count the words that two texts have in common; a repeated word counts as often as it occurs in both texts.
 
     Also returns the number of words in each distinct result text and alternative text.
     """
@@ -199,7 +198,7 @@ def common_words(pairs: TextPairs, split: Callable[[str], list[str]]) -> tuple[I
 def _counted(
     texts: list[str], codes: dict[str, int], split: Callable[[str], list[str]]
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """(text, word, count) for the distinct words of each text, and the number of words of each."""
+    """Return (text, word, count) for the distinct words in each text, and the number of words in each text."""
     distinct_words: list[int] = []
     words: list[int] = []
     times: list[int] = []
@@ -219,22 +218,22 @@ REFERENCE = "name the corpus it is from as `reference`, or write {text: …}"
 
 
 class Reader(Labeller):
-    """A labeller that compares texts: results in its `corpus` with alternatives in its `reference`."""
+    """Base class of labellers that compare result texts from a `corpus` with alternative texts from a `reference`."""
 
     corpus: Mapping[str, str] = MappingProxyType({})
     reference: Mapping[str, str] = MappingProxyType({})
 
     def texts(self) -> Mapping[str, str]:
-        """The texts of its reference and its corpus."""
+        """Return the texts of the reference and the corpus."""
         return {**self.reference, **self.corpus}
 
 
 def alternative_texts(
     truth: GroundTruth, reference: Mapping[str, str], way: str = REFERENCE, *, blank: bool = False
 ) -> list[str]:
-    """The text of each alternative: the alternative itself, or the text with its id in the reference.
+    """Return the text of each alternative: the alternative itself, or the text with its id in the reference.
 
-    Raises `DataError` with the fix `way` if a text is missing, or if it is blank and `blank` is false.
+    Raises `DataError`, with `way` as the fix, if a text is missing, or if it is blank and `blank` is False.
     """
     faults = Faults()
     texts: list[str] = []
@@ -269,9 +268,9 @@ def result_texts(
     corpus: Mapping[str, str],
     who: str,
 ) -> list[str]:
-    """The text of each result: the one that comes with it, else the one in the corpus.
+    """Return the text of each result: the text that comes with it, or else its text in the corpus.
 
-    Raises `DataError` if a text is missing; `who` names what needs it.
+    Raises `DataError` if a text is missing; `who` names the labeller or metric that needs it.
     """
     texts = [corpus.get(key) if text is None else text for key, text in zip(keys, carried)]
     unknown = [place for place, text in enumerate(texts) if text is None]

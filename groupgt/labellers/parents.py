@@ -1,4 +1,4 @@
-"""The parents labeller: only the document that a chunk comes from counts."""
+"""The parents labeller compares only the parent documents of chunks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from groupgt.plugins import Plugin
 
 @dataclass(frozen=True)
 class Options:
-    """Where parents come from: a `mapping`, a `pattern`, or (with neither) what results carry as `parent`."""
+    """Source of parents: a `mapping`, a `pattern`, or (by default) the `parent` field of results."""
 
     mapping: Annotated[Table, Doc("Table of ids and their parents.")] = ""
     column: Annotated[str, Doc("Column of the mapping with the parents.")] = "parent"
@@ -30,11 +30,11 @@ class Options:
 
     @property
     def maps(self) -> bool:
-        """Whether there is a mapping, even an empty one."""
+        """True if there is a mapping, even an empty one."""
         return not isinstance(self.mapping, str) or bool(self.mapping)
 
     def clashes(self) -> Iterator[Clash]:
-        """Checks that there is a mapping or a pattern, not both, and that the pattern captures a parent."""
+        """Yield errors if both a mapping and a pattern are set, or if the pattern does not capture a parent."""
         if self.maps and self.pattern:
             yield Clash("pattern", "conflicts with mapping; keep one", ("mapping",))
         if not self.maps and self.column != "parent":
@@ -50,9 +50,9 @@ class Options:
 
 
 class Parents(Named):
-    """Results and alternatives are matched by parent id; later chunks of a parent are repeats.
+    """Results and alternatives are matched by parent id; later chunks with the same parent are repeats.
 
-    An id without a parent (it does not match the pattern, or is only a parent in the mapping) is its own parent.
+    An id without a parent (not matched by the pattern, or only a parent in the mapping) counts as its own parent.
 
     >>> import groupgt
     >>> labeller = {"use": "parents", "with": {"pattern": "(.*)#[0-9]+"}}
@@ -72,11 +72,11 @@ class Parents(Named):
 
     @property
     def renames(self) -> bool:
-        """Always True: results are renamed to their parents."""
+        """Always True, because results are renamed to their parents."""
         return True
 
     def unknown_ids(self, ids: Sequence[str]) -> list[str]:
-        """The results that are not in the mapping, or do not match the pattern."""
+        """Return the results that are not in the mapping or do not match the pattern."""
         if self.pattern is not None:
             return [name for name in ids if self.pattern.fullmatch(name) is None]
         if self.mapping is None:
@@ -90,11 +90,11 @@ class Parents(Named):
 
     @cached_property
     def parents(self) -> frozenset[str]:
-        """The parents of a mapping."""
+        """Set of all parents in the mapping."""
         return frozenset(self.mapping.values() if self.mapping is not None else ())
 
     def names(self, ids: Sequence[str]) -> Sequence[str]:
-        """The parent of each id."""
+        """Return the parent of each id."""
         return ids if self.column else list(map(self.parent_of.__getitem__, ids))
 
     def _match_parent(self, name: str) -> str:
@@ -102,7 +102,7 @@ class Parents(Named):
         return (match and match[1]) or name
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """Groups of parents; raises `DataError` for alternatives that are not in the mapping."""
+        """Return groups of parents; raise `DataError` for alternatives that are not in the mapping."""
         all_ids(truth, self.name)
         if self.mapping is not None:
             faults = Faults()
@@ -114,7 +114,7 @@ class Parents(Named):
         return truth.renamed(list(self.names(truth.ids)))
 
     def description(self) -> str:
-        """Where parents come from."""
+        """Describe the source of parents."""
         if self.options.pattern:
             return f"pattern {self.options.pattern}"
         return "a mapping" if self.options.maps else "as results carry them"

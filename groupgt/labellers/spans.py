@@ -1,4 +1,4 @@
-"""The spans labeller: alternatives are spans of documents, and a result hits those that it covers enough of."""
+"""The spans labeller: alternatives are document spans, and a result hits a span if the overlap is large enough."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ UNITS: tuple[Unit, ...] = get_args(Unit)
 
 @dataclass(frozen=True)
 class Options:
-    """Minimum overlap, and where result spans come from."""
+    """Minimum overlap, and the source of result spans."""
 
     min_overlap: Annotated[float, Gt(0), Le(1), Doc("Minimum overlap, as a fraction of what `of` names.")] = 0.5
     of: Annotated[
@@ -54,7 +54,7 @@ class Options:
     )
 
     def clashes(self) -> Iterator[Clash]:
-        """Checks that the share can be computed exactly, and that `joint` is possible."""
+        """Yield errors if the minimum overlap cannot be computed exactly or `joint` is not possible."""
         if self.min_overlap < 1 / PARTS:
             yield Clash("min_overlap", f"expected a share of at least 1/{PARTS:,}, found {self.min_overlap!r}")
         if self.joint and self.of != "alternative":
@@ -63,9 +63,9 @@ class Options:
 
 
 class Spans(Labeller):
-    """A result hits an alternative when they overlap enough.
+    """A result hits an alternative if they overlap enough.
 
-    The overlap must be at least `min_overlap` of the alternative, the result or the union.
+    The overlap must be at least `min_overlap` as a fraction of the alternative, the result or the union.
 
     >>> import groupgt
     >>> truth = {"q": [[{"doc": "d", "start": 100, "end": 200}]]}
@@ -91,16 +91,16 @@ class Spans(Labeller):
             _refuse_empty(self.chunks.ids, self.chunks.start, self.chunks.end, "chunk")
 
     def unknown_ids(self, ids: Sequence[str]) -> list[str]:
-        """The results that are not in the chunk table."""
+        """Return the results that are not in the chunk table."""
         return [] if self.chunks is None else [name for name in ids if name not in self._names]
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        """The chunks of the table."""
+        """Ids of all chunks in the table."""
         return frozenset(self.chunks.ids if self.chunks is not None else ())
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """Groups of spans: ids become spans of the reference; raises `DataError` for alternatives without a span."""
+        """Return groups of spans, replacing ids by spans from the reference; raise `DataError` if there is no span."""
         reference = self.reference.spans() if self.reference is not None else {}
         faults = Faults()
         spans: list[Form] = []
@@ -117,7 +117,7 @@ class Spans(Labeller):
         return truth.renamed([str(span) for span in spans], spans)
 
     def _no_span(self, name: str, form: Form) -> str:
-        """The error message for an alternative that is not a span, with a fix."""
+        """Return an error message, with a fix, for an alternative that is not a span."""
         if form is None and self.reference is not None:
             return f"the alternative {display(name)} is not in the reference"
         is_id = form is None
@@ -126,7 +126,7 @@ class Spans(Labeller):
         return f"the labeller spans reads alternatives {{doc, start, end}}, and {display(name)} is {kind}; {way}"
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
-        """The alternatives that no chunk of the table, or with `joint` not all of them together, covers enough of."""
+        """Return the alternatives that no chunk (with `joint`, not even all chunks together) covers sufficiently."""
         if self.chunks is None:
             return super().unreachable(truth)
         matches = self.match(truth, None)
@@ -144,7 +144,7 @@ class Spans(Labeller):
         return np.setdiff1d(np.array(places, dtype=np.int64), reached), " or ".join(ways)
 
     def match(self, truth: GroundTruth, results: Results | None) -> Matches:
-        """An interval join of the spans of results and alternatives, document by document."""
+        """Join the spans of results and alternatives by interval, one document at a time."""
         spans = _places_of(truth)
         numbers: dict[str, int] = {}
         document = np.fromiter((numbers.setdefault(span.doc, len(numbers)) for span in spans), np.int64, len(spans))
@@ -159,7 +159,7 @@ class Spans(Labeller):
     def _match_chunks(
         self, truth: GroundTruth, chunks: Chunks, alternatives: Places, numbers: Mapping[str, int]
     ) -> Matches:
-        """Matches every chunk of the table, which is the same in each query."""
+        """Match every chunk in the table; the matches are the same for all queries."""
         document = np.fromiter((numbers.get(name, -1) for name in chunks.docs), np.int64, len(chunks))
         # Documents without judgments are excluded before the join.
         judged = np.flatnonzero(document >= 0)
@@ -174,7 +174,7 @@ class Spans(Labeller):
     def _match_carried(
         self, truth: GroundTruth, results: Results, alternatives: Places, numbers: Mapping[str, int]
     ) -> Matches:
-        """Matches the spans that come with results."""
+        """Match spans that come with results."""
         query, keys = results.pairs()
         carried = self._carried(truth, query, keys, numbers)
         # Documents without judgments in a query are excluded before the join.
@@ -189,7 +189,7 @@ class Spans(Labeller):
         return matches_of(truth, query, keys, judged[row], alternative, low=low, high=high)
 
     def _carried(self, truth: GroundTruth, query: Ints, keys: list[str], numbers: Mapping[str, int]) -> Places:
-        """The spans of results, parsed from their names; the document is −1 if it has no judgments."""
+        """Parse result spans from their names; the document is −1 if it has no judgments."""
         names = pl.Series("key", keys, dtype=pl.String)
         parts = names.str.extract_groups(SPELLED).struct.unnest()
         without = np.flatnonzero(parts["doc"].is_null().to_numpy()).tolist()
@@ -210,7 +210,7 @@ class Spans(Labeller):
         return Places(document.to_numpy(), start, end)
 
     def _joined(self, results: Places, alternatives: Places) -> tuple[Ints, Ints, Ints, Ints]:
-        """(result, alternative, from, to) of those that overlap enough; with `joint`, of all that overlap."""
+        """Return (result, alternative, from, to) for pairs that overlap enough or, with `joint`, for all overlaps."""
         none = np.zeros(0, dtype=np.int64)
         blocks = [(none, none, none, none)]
         for result, alternative in overlapping(results, alternatives):
@@ -227,22 +227,22 @@ class Spans(Labeller):
         return row, alternative, low, high
 
     def lengths(self, truth: GroundTruth) -> Ints:
-        """The lengths of alternatives, in the unit, in ground truth returned by `truth`."""
+        """Return the lengths of alternatives in `unit`; `truth` must come from `self.truth`."""
         return np.array([span.end - span.start + self.beyond for span in _places_of(truth)], dtype=np.int64)
 
     def _needed(self, truth: GroundTruth) -> Ints:
-        """The length that results must cover together of each alternative, in the unit."""
+        """Return the length of each alternative that results must cover together, in `unit`."""
         return -(-self.lengths(truth) * self.share.numerator // self.share.denominator)
 
     def enough(self, overlap: Ints, result: Ints, alternative: Ints) -> Bools:
-        """Whether overlaps reach `min_overlap`, for results and alternatives of these lengths."""
+        """Return whether overlaps reach `min_overlap`, for results and alternatives of these lengths."""
         denominator = {"alternative": alternative, "result": result, "union": result + alternative - overlap}
         return np.asarray(overlap * self.share.denominator >= denominator[self.options.of] * self.share.numerator)
 
     def settle(
         self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
     ) -> tuple[Ints, Ints, Ints, Bools]:
-        """With `joint`, only the result that completes the share of an alternative hits it."""
+        """Settle hits; with `joint`, an alternative is hit only by the result that completes the required share."""
         if not self.options.joint:
             return super().settle(truth, matches, query, rank, target)
         row, place = spread(target, matches.starts, np.arange(len(matches.alternatives)))
@@ -255,19 +255,19 @@ class Spans(Labeller):
         return query[row], rank[row], alternative, np.zeros(len(row), dtype=np.bool_)
 
     def description(self) -> str:
-        """Describes the minimum overlap, its denominator, and the unit."""
+        """Describe the minimum overlap, its denominator and the unit."""
         together = " together" if self.options.joint else ""
         what = {"alternative": "of the alternative", "result": "of the result", "union": "intersection over union"}
         return f"at least {self.options.min_overlap:g} {what[self.options.of]}{together}, in {self.options.unit}"
 
 
 def _places_of(truth: GroundTruth) -> list[Span]:
-    """The spans of alternatives, in ground truth returned by `truth`; all of its alternatives are spans."""
+    """Return the spans of all alternatives in ground truth that contains only spans."""
     return [form for form in truth.forms or () if isinstance(form, Span)]
 
 
 def _refuse_empty(names: Sequence[str], start: Ints, end: Ints, what: str) -> None:
-    """Raises `DataError` for spans that end at or before their start."""
+    """Raise `DataError` for spans that end at or before their start."""
     faults = Faults()
     for place in np.flatnonzero(end <= start).tolist():
         bounds = f"{start[place]} to {end[place]}"
@@ -276,7 +276,7 @@ def _refuse_empty(names: Sequence[str], start: Ints, end: Ints, what: str) -> No
 
 
 def _refuse_other_documents(chunks: Chunks, numbers: Mapping[str, int], there: Set[int]) -> None:
-    """Warns of judged documents without chunks; raises `DataError` if none has any."""
+    """Warn about judged documents without chunks; raise `DataError` if all of them have none."""
     absent = [name for name, number in numbers.items() if number not in there]
     if not absent:
         return
@@ -300,10 +300,10 @@ class Places(NamedTuple):
 
 
 def overlapping(left: Places, right: Places) -> Iterator[tuple[Ints, Ints]]:
-    """Pairs (left, right) of overlapping intervals in the same document, in blocks, each pair once.
+    """Yield pairs (left, right) of overlapping intervals in the same document, in blocks, each pair once.
 
-    Two intervals overlap if the right one starts within the left one, or the left one starts after the start of the
-    right one and before its end. Since starts are sorted, each case is a range.
+    Two intervals overlap if the right interval starts within the left one, or if the left interval starts after the
+    start of the right one and before its end. Since starts are sorted, each case is a range.
 
     >>> one = lambda *values: np.array(values)
     >>> [pair] = overlapping(Places(one(0), one(3), one(7)), Places(one(0, 0, 1), one(5, 7, 5), one(9, 8, 9)))
@@ -329,10 +329,10 @@ def overlapping(left: Places, right: Places) -> Iterator[tuple[Ints, Ints]]:
 
 
 def first_covered(owner: Ints, low: Ints, high: Ints, need: Ints) -> tuple[Ints, Ints]:
-    """The first row at which pieces, taken in order, together cover `need[owner]` of their owner.
+    """Find the first row at which pieces, in order, together cover `need[owner]` of their owner.
 
-    Returns (row, owner) for each owner covered. The union of pieces is cut at every bound; each part belongs to the
-    first piece that covers it, and parts are added up in the order of pieces.
+    Returns (row, owner) for each covered owner. The union of pieces is cut at every bound; each part belongs to the
+    first piece that covers it, and parts are added up in piece order.
 
     >>> one = lambda *values: np.array(values)
     >>> row, owner = first_covered(one(0, 0, 0), one(0, 2, 8), one(4, 5, 9), one(6))
@@ -372,12 +372,12 @@ def first_covered(owner: Ints, low: Ints, high: Ints, need: Ints) -> tuple[Ints,
 
 
 def _pieces(first: Ints, last: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """(piece, part) for all parts of each piece, in blocks."""
+    """Yield (piece, part) for all parts of each piece, in blocks."""
     yield from _ranges(first, last, np.arange(int(last.max()) if len(last) else 0), "left")
 
 
 def _ranges(start: Ints, end: Ints, points: Ints, side: Literal["left", "right"]) -> Iterator[tuple[Ints, Ints]]:
-    """(interval, position) of all sorted points from its start to before its end; `right`: from after its start."""
+    """Yield (interval, position) for sorted points from each interval's start (`right`: after it) to before its end."""
     low = np.searchsorted(points, start, side=side)
     count = np.maximum(np.searchsorted(points, end, side="left") - low, 0)
     total = np.concatenate(([0], np.cumsum(count)))

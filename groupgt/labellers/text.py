@@ -30,9 +30,9 @@ from groupgt.plugins import Plugin
 
 @dataclass(frozen=True)
 class Options:
-    """How texts are compared, and where they come from.
+    """Method for comparing texts, and the sources of texts.
 
-    Texts are normalized first: NFKC, case folded and without punctuation, unless options say otherwise.
+    Texts are normalized first (NFKC, case folding, no punctuation) unless options change this.
     """
 
     method: Annotated[
@@ -52,7 +52,7 @@ class Options:
     punctuation: Annotated[bool, Doc("Keep punctuation.")] = False
 
     def clashes(self) -> Iterator[Clash]:
-        """Checks that the library of the method is installed."""
+        """Yield an error if the library for the method is not installed."""
         if self.method == "partial_ratio" and find_spec("rapidfuzz") is None:
             yield Clash("method", "partial_ratio needs RapidFuzz: pip install 'groupgt[text]'")
 
@@ -78,7 +78,7 @@ class Text(Reader):
         self.normalized = Cached(self.normal).__getitem__
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """Merges alternatives of a group that are equal after normalization; raises `DataError` for empty ones."""
+        """Merge alternatives of a group that are equal after normalization; raise `DataError` for empty ones."""
         texts = alternative_texts(truth, self.reference)
         first: dict[tuple[int, str], int] = {}
         faults = Faults()
@@ -95,7 +95,7 @@ class Text(Reader):
         return truth.renamed([truth.ids[at] for at in chosen], [forms[at] for at in chosen] if forms else None)
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
-        """The alternatives with too many words for even the longest passage to contain the required share."""
+        """Return the alternatives with too many words for even the longest passage to contain the required share."""
         if not self.corpus or self.options.method == "partial_ratio":
             return super().unreachable(truth)
         longest = max(len(self.normalized(text).split()) for text in self.corpus.values())
@@ -105,7 +105,7 @@ class Text(Reader):
         return np.flatnonzero(words * share > longest), way
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
-        """Compares every result with the alternatives of its query; each pair of texts is compared only once."""
+        """Compare every result with the alternatives of its query; each pair of texts is compared only once."""
         query, keys = results.pairs()
         texts = result_texts(truth, query, keys, results.texts(), self.corpus, f"the labeller {self.name}")
         targets = alternative_texts(truth, self.reference)
@@ -116,7 +116,7 @@ class Text(Reader):
         return matches_of(truth, query, keys, result[hits], alternative[hits])
 
     def description(self) -> str:
-        """The method, its threshold, and the normalization."""
+        """Describe the method, its threshold and the normalization."""
         least = "" if self.options.method == "contained" else f" ≥ {self.options.threshold:g}"
         return f"{self.options.method}{least}; {self.normal}"
 
