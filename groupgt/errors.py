@@ -216,7 +216,7 @@ class Faults:
             self.fail(kind)
 
     def fail(self, kind: type[GroupgtError] = DataError, before: str = "") -> NoReturn:
-        """Raise the collected faults; `before` is shown ahead of them."""
+        """Raise the collected faults, with `before` as the first message."""
         lines = self._lines(kind)
         first = [before] if before else []
         repeated = sum(count - 1 for _, _, count in lines)

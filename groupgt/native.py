@@ -23,7 +23,7 @@ there is none). Mode `WHOLE` is for queries with contiguous lines. It returns hi
 query (−1 without ground truth), the number of lines, the offset and size of the query id, and 0. Mode `FIRST` is for
 scattered lines. It returns hits as query, key, offset, score bits and a position in the index, and for each query its
 number, its lines and three zeros, or without ground truth −1, 0, the offset and size of its id, and 0. Mode `SECOND`
-takes those hits from all parts of a file. For each hit, in order, it returns its position among the hits, the number of
+takes these hits from all parts of a file. For each hit, in order, it returns its position among the hits, the number of
 lines before it, the numbers of lines with a higher score and with an equal score, and 0. A line that counts for several
 hits of a query is counted only for the first hit.
 """
@@ -69,7 +69,7 @@ def has_plain_keys(rankings: object) -> bool:
 
 
 def has_plain_ends(rankings: object) -> bool:
-    """Return True if rankings are certain to be a dict, with no mapping at either end of a ranking; False means unsure."""
+    """Return True if rankings are certainly a dict and no ranking begins or ends with a mapping; False if unsure."""
     return built is not None and bool(built.plain(rankings, True))
 
 

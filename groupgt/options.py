@@ -227,7 +227,7 @@ class Reader:
         return self._contents(plain, value, path)
 
     def _expected(self, hint: Any, plain: Any, rule: Rule | None, value: Any) -> str:
-        """Describe what a value should be; empty if it is valid."""
+        """Describe the expected value; return an empty text if the value is valid."""
         if valid := choices(hint):
             return "" if any(isinstance(value, type(choice)) and value == choice for choice in valid) else words(hint)
         if (rule is None or rule.convert is None) and not _is_of(plain, value):

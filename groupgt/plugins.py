@@ -1,6 +1,6 @@
 """Finds plug-ins by name (metrics, labellers, retrievers, tokenizers and engines), built in or installed.
 
-Names are looked up among the built-in plug-ins, then among those registered in this process, then among the entry
+Names are looked up first among built-in plug-ins, then among plug-ins registered in this process, then among the entry
 points for that kind. Built-in plug-ins are imported only when they are used. Reading entry points takes a while, so it
 happens only for names that are not built in, and in `groupgt list`.
 """
@@ -161,13 +161,13 @@ def ours(kind: str) -> list[str]:
 
 
 def names(kind: str) -> list[str]:
-    """Return all names: built-in plug-ins first, then those registered in this process or installed by packages."""
+    """Return all names: built-in names first, then names registered in this process or installed by packages."""
     built_in = ours(kind)
     return [*built_in, *sorted({*registered(kind), *entry_points(kind)} - set(built_in))]
 
 
 def entry_points(kind: str) -> dict[str, Any]:
-    """Return the entry points for a kind by name, without those that reuse a built-in name."""
+    """Return the entry points for a kind by name, ignoring any that reuse a built-in name."""
     if not KINDS[kind].group:
         return {}
     from importlib.metadata import entry_points as installed

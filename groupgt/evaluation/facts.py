@@ -36,7 +36,7 @@ class Facts:
 
     @cached_property
     def below_one(self) -> dict[str, int]:
-        """Number of queries for which the shortest complete ranking scores below 1, by metric name.
+        """Number of queries whose shortest complete ranking scores below 1, by metric name.
 
         Metrics that are also evaluated under `coverage` are omitted, because the table already shows the difference.
         """
@@ -71,7 +71,7 @@ class Facts:
 
 
 def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:
-    """Return a mask of the queries for which a perfect ranking scores below 1, shape (Q,).
+    """Return a mask of queries where even a perfect ranking scores below 1, shape (Q,).
 
     A perfect ranking begins with the fewest results that cover every group. `mrr` and `map` average over groups, so a
     single result must cover all of them; `ndcg` requires every alternative of every group, once for each of its groups.

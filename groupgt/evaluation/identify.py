@@ -327,7 +327,7 @@ def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Colum
 
 
 def _ndcg(hits: Hits, k: int, ideal: str) -> Floats:
-    """Compute NDCG over relevant documents; the ideal uses those `retrieved`, those `within` k, or `binary` gains."""
+    """Compute NDCG with an ideal from all `retrieved` documents, from documents `within` k, or with `binary` gains."""
     rows = views.relevant_documents(hits)
     gains = np.ones(len(rows.rank)) if ideal == "binary" else rows.grade
     within = rows.rank <= k

@@ -239,10 +239,10 @@ class Evaluation(Result):
         return misses_of(self, max(cutoffs, default=10) if k is None else k, worst)
 
     def assert_at_least(self, least: Mapping[str, float]) -> None:
-        """Raise `AssertionError` unless each mean is at least the given minimum; for use in tests.
+        """Raise `AssertionError` unless each mean reaches its minimum; for use in tests.
 
         The message lists the metrics that fall short, the queries below the minimum, and the groups that each query
-        misses. Raises `MetricError` for a metric that was not evaluated or for which lower is better, and `ConfigError`
+        misses. Raises `MetricError` for a metric that was not evaluated or is better when lower, and `ConfigError`
         for a minimum that the metric cannot reach.
 
         Args:

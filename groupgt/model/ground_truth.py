@@ -305,7 +305,7 @@ class GroundTruth:
         return self.group_of * (int(self.set_of.max(initial=ALONE)) + 2) + self.set_of + 1
 
     def renamed(self, names: list[str], forms: list[Form] | None = None) -> GroundTruth:
-        """Rename alternatives; those in a group that end up with equal names are merged, with the highest grade."""
+        """Rename alternatives; equal names within a group are merged into one alternative with the highest grade."""
         codes: dict[str, int] = {}
         keys = _keys(names, forms)
         code = np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, len(names))
@@ -395,7 +395,7 @@ class GroundTruth:
 
     @cached_property
     def is_relevant(self) -> Bools:
-        """Mask of the relevant alternatives: those with a grade above 0, or at or above the policy's level."""
+        """Mask of the relevant alternatives: grade above 0, or at least the policy's level if one is set."""
         level: Any = self.policy.level
         return np.asarray(self.grade > 0 if level is None else self.grade >= level)
 

@@ -46,7 +46,7 @@ class Judgments(_Remembering):
     is set. `byte_order` ranks the documents of some alternatives by id in byte order within each query. `zeros` marks
     queries that count although they have no group, shape (Q,). If some sets of alternatives are needed together,
     `alternative_set` contains the set number of each member, or −1 for alternatives in no set. `unanswerable` marks
-    queries that are declared to have no answer, shape (Q,); only a few metrics are defined for them, and those metrics
+    queries that are declared to have no answer, shape (Q,); only a few metrics are defined for them, and these metrics
     are undefined for all other queries.
     """
 
