@@ -197,7 +197,7 @@ def _named(runs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 def _in_order(finished: Iterable[Evaluation], shutdown: Callable[..., None]) -> Iterable[Evaluation]:
-    """Yield evaluations as threads finish them; after a failure, cancel the ones still queued."""
+    """Yield finished evaluations in order; if one fails, cancel the evaluations that are still queued."""
     try:
         yield from finished
     except BaseException:

@@ -74,7 +74,7 @@ class GroundTruth:
         excluded_ids: Mapping[Any, Any] | None = None,
         shape: Shape = "groups",
     ) -> GroundTruth:
-        """Read `{qid: groups}`, or qrels as `{qid: {id: grade}}`; raise one `DataError` that lists all errors.
+        """Read `{qid: groups}`, or qrels as `{qid: {id: grade}}`; raise a `DataError` that lists all errors.
 
         A group is a sequence of ids, or `{"alternatives": [...], "weight": 2, "name": "capital", "importance":
         "vital"}`. An alternative is an id or `{"id": "b", "grade": 2}`, a span `{"doc": "d", "start": 120, "end":

@@ -31,7 +31,7 @@ SHAPES: dict[str, set[str]] = {"id": set(), "start": {"doc", "doc_id", "end"}, "
 def read_groups(
     qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read the groups of each query into the columns of a `GroundTruth`; raise one `DataError` that lists all errors.
+    """Read the groups of each query into the columns of a `GroundTruth`; raise a `DataError` that lists all errors.
 
     `place` returns the location of a row for messages. A group of plain lists may still contain duplicate ids. The
     second return value maps cached properties of `GroundTruth` to values that the compiled module has already computed.
@@ -48,7 +48,7 @@ def read_groups(
 def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read `{id: grade}` mappings, one per query, into the columns of flat ground truth.
 
-    Returns the same pair as `read_groups`. Raises one `DataError` that lists all errors.
+    Returns the same pair as `read_groups`. Raises a `DataError` that lists all errors.
     """
     read = None if native.built is None else native.built.index(list(qids), list(rows), native.SEED)
     if read is not None and bool((np.abs(grades := np.frombuffer(read[3])) <= GRADE_LIMIT).all()):
@@ -138,7 +138,7 @@ def read_excluded(
 ) -> list[frozenset[str]] | None:
     """Read the ids to exclude from each query's results; return None if there are none.
 
-    Raises one `DataError` that lists all errors. A document that is both relevant and excluded is an error.
+    Raises a `DataError` that lists all errors. A document that is both relevant and excluded is an error.
     """
     faults = Faults()
     excluded: list[frozenset[str]] = []
@@ -208,7 +208,7 @@ class _Reader:
         self.dropped = 0
 
     def columns(self) -> dict[str, Any]:
-        """Return everything read so far as columns; raise one `DataError` that lists all errors."""
+        """Return everything read so far as columns; raise a `DataError` that lists all errors."""
         self.faults.stop()
         return {
             "qids": self.qids,
