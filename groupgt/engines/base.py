@@ -146,8 +146,7 @@ class LocalCarrier(Carrier, Protocol):
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
         """Return the results of all judged queries in rank order, with these fields.
 
-        The text of a result without one is None. Raises `DataError` for a length that is not a non-negative whole
-        number.
+        A missing text is None. Raises `DataError` for a length that is not a non-negative whole number.
         """
         ...
 
@@ -181,7 +180,7 @@ class Flat:
         return np.bincount(self.query, minlength=queries)
 
     def measured(self, measure: Callable[[list[str]], Ints]) -> Ints:
-        """Apply a function of ids to all results; for a series, it is computed only once per distinct id."""
+        """Apply a function of ids to all results; for a series, the function is called with distinct ids only."""
         if isinstance(self.docs, list):
             return measure(self.docs)
         distinct = self.docs.unique(maintain_order=True).alias("doc").to_frame()

@@ -52,7 +52,7 @@ class CumulativeLengths:
 def depths(
     truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, budgets: Collection[Budget]
 ) -> dict[Hashable, Ints]:
-    """Return how many results per query fit each budget, shape (Q,); raises `DataError` for unknown lengths."""
+    """Return how many results per query fit each budget, shape (Q,); raises `DataError` if lengths are unknown."""
     units = {budget.unit for budget in budgets} - {SCORE}
     cumulative = {unit: cumulative_lengths(truth, run, policy, lengths, unit) for unit in units}
     fitting: dict[Hashable, Ints] = {}

@@ -29,7 +29,7 @@ from groupgt.runtime import pl
 
 
 def in_call_order(run: Run) -> Run:
-    """Order a run by call, then by score or input order; a run without calls is returned unchanged.
+    """Sort a run by call, then by score or input order; a run without calls is returned unchanged.
 
     Raises `DataError` if some results have no call, or if the calls in a list decrease.
     """
@@ -101,7 +101,7 @@ def _is_mapping(cell: Any) -> bool:
 
 
 def _composed(calls: Sequence[int], scores: Sequence[float]) -> list[float]:
-    """Compute one score per result that decreases from call to call, and within a call like the original score.
+    """Compute a score per result that decreases from one call to the next, and keeps the original order within a call.
 
     >>> _composed([2, 1, 2], [0.5, 0.1, 0.9])
     [-6.0, -3.0, -5.0]
@@ -130,7 +130,7 @@ def _columns_in_order(run: Run, columns: Columns) -> Run:
 
 
 def calls_between(calls: Ints, rank: Ints) -> Ints:
-    """Return the call differences between consecutive results; their cumulative sum in rank order is the call."""
+    """Return the increase in call number from result to result; the cumulative sum in rank order gives the calls."""
     return np.where(rank == 1, calls, np.diff(calls, prepend=0))
 
 

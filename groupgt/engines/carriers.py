@@ -46,7 +46,7 @@ def _local_carrier_of(run: Run) -> LocalCarrier:
 
 
 def renamed(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy) -> Run:
-    """Return the run with results renamed by the labeller, unless it does not rename or has already done so."""
+    """Return the run with results renamed by the labeller, if the labeller renames results and has not yet done so."""
     if not labeller.renames or run.original is not None:
         return run
     return carrier_of(run).rename(truth, labeller, policy)

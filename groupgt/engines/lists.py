@@ -130,7 +130,7 @@ class ListCarrier:
         return ids, None if self.carries(CALLS) else scores
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """Return all query ids, and result ids up to about the limit."""
+        """Return all query ids, and result ids until the limit is exceeded."""
         faults = Faults()
         ids: dict[str, None] = {}
         for ranking in self.lists.rankings.values():

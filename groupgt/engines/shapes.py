@@ -81,7 +81,7 @@ def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str],
 
 
 def note_faulty_ids(ranking: Any, faults: Faults, where: str) -> None:
-    """Record every result with an invalid id; a result that is identified by its text or span has no id.
+    """Record every result with an invalid id; results that are identified by text or span have no id.
 
     Anything that is not a ranking is skipped, because the code that reads it reports it.
     """
@@ -152,7 +152,7 @@ def _what_is_wrong(cell: Any, rank: int) -> str:
 
 
 def carried_cells(ranking: Any, field: str) -> list[Any] | None:
-    """Return a field's values from results that are mappings, or the scores of pairs; None if no result has any."""
+    """Return a field's values from results that are mappings, or the scores of pairs; None if there are no values."""
     ranking = plain(ranking)
     if not isinstance(ranking, (list, tuple)):
         return None

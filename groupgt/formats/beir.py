@@ -1,7 +1,7 @@
 """Folders in the BEIR and MTEB layout: queries, a corpus, and a `qrels/` folder with one file per split.
 
-Qrels have a header line (`query-id corpus-id score`) or these three columns without one, are records with these keys
-(JSON Lines, parquet), or have the four columns of TREC qrels.
+Text qrels have a header line (`query-id corpus-id score`), the same three columns without a header line, or the four
+columns of TREC qrels. JSON Lines and parquet files use these names as keys.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
 
 
 def split_of(path: Path) -> str:
-    """Return the split that a file name gives: `test` for `test.tsv` and for `test-00000-of-00001.parquet`."""
+    """Return the split named in a file name: `test` for `test.tsv` and for `test-00000-of-00001.parquet`."""
     return path.name.split(".")[0].split("-0")[0]
 
 

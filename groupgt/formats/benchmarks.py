@@ -86,7 +86,7 @@ def _excluded(queries: Queries, record: Record, key: str) -> list[str]:
 
 
 def _nuggets(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from each FreshStack nugget; without supporting documents it is empty (policy `empty_groups`)."""
+    """Make a group from each FreshStack nugget; nuggets without support give empty groups (policy `empty_groups`)."""
     groups = []
     for nugget in queries.list_at(record, "nuggets"):
         # As in FreshStack: a document in both lists is not relevant.
@@ -365,7 +365,7 @@ RAGELO_PLACEHOLDER = "__ragelo_unaddressed__"
 
 
 def read_ragelo(source: Source, policy: Policy) -> GroundTruth:
-    """Make a group from each criterion; one with only a placeholder gives an empty group (policy `empty_groups`)."""
+    """Make a group from each criterion; a placeholder alone gives an empty group (policy `empty_groups`)."""
     queries: dict[str, dict[str, list[Any]]] = {}
     for qid, criterion, document, grade in trec.judgments(source, "topic subtopic doc rel"):
         group = queries.setdefault(qid, {}).setdefault(criterion, [])

@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 def ids_fault(qid: str, document: str) -> str | None:
-    """Return the error in the ids of a row, or None if they are valid.
+    """Return an error message for an invalid query id or document id, or None if both are valid.
 
     >>> ids_fault("q1", "d1"), ids_fault("q1", " ")
     (None, "the document id ' ' is blank")
@@ -39,7 +39,7 @@ def score_fault(cell: object, order: str = "score") -> str:
 def result_fault(
     qid: str, document: str, score: float | None, cell: object, order: str = "score", call: object = NO_CALL
 ) -> str | None:
-    """Return the error in a result, or None; `cell` is the raw score, `call` the search call number."""
+    """Return an error message for an invalid result, or None; `cell` is the raw score, and `call` the call number."""
     if fault := ids_fault(qid, document):
         return fault
     if score is None:
@@ -73,7 +73,7 @@ def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
 
 
 def collect(read: Callable[[T], Result], items: Iterable[T], faults: Faults) -> list[Result]:
-    """Call a function on each item, return the results, and collect its data errors."""
+    """Call a function on each item and return the results; its data errors are collected."""
     results = []
     for item in items:
         try:
@@ -100,7 +100,7 @@ class Firsts:
         return None if first is entry else (self.where(first[0]), first[1])
 
     def again(self, name: Hashable, location: Any) -> str:
-        """Return `(first at …); remove one` for a repeated name, or an empty text for the first occurrence."""
+        """Return `(first at …); remove one` for a repeated name, or an empty string for the first occurrence."""
         earlier = self.earlier(name, location)
         return "" if earlier is None else f"(first at {earlier[0]}); remove one"
 

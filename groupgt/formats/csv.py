@@ -1,4 +1,4 @@
-"""CSV and TSV files with a header line and one judgment, one result or one row of another table per line."""
+"""CSV and TSV files that have a header line, and one judgment, result or other table row per line."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
 
 
 def _noted(lines: Iterable[str], doubled: set[int]) -> Iterator[str]:
-    """Yield lines; records those that end with several carriage returns, which `csv` reads as one line end."""
+    """Yield lines, recording each one that ends with several carriage returns, which `csv` reads as one line ending."""
     for number, line in enumerate(lines, 1):
         if line.endswith(("\r\r\n", "\r\r")):
             doubled.add(number)
@@ -305,7 +305,7 @@ def _lengths(cells: pl.Expr) -> pl.Expr:
 
 
 def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delimiter: str = ",") -> None:
-    """Write rows of `qid, group, doc_id, grade`; flat ground truth has no `group`, and `groups` has a shape column."""
+    """Write `qid, group, doc_id, grade`, without `group` for the shape `flat`, and with a shape column for `groups`."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         more = [SHAPE] if shape == "groups" else []

@@ -1,4 +1,4 @@
-"""The supported formats by name, and format detection based on file contents rather than file names."""
+"""Supported formats, and format detection based on file contents rather than file names."""
 
 from __future__ import annotations
 
@@ -46,11 +46,12 @@ Path_ = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its name, a function that recognizes it, and its readers (None if it cannot contain such data).
+    """A file format, with its name, a function to recognize it, and its readers (None for unsupported content).
 
-    `look` returns `truth`, `run`, or `either` for a file in this format, depending on its content (`usually` decides
-    between the two for `either`), and None for any other file. A format without `look` must be named. `folder` checks
-    whether a folder has the layout of this format; `shape` is the ground truth shape if the reader does not set it.
+    `look` returns `truth`, `run`, or `either` for a file in this format, depending on its content, and None for any
+    other file; `usually` replaces `either`. A format without `look` is never detected, but must be named. `folder`
+    checks whether a folder has the layout of this format; `shape` is the ground truth shape if the reader does not set
+    it.
     """
 
     name: str
@@ -272,7 +273,7 @@ def run_paths(path: Path_) -> list[Path]:
 
 
 def _is_run(path: Path) -> bool:
-    """Return whether a file in a folder of runs is a run, judging by its content, or by its ending if it is damaged."""
+    """Return whether a file in a run folder is a run, judging by its content, or by its ending if it is damaged."""
     if ending_of(path.name) in RUNS_ALONE:
         return True
     source = Source.at(path)
@@ -310,7 +311,7 @@ def require_paths(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False
 
 
 def kind_of(path: Path_) -> str:
-    """Return whether a file contains a `truth` or a `run`."""
+    """Return `truth` or `run`, depending on the content of a file."""
     detected, kind = _recognized(Source.at(path))
     if detected is None:
         return "run"
@@ -355,7 +356,7 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
 
 
 def _is_table(source: Source) -> bool:
-    """Return whether text looks like a table: its lines have equally many cells, and the first contains no number."""
+    """Return whether text looks like a table: each line has the same number of cells, and the first has no number."""
     lines = _first_lines(source)
     delimiter = csv.delimiter_of(lines[0]).encode() if lines else b","
     names = csv.header_of(source)

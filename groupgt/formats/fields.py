@@ -1,4 +1,4 @@
-"""The fields that a result may have besides its id and score, in all formats, and their valid values."""
+"""Optional result fields besides id and score, shared by all formats, and their valid values."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def first_in(names: Iterable[str], row: Container[str]) -> str | None:
 
 @lru_cache(maxsize=64)
 def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
-    """Return each field that the columns provide, with its column; cached because rows of a file share their keys.
+    """Return the fields that these columns contain, each with its column; cached because rows often share their keys.
 
     >>> [(field.name, column) for field, column in carried(("qid", "doc_id", "score", "text", "call"))]
     [('calls', 'call'), ('text', 'text')]
@@ -82,7 +82,7 @@ def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
 
 
 def units_of(row: Mapping[str, Any], plain: Callable[[Any], Any] = lambda cell: cell) -> dict[str, int | None]:
-    """Return the lengths and the call of a result from its row; `plain` converts each cell first."""
+    """Return the lengths and the call number from a result row; `plain` converts each cell first."""
     fields = carried(tuple(row))
     return {field.name: field.number(plain(row[column])) for field, column in fields if field.is_unit}
 
@@ -124,7 +124,7 @@ def call_of(cell: Any) -> int | None:
 
 
 def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> str | None:
-    """Return the error in the calls of `size` results, or None; calls of results `in_order` must never decrease."""
+    """Return an error message for invalid calls of `size` results, or None; `in_order` forbids decreasing calls."""
     count = len(calls) - list(calls).count(None)
     if not count == len(calls) == size:
         return f"expected a call (a whole number from 1) for each of {size:,} results, found {count:,}"

@@ -268,7 +268,7 @@ def run_of(
 
 
 def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, guard: Guard) -> Run:
-    """Build a run of lists from rows with one query each and its results in the column `key`."""
+    """Build a run of lists from a frame with one row per query and its results in the column `key`."""
     names = guard(frame.collect_schema).names()
     rows = guard(lambda: frame.select(*(name for name in ("qid", key, SCORES) if name in names)).collect())
     for name in (key, SCORES):
@@ -357,7 +357,7 @@ def _is_readable(column: str, kind: pl.DataType) -> bool:
 
 
 def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
-    """Build a run of columns from rows with one result each."""
+    """Build a run of columns from a frame with one row per result."""
     schema = guard(frame.collect_schema)
     names = schema.names()
     order = "score" if "score" in names or "rank" not in names else "rank"

@@ -50,7 +50,7 @@ ADJUDICATES, ASSISTED = "adjudicates", "assisted"
 
 @dataclass
 class Judgment:
-    """A judgment of one passage: its groups (none if not relevant), its grade, and the span that makes it relevant."""
+    """A judgment of one passage, with its groups (none if non-relevant), its grade, and the relevant span."""
 
     groups: list[int]
     grade: float = 1
@@ -96,12 +96,12 @@ class QueryState:
 
     @property
     def nonrelevant(self) -> list[str]:
-        """The passages that were judged non-relevant."""
+        """Passages that were judged non-relevant."""
         return [doc for doc, judgment in self.passages.items() if not judgment.groups]
 
     @property
     def spans(self) -> dict[str, list[int]]:
-        """The spans that make passages relevant, as character offsets."""
+        """Character offsets of the span that makes each passage relevant."""
         judged = self.passages.items()
         return {doc: span for doc, judgment in judged if judgment.groups and (span := judgment.span) is not None}
 

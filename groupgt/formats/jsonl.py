@@ -128,7 +128,7 @@ def object_of(source: Source, expected: str = "a JSON object") -> dict[str, Any]
 
 
 def has_surrogate(value: Any) -> bool:
-    """Return whether any text in a value contains half of a surrogate pair."""
+    """Return whether any text in a value contains a lone surrogate."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:

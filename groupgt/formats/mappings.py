@@ -42,7 +42,7 @@ def kind_of(source: Source) -> str | None:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Read grades by document, as in qrels, where each document is its own group; or groups, as in the Python API."""
+    """Read grades by document, where each document is its own group, or read groups as in the Python API."""
     rows = _by_query(source)
     if _are_ratings(rows.values()):
         raise DataError(f"{source.path}: {RATINGS}")
@@ -90,7 +90,7 @@ def read_run(source: Source) -> Run:
 
 
 def first_text(source: Source) -> str:
-    """Return the first string in the lists if most strings there are texts rather than ids; otherwise an empty text."""
+    """Return the first string in the lists if most strings are texts rather than ids; otherwise an empty string."""
     begin = _BEGIN.match(source.head())
     start = begin.end() if begin is not None else 0
     cells = [cell for cell, is_key in _STRING.findall(source.head()[start:]) if not is_key]

@@ -1,4 +1,4 @@
-"""Imports user code: a function or object given as `module:name`, also from the folder of the file that names it."""
+"""Imports user code, given as `module:name`, from the Python path or from the folder of the file that names it."""
 
 from __future__ import annotations
 

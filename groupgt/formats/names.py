@@ -59,7 +59,7 @@ def name_of(path: str) -> str:
 
 
 def distinct_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Derive run names from paths; for equal file names, the parts of the folder names that differ are added.
+    """Derive distinct run names from paths; runs with equal file names get the differing parts of their folder names.
 
     Shared beginnings and endings, up to a dot, are removed. Files in one folder keep their endings if nothing else
     differs.

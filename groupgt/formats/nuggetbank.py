@@ -1,4 +1,4 @@
-"""Nugget banks in autojudge-base version 3, which list the facts of a good answer and their sources for each query.
+"""Reads and writes autojudge-base nugget banks, version 3: the facts of good answers and their sources, by query.
 
 A nugget is converted to groups of the documents that its references name:
 
@@ -135,7 +135,7 @@ class _Banks(Queries):
         return []
 
     def documents_of(self, holder: Mapping[str, Any]) -> list[Any]:
-        """Return the documents that references name, or the spans in these documents."""
+        """Return the referenced documents, or the referenced spans."""
         alternatives: list[Any] = []
         for reference in self.list_at(holder, "references", object, optional=True):
             named = reference if isinstance(reference, Mapping) else {"doc_id": reference}

@@ -1,4 +1,4 @@
-"""Reads OpenTelemetry traces (OTLP as JSON) as a run of an agent's or pipeline's searches and their results.
+"""Reads OpenTelemetry traces (OTLP JSON) as a run: the searches of an agent or a pipeline, and their results.
 
 - Searches are retriever spans that follow the conventions of OpenInference (`openinference.span.kind` is `RETRIEVER`)
   or GenAI (`gen_ai.operation.name` is `retrieval`). A retriever inside another one is part of the same search.
@@ -48,7 +48,7 @@ def look(source: Source) -> str | None:
 
 @dataclass(frozen=True)
 class Span:
-    """A span, with the ids of its trace, itself and its parent, its start and end times in ms, and its attributes."""
+    """A span with its own id, the ids of its trace and parent, its start and end times in ms, and its attributes."""
 
     where: str
     trace: str

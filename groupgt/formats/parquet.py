@@ -1,4 +1,4 @@
-"""Parquet files, whose pages are checked against the footer before polars reads them.
+"""Reads and writes parquet files, and checks their pages against the footer before polars reads them.
 
 polars trusts page headers: a single flipped bit can request more memory than is available, which kills the process.
 Page checksums, if present, are verified too, because polars does not verify them.
@@ -91,7 +91,7 @@ def _check_chunk(chunk: memoryview, meta: dict[int, Any], path: Path, start: int
 
 
 def _levels_fit(header: dict[int, Any], packed: int) -> bool:
-    """Return whether a version 2 data page declares possible numbers of rows, nulls and levels."""
+    """Return whether a version 2 data page declares numbers of rows, nulls and levels that are possible."""
     nulls, rows, definitions, repetitions = (header[field] for field in (NULLS, ROWS, DEFINITIONS, REPETITIONS))
     fit: bool = min(nulls, rows, definitions, repetitions) >= 0 and max(nulls, rows) <= header[PAGE_VALUES]
     return fit and bool(definitions + repetitions <= packed)

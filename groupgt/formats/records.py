@@ -138,21 +138,21 @@ class Queries:
         self.rows.append((qid, groups, query, columns or {}, excluded or [], self.where))
 
     def has(self, record: Mapping[str, Any], key: str) -> bool:
-        """Return whether a record has a key; a missing key is an error that suggests similar keys."""
+        """Return whether a record has a key; if not, add an error that suggests similar keys."""
         if key not in record:
             keys = ", ".join(map(str, record)) or "no keys"
             self.fault(f"expected the key {key}, found {keys}{rename_hint(record, [key])}")
         return key in record
 
     def once(self, name: Hashable, what: str) -> bool:
-        """Return whether a name occurs for the first time; a repetition is an error that gives both locations."""
+        """Return whether a name occurs for the first time; if not, add an error that gives both locations."""
         again = self._firsts.again(name, self.where)
         if again:
             self.fault(f"{what} twice {again}")
         return not again
 
     def agrees(self, name: Hashable, value: Any, number: int, what: str) -> bool:
-        """Return whether a nugget value equals any earlier one; a difference is an error that gives both locations."""
+        """Return whether a nugget value matches any earlier value; if not, add an error that gives both locations."""
         where = f"{self.where}, nugget {number}"
         earlier = self._firsts.earlier(name, where, value)
         if earlier is None or earlier[1] == value:
@@ -161,7 +161,7 @@ class Queries:
         return False
 
     def is_important(self, qid: Any, nugget: Any, importance: Any, number: int) -> None:
-        """Record the importance of a nugget, if any; it is an error if the same nugget has different values."""
+        """Record the importance of a nugget, if any; conflicting values for the same nugget are an error."""
         if isinstance(nugget, str) and importance is not None:
             what = f"query {display(qid)}: the nugget {display(nugget)} is"
             self.agrees(("importance", str(qid), nugget), importance, number, what)

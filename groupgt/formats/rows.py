@@ -132,7 +132,7 @@ def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str)
 
 
 def misnamed_grade(names: Collection[str], expected: str = "grade") -> str:
-    """Return an error if a column stores grades under another name; empty if there is no such column.
+    """Return an error message if a column stores grades under another name, or else an empty string.
 
     >>> misnamed_grade(["qid", "group", "doc_id", "relevance"])
     "expected the grades as 'grade', found 'relevance'; rename relevance to grade"
@@ -209,7 +209,7 @@ class RunBuilder:
 
     @property
     def lists(self) -> Lists:
-        """All results; raises `DataError` with every error."""
+        """All results that were added; raises `DataError` with every error."""
         self.faults.stop()
         fields = {name: lambda cells=cells: cells for name, cells in self.fields.items()}  # bound now
         return Lists(self.ids, self.scores or None, self.lengths, fields)
@@ -222,7 +222,7 @@ class RunBuilder:
 def checked_columns(
     rows: Callable[[Faults], Iterator[tuple[Any, ...]]], schema: Mapping[str, type[pl.DataType]], title: str
 ) -> Run:
-    """Stream results that Python reads one by one as columns; raises `DataError` with every invalid row.
+    """Stream results as columns while Python parses them one by one; raises `DataError` with every invalid row.
 
     Each call of `rows` starts from the beginning.
     """

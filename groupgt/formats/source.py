@@ -52,7 +52,7 @@ class Source:
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Source:
-        """Return the file or folder at a path; raises `DataError` if it is missing or a device with endless output."""
+        """Return the source at a path; raises `DataError` if it is missing, or not a file, folder or pipe."""
         if isinstance(path, Source):
             return path
         text = os.fspath(path)
@@ -91,7 +91,7 @@ class Source:
 
     @cached_property
     def magic(self) -> bytes:
-        """The first bytes as stored on disk."""
+        """The first bytes of the file as stored on disk."""
         if self.is_folder:
             return b""
         with self._opened() as file:
@@ -205,7 +205,7 @@ class Source:
 
     @cached_property
     def extent(self) -> tuple[int, int]:
-        """The start and end offset of the content if read in parts; raises `DataError` for UTF-16."""
+        """The start and end offsets of content that is read in parts; raises `DataError` for UTF-16."""
         if self.in_memory or self.is_unpacked:
             return 0, len(self.data)
         with self._opened() as file:

@@ -66,21 +66,21 @@ def form_of(name: str, plugin: Plugin) -> str:
 
 @dataclass(frozen=True)
 class Encoding:
-    """The encoding of tiktoken."""
+    """A tiktoken encoding."""
 
     encoding: Annotated[str, Doc("An encoding of tiktoken, such as cl100k_base.")]
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The tokenizer of the library tokenizers."""
+    """A tokenizer from the tokenizers library."""
 
     file_or_name: Annotated[str, Doc("A tokenizer.json, or the name of a model on the hub.")]
 
 
 @dataclass(frozen=True)
 class Function:
-    """Your own function."""
+    """A custom function."""
 
     function: Annotated[
         str, Doc("The function, as module:function: it takes a list of texts and returns a count for each.")

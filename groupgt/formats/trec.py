@@ -180,7 +180,7 @@ def _results(
 
 
 def tag_of(source: Source) -> str:
-    """Return the tag in the sixth column, which names a TREC run; if there are several tags, the first, with a warning.
+    """Return the run tag from the sixth column; if there are several tags, return the first with a warning.
 
     Raises `DataError` if there is none.
     """

@@ -125,7 +125,7 @@ def shuffled(seed: int, qid: str, docs: Sequence[str]) -> list[str]:
 
 
 def pooled(rule: PoolRule, qid: str, text: str, runs: Sequence[Rankings], index: Index) -> list[str]:
-    """Return the passages to judge for a query, best first, as far as they are in the corpus."""
+    """Return the passages to judge for a query, best first, without passages that are missing from the corpus."""
     rankings = [run.get(qid, ()) for run in runs]
     if rule.way == "depth":
         docs = list(fused([ranking[: rule.size] for ranking in rankings]))

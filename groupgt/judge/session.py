@@ -50,7 +50,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A plan that defines what to judge, and how.
+    """The scope and settings of a judging session.
 
     Args:
         kind: `judge` makes groups; `audit` asks questions about `truth`; `adjudicate` resolves different `opinions`.
@@ -253,7 +253,7 @@ class Session:
                 raise DataError(f"the order of a sample is fixed: query {earlier!r} comes first; finish or skip it")
 
     def _opening(self, qid: str) -> dict[str, Any]:
-        """Return the passages and groups with which a query starts."""
+        """Return the initial passages and groups of a query."""
         plan = self.plan
         groups: list[dict[str, float]] = []
         names: list[dict[str, Any]] = []
@@ -374,7 +374,7 @@ class Session:
         return 1 + max([0, *had, *state.groups])
 
     def act(self, requested: Mapping[str, Any]) -> Act:
-        """Write an act from the page to the journal; raises `DataError` if the act is not valid now."""
+        """Write an act from the page to the journal; raises `DataError` if the act is currently invalid."""
         kind, qid = requested.get("act"), requested.get("qid")
         if not isinstance(qid, str) or not isinstance(kind, str) or kind in ("begin", "open"):
             raise DataError(f"expected an act on a query, found {display(dict(requested))}")
@@ -432,14 +432,14 @@ class Session:
 
 
 def _is_moot(question: Question, state: QueryState) -> bool:
-    """Return whether other answers make a question pointless, because its group is gone or is the last one."""
+    """Return whether other answers make a question pointless, as its group was removed or is the last group."""
     if not state.groups:
         return False
     return question.group not in state.groups or (question.kind == "needed" and len(state.groups) == 1)
 
 
 def starting(truth: GroundTruth, qid: str) -> tuple[list[dict[str, float]], list[dict[str, Any]], list[str]]:
-    """Return the grades of each group, its name, weight and importance, and the ids that are judged non-relevant."""
+    """Return each group's grades, its name, weight and importance, and the ids that are judged non-relevant."""
     grades: list[dict[str, float]] = []
     described: list[dict[str, Any]] = []
     nonrelevant: list[str] = []

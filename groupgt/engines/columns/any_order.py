@@ -165,7 +165,7 @@ class _Levels:
         return np.flatnonzero(score >= self.least[query])
 
     def place(self, query: Ints, score: Floats) -> tuple[Ints, Ints]:
-        """Return the first level that is not below each row, and the same level if it equals the row, otherwise −1."""
+        """Return the first level that is not below each score, and that level again if they are equal, otherwise −1."""
         low, high = self.first[query], self.first[query + 1]
         end = high.copy()
         for _ in range(self.steps):
@@ -176,7 +176,7 @@ class _Levels:
         return low, np.where(same, low, -1)
 
     def summed(self, beaten: Ints) -> Ints:
-        """Sum counts of results that beat each level but no higher one to counts of all results that beat the level."""
+        """Sum counts of results that beat a level but no higher level, to count all results that beat each level."""
         from_behind = np.concatenate((np.cumsum(beaten[::-1])[::-1], [0]))
         summed: Ints = from_behind[:-1] - from_behind[self.first[self.query + 1]]
         return summed

@@ -96,7 +96,7 @@ class LineCarrier:
         return self.columns.sample(limit)
 
     def carries(self, field: str) -> bool:
-        """Return whether results have a `text` or a length in this unit; lines have no field for either."""
+        """Return False, because TREC lines have no such fields."""
         return False
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
@@ -199,7 +199,7 @@ class _Scan:
         return cuts if cuts[-1] == end and len(cuts) > 1 else [*cuts, end]
 
     def cut_behind(self, target: int, *, scattered: bool) -> int:
-        """Return the first such offset after a target, or the end if there is none."""
+        """Return the first offset after a target at which the file can be cut, or the end if there is none."""
         size = WINDOW
         while target + size < self.lines.end:
             window = bytes(self.lines.part(target, target + size))

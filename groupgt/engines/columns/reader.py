@@ -30,7 +30,7 @@ def best_first(rows: Frame, leads: list[str], policy: Policy, *, tie: str = "tie
 
 
 def best_row(policy: Policy, tie: str) -> pl.Expr:
-    """Return an expression for the `row` that ranks first in a group, by the same rule."""
+    """Return an expression for the `row` that ranks first in a group, as in `best_first`."""
     best = pl.col("score") == pl.col("score").max()
     if policy.ties == "id":
         best &= pl.col(tie) == pl.col(tie).filter(best).max()
