@@ -1,4 +1,4 @@
-"""Values per query inside another pipeline, such as Ray Data's or Dask's: Arrow in, Arrow out, batch by batch."""
+"""Computes values per query inside another pipeline, such as Ray Data or Dask, with Arrow batches in and out."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def per_query(
     k: int | Sequence[int] = (),
     policy: Policy | str | Sequence[str] | Mapping[str, str] | None = None,
 ) -> pa.Table:
-    """A table with `qid` and one column of doubles per metric, null for queries left out of its mean.
+    """Return a table with `qid` and one column of doubles per metric; null marks queries that the mean leaves out.
 
-    `batch` holds whole queries: one row per query with `qid, retrieved_ids`, or all of its rows with `qid, doc_id` and
-    `score` or `rank`; an additional column `call` orders them first. `truth` is a `GroundTruth` or `{qid: groups}`;
-    without it, groups are read from the column `retrieval_gt` of the batch (from the first row of a query). The table
-    has one row per query of the batch that has ground truth, in order of first appearance; queries of `truth` that are
-    not in the batch are omitted. Values are bit-identical to `groupgt.evaluate`. A batch without rows returns a table
-    without rows. Raises `DataError`, `MetricError` or `ConfigError`. Needs pyarrow.
+    `batch` contains complete queries: either one row per query with `qid, retrieved_ids`, or all rows of each query
+    with `qid, doc_id` and `score` or `rank`; an optional column `call` takes precedence in the order. `truth` is a
+    `GroundTruth` or `{qid: groups}`; without it, groups are read from the column `retrieval_gt` in the first row of
+    each query. The table has one row for each query in the batch that has ground truth, in order of first appearance;
+    queries that occur only in `truth` are omitted. Values are bit-identical to `groupgt.evaluate`. A batch without rows
+    returns an empty table. Raises `DataError`, `MetricError` or `ConfigError`. Requires pyarrow.
 
     >>> import pyarrow as pa
     >>> batch = pa.table({"qid": ["q2", "q1"], "retrieved_ids": [["e", "d"], ["a", "x", "b", "y"]]})
@@ -83,7 +83,7 @@ def per_query(
 
 
 def _run(batch: pa.Table) -> Run:
-    """The results of a batch; other columns are skipped, as polars may not support their types."""
+    """Read the results in a batch, ignoring other columns, whose types polars may not support."""
     names = READ.intersection(batch.column_names)
     if "qid" not in names:
         raise DataError(f"batch: expected a column qid; found {', '.join(batch.column_names)}")
@@ -92,7 +92,7 @@ def _run(batch: pa.Table) -> Run:
 
 
 def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) -> GroundTruth:
-    """The ground truth of only these queries, in their order."""
+    """Return the ground truth for these queries only, in their order."""
     if isinstance(truth, GroundTruth):
         truth_by_id = Ids().read(truth.under(policy))
         return truth_by_id.select(truth_by_id.index[qid] for qid in qids if qid in truth_by_id.index)
@@ -111,7 +111,7 @@ def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) ->
 
 
 def _number(qid: str) -> int | None:
-    """The integer whose decimal text is the query id, or None."""
+    """Return the query id as an integer, or None if it is not one in decimal text."""
     try:
         number = int(qid)
     except ValueError:

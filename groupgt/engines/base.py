@@ -1,4 +1,4 @@
-"""The base of all engines: a carrier works with results wherever they are stored; labelling turns them into `Hits`."""
+"""The basis of all engines: carriers access results wherever they are stored, and labelling turns them into `Hits`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from groupgt.model.validity import plain
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Hits with their population.
+    """Hits, with statistics about the labelled queries.
 
-    `present` marks the queries with results, shape (Q,); `extra` counts queries of the run without ground truth,
-    `duplicated` queries with a repeated result (only relevant ones, unless the policy requires checking all).
-    `tie_query`, `tie_first` and `tie_last` are blocks of equal scores that contain a hit, with the ranks they span.
-    `uncondensed` are the hits before the policy dropped unjudged results, if it does.
+    `present` marks queries with results, shape (Q,). `extra` counts queries in the run without ground truth, and
+    `duplicated` counts queries with a repeated result (only relevant results, unless the policy requires a full check).
+    `tie_query`, `tie_first` and `tie_last` describe blocks of equal scores that contain a hit: the query, and the first
+    and last rank. `uncondensed` contains the original hits if the policy dropped unjudged results.
     """
 
     hits: Hits
@@ -41,7 +41,7 @@ class Labelled:
     uncondensed: Hits | None = None
 
     def tied_at(self, cuts: Iterable[Ints | None]) -> int:
-        """The number of queries with a hit among equal scores that a depth, shape (Q,), splits; None splits all."""
+        """Count queries in which a depth, shape (Q,), splits equal scores that include a hit; None splits all."""
         tied = np.zeros(len(self.present), dtype=np.bool_)
         for depth in cuts:
             if depth is None:
@@ -62,14 +62,14 @@ def hits_of(
     target: Ints,
     length: Ints,
 ) -> Hits:
-    """The second half of labelling, shared by all engines: turns rows sorted by query and rank into `Hits`."""
+    """Turn rows sorted by query and rank into `Hits`; all engines share this second step of labelling."""
     query, rank, alternative, repeat = labeller.settle(truth, matches, query, rank, target)
     return Hits(truth.judgments, query, rank, alternative, repeat, length, keep=policy.duplicates == "keep")
 
 
 @dataclass(frozen=True, eq=False)
 class RankedHits:
-    """Unsorted hits with their ranks, and counts per query.
+    """Unsorted hits with their ranks, and result counts per query.
 
     `low` and `high` are the first and last rank of results with the same score; `length` has shape (Q,).
     """
@@ -85,7 +85,7 @@ class RankedHits:
     duplicated: int = 0
 
     def labelled(self, truth: GroundTruth, labeller: Labeller, matches: Matches, policy: Policy) -> Labelled:
-        """The hits with their population."""
+        """Return the hits with statistics about the labelled queries."""
         order = np.lexsort((self.rank, self.query))
         query, rank, target = self.query[order], self.rank[order], self.target[order]
         hits = hits_of(truth, labeller, matches, policy, query, rank, target, self.length)
@@ -109,44 +109,44 @@ Ranking = tuple[list[str], Sequence[float] | None]
 
 
 class Carrier(Protocol):
-    """Operations on the results of a run, for any kind of storage."""
+    """Operations on the results of a run, independent of how they are stored."""
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """The hits; raises `DataError` if results are invalid."""
+        """Return the hits; raises `DataError` for invalid results."""
         ...
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """The run with results renamed by the labeller; order, scores and spans do not change."""
+        """Return the run with results renamed by the labeller; order, scores and spans do not change."""
         ...
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
-        """The results of one query."""
+        """Return the results of one query."""
         ...
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """The distinct ids of queries and of results among the first `limit` rows, or fewer."""
+        """Return the distinct query ids and result ids in at most `limit` rows from the start."""
         ...
 
 
 class LocalCarrier(Carrier, Protocol):
-    """Additional operations if all results can be read locally."""
+    """Additional operations for results that can be read locally."""
 
     def qids(self) -> list[str]:
-        """The queries, in the order of the run."""
+        """Return the query ids in run order."""
         ...
 
     def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
-        """Every query with its results, in the order of the run."""
+        """Yield every query with its results, in run order."""
         ...
 
     def carries(self, field: str) -> bool:
-        """Whether results carry a `text`, their length in a unit, or the `calls` that returned them."""
+        """Return whether results have a `text`, a length in this unit, or the `calls` that returned them."""
         ...
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
-        """The results of all judged queries in rank order, with these fields.
+        """Return the results of all judged queries in rank order, with these fields.
 
-        A text is None if a result has none; raises `DataError` for a length that is not a whole number from 0.
+        A missing text is None. Raises `DataError` for a length that is not a non-negative whole number.
         """
         ...
 
@@ -155,8 +155,8 @@ class LocalCarrier(Carrier, Protocol):
 class Flat:
     """The results of all judged queries, one row per result, sorted by query and rank.
 
-    `query` contains positions of queries in the ground truth, `docs` ids of results, as a list or a polars series;
-    each of `fields` has one cell per result.
+    `query` contains query positions in the ground truth, and `docs` contains result ids as a list or a polars series.
+    Each column in `fields` has one cell per result.
     """
 
     query: Ints
@@ -165,7 +165,7 @@ class Flat:
 
     @property
     def ids(self) -> list[str]:
-        """The ids of results as a list."""
+        """The result ids as a list."""
         ids: list[str] = plain(self.docs)
         return ids
 
@@ -176,11 +176,11 @@ class Flat:
         return np.arange(len(self.query)) - np.repeat(starts, np.diff(starts, append=len(self.query))) + 1
 
     def sizes(self, queries: int) -> Ints:
-        """The number of results of each query, shape (Q,)."""
+        """Return the number of results per query, shape (Q,)."""
         return np.bincount(self.query, minlength=queries)
 
     def measured(self, measure: Callable[[list[str]], Ints]) -> Ints:
-        """The value of a function of ids for each result; for a series, it is computed once per distinct id."""
+        """Apply a function of ids to all results; for a series, the function is called with distinct ids only."""
         if isinstance(self.docs, list):
             return measure(self.docs)
         distinct = self.docs.unique(maintain_order=True).alias("doc").to_frame()
@@ -191,10 +191,10 @@ class Flat:
 
 
 def matched(truth: GroundTruth, labeller: Labeller, policy: Policy, read: Callable[[Policy], Flat]) -> Matches:
-    """The table of a labeller; if it reads results, the distinct ones are read first, with their texts.
+    """Return a labeller's table of matches; if the labeller reads results, the distinct results are read first.
 
-    `read` returns all results under a policy; only the best rank of repeats is kept, and queries without alternatives
-    are skipped.
+    `read` returns all results under a policy, with their texts. Only the best rank of a repeated result is kept, and
+    queries without alternatives are skipped.
     """
     if not labeller.reads_results:
         return labeller.match(truth, None)  # type: ignore[arg-type]  # it does not look at them

@@ -1,4 +1,4 @@
-"""Cutoffs by length, search call or score: how many results of a query fit a budget, and the cost of the first k."""
+"""Cutoffs by length, search call or score: the number of results that fit a budget, and the cost of the first k."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CumulativeLengths:
 
     The length of the first r results of query q is total[start[q] + r] − total[start[q]].
 
-    `start` has shape (Q + 1,), `total` has one number more than there are results.
+    `start` has shape (Q + 1,); `total` has one more entry than there are results.
     """
 
     start: Ints
@@ -33,17 +33,17 @@ class CumulativeLengths:
 
     @classmethod
     def of(cls, sizes: Ints, lengths: Ints) -> CumulativeLengths:
-        """From the number of results of each query and their lengths."""
+        """Build cumulative lengths from the number of results per query and the length of each result."""
         zero = np.zeros(1, dtype=np.int64)
         return cls(np.concatenate((zero, np.cumsum(sizes))), np.concatenate((zero, np.cumsum(lengths))))
 
     def depth(self, amount: int) -> Ints:
-        """How many results of each query fit an amount, shape (Q,)."""
+        """Return the number of results per query that fit an amount, shape (Q,)."""
         first, last = self.start[:-1], self.start[1:]
         return np.minimum(np.searchsorted(self.total, self.total[first] + amount, side="right") - 1, last) - first
 
     def spent(self, rank: Ints) -> Ints:
-        """The total length of the first `rank` results of each query, shape (Q,)."""
+        """Return the total length of the first `rank` results of each query, shape (Q,)."""
         first = self.start[:-1]
         spent: Ints = self.total[first + rank] - self.total[first]
         return spent
@@ -52,7 +52,7 @@ class CumulativeLengths:
 def depths(
     truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, budgets: Collection[Budget]
 ) -> dict[Hashable, Ints]:
-    """How many results of each query fit each budget, shape (Q,); raises `DataError` if lengths are unknown."""
+    """Return how many results per query fit each budget, shape (Q,); raises `DataError` if lengths are unknown."""
     units = {budget.unit for budget in budgets} - {SCORE}
     cumulative = {unit: cumulative_lengths(truth, run, policy, lengths, unit) for unit in units}
     fitting: dict[Hashable, Ints] = {}
@@ -66,7 +66,7 @@ def depths(
 
 
 def scores_of(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Floats]:
-    """The query and the score of each result, by query in rank order.
+    """Return the query and score of each result, sorted by query and rank.
 
     Raises `DataError` if results have no scores or are not sorted by descending score.
     """
@@ -89,7 +89,7 @@ def scores_of(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Float
 
 
 def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, unit: str) -> CumulativeLengths:
-    """The cumulative lengths of a run's results in rank order."""
+    """Return the cumulative lengths of the results in rank order."""
     _refuse_renamed_drop(run, policy, "lengths")
     carrier = local_carrier_of(run.by_original_ids, f"a budget in {unit}")
     if unit == CALLS:
@@ -106,14 +106,14 @@ def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Le
 
 
 def _refuse_renamed_drop(run: Run, policy: Policy, values: str) -> None:
-    """Raises `ConfigError` if repeats are dropped by other names than those that the values belong to."""
+    """Raise `ConfigError` if values belong to original ids, but repeats are dropped by new names."""
     if run.original is not None and policy.duplicates == "drop":
         what = f"{values} are those of results by their own ids, and duplicates=drop removes them by other names"
         raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the labeller id")
 
 
 def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy: Policy) -> Flat:
-    """The results with the calls that returned them; a run without results needs no calls."""
+    """Return the results with the calls that returned them; a run without results needs no calls."""
     if carrier.carries(CALLS):
         return carrier.flat(truth, policy, CALLS)
     flat = carrier.flat(truth, policy)
@@ -125,9 +125,10 @@ def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy
 
 
 def _field_of(carrier: LocalCarrier, run: Run, lengths: Lengths, unit: str) -> str:
-    """The field that lengths are taken from: the unit itself, or the text.
+    """Return the field from which lengths are computed: the unit itself, or the text.
 
-    If a tokenizer is set, it counts the texts even if results carry tokens; otherwise it would have no effect.
+    If a tokenizer is set, it counts the tokens of texts even if results have a token count; otherwise the tokenizer
+    would have no effect.
     """
     if unit == "chars" and carrier.carries(unit):
         return unit
@@ -141,7 +142,7 @@ def _field_of(carrier: LocalCarrier, run: Run, lengths: Lengths, unit: str) -> s
 
 
 def _counted(truth: GroundTruth, run: Run, flat: Flat, lengths: Lengths, unit: str) -> Ints:
-    """The lengths of the texts that results carry; raises `DataError` that lists queries with missing texts."""
+    """Compute the lengths of result texts; raises `DataError` that lists queries with missing texts."""
     texts = flat.fields["text"]
     if None in texts:
         faults = Faults()

@@ -1,7 +1,7 @@
-"""Results of several searches, ordered first by the number of the call that returned them.
+"""Combines results from several searches, ordered first by the number of the call that returned them.
 
-`in_call_order` combines call and score into one score, so that anything ordered by score is ordered by call, and every
-policy handles ties and repeats as usual.
+`in_call_order` merges call and score into one score, so that sorting by score also sorts by call, and all policies for
+ties and repeats apply as usual.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from groupgt.runtime import pl
 
 
 def in_call_order(run: Run) -> Run:
-    """The run ordered by call, then by score or input order, if its results carry calls; else the run itself.
+    """Sort a run by call, then by score or input order; a run without calls is returned unchanged.
 
-    Raises `DataError` if some results have no call, or if the calls of a list decrease.
+    Raises `DataError` if some results have no call, or if the calls in a list decrease.
     """
     if isinstance(run.contents, Lists):
         return _lists_in_order(run, run.contents)
@@ -67,7 +67,7 @@ def _lists_in_order(run: Run, lists: Lists) -> Run:
 
 
 def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
-    """The calls of results, from a column or from results that are mappings, by query id; None without calls."""
+    """Return calls by query id, from a column or from results that are mappings; None if there are no calls."""
     if CALLS in lists.lengths:
         return {str(key): cells for key, cells in lists.lengths[CALLS].items()}
     if native.has_plain_ends(lists.rankings) or not _hold_mappings(lists.rankings.values()):
@@ -77,7 +77,7 @@ def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
 
 
 def _hold_mappings(rankings: Iterable[Any]) -> bool:
-    """Whether rankings contain mappings; checks only the ends of each, as most contain only ids."""
+    """Return whether rankings contain mappings; only both ends of each are checked, because most contain only ids."""
     rankings = list(rankings)
     if set(map(type, rankings)) == {list}:
         filled = list(filter(None, rankings))
@@ -94,14 +94,14 @@ def _hold_mappings(rankings: Iterable[Any]) -> bool:
 
 
 def _is_mapping(cell: Any) -> bool:
-    """Whether a result is a mapping, with or without a score."""
+    """Return whether a result is a mapping, with or without a score."""
     result = cell[0] if isinstance(cell, (tuple, list)) and len(cell) == 2 else cell
     # Nearly all are ids, so rule out strings first.
     return type(result) is not str and isinstance(result, Mapping)
 
 
 def _composed(calls: Sequence[int], scores: Sequence[float]) -> list[float]:
-    """A score per result that decreases from call to call, and within a call like the original score.
+    """Compute a score per result that decreases from one call to the next, and keeps the original order within a call.
 
     >>> _composed([2, 1, 2], [0.5, 0.1, 0.9])
     [-6.0, -3.0, -5.0]
@@ -130,7 +130,7 @@ def _columns_in_order(run: Run, columns: Columns) -> Run:
 
 
 def calls_between(calls: Ints, rank: Ints) -> Ints:
-    """The number of calls between consecutive results; their cumulative sum in rank order is the calls."""
+    """Return the increase in call number from result to result; the cumulative sum in rank order gives the calls."""
     return np.where(rank == 1, calls, np.diff(calls, prepend=0))
 
 
@@ -142,7 +142,7 @@ class QueryCalls(NamedTuple):
 
 
 def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dict[str, QueryCalls]:
-    """The calls per query, for these queries or all; empty if results carry none or stay on a cluster."""
+    """Return the calls for these or all queries; empty if results have no calls or stay on a cluster."""
     if run.is_remote:
         return {}
     carrier = local_carrier_of(run, "the calls of results")

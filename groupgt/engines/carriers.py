@@ -1,4 +1,4 @@
-"""Selects the carrier of a run; common operations on carriers."""
+"""Selects the carrier for a run, and provides operations that all carriers share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from groupgt.model.run import Lines, Lists, Remote, Run
 
 
 def carrier_of(run: Run) -> Carrier:
-    """The carrier of a run, selected by the type of its contents."""
+    """Return the carrier for a run, depending on the type of its contents."""
     if isinstance(run.contents, Remote):
         from groupgt.engines.spark.carrier import SparkCarrier
 
@@ -23,7 +23,7 @@ def carrier_of(run: Run) -> Carrier:
 
 
 def local_carrier_of(run: Run, purpose: str) -> LocalCarrier:
-    """The carrier of results that are needed locally; raises `ConfigError` if they stay on a cluster."""
+    """Return a carrier for results that are needed locally; raises `ConfigError` if they stay on a cluster."""
     if run.is_remote:
         raise ConfigError(
             f"{run.name or run.source or 'results'}: {purpose} is not supported for results on a cluster; "
@@ -46,12 +46,12 @@ def _local_carrier_of(run: Run) -> LocalCarrier:
 
 
 def renamed(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy) -> Run:
-    """The run with results renamed by the labeller, unless it does not rename or they are already renamed."""
+    """Return the run with results renamed by the labeller, if the labeller renames results and has not yet done so."""
     if not labeller.renames or run.original is not None:
         return run
     return carrier_of(run).rename(truth, labeller, policy)
 
 
 def all_rankings(run: Run, policy: Policy) -> Iterator[tuple[str, Ranking]]:
-    """Every query of a run with its results, in the order of the run."""
+    """Yield every query of a run with its results, in run order."""
     return local_carrier_of(run, "all rankings").rankings(policy)

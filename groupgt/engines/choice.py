@@ -1,4 +1,4 @@
-"""Selects the engine that labels: by the type of results, or by name, with options."""
+"""Selects the labelling engine, either by the type of results or by name with options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNITS = {"": 0, "k": 3, "m": 6, "g": 9, "t": 12}
 
 
 def size_of(value: Any) -> int:
-    """A number of bytes, as a whole number or as text such as `2GB` or `512 MiB`; raises `ConfigError`.
+    """Parse a number of bytes, given as a whole number or as text such as `2GB` or `512 MiB`; raises `ConfigError`.
 
     >>> size_of("2GB"), size_of("512 MiB"), size_of(1000)
     (2000000000, 536870912, 1000)
@@ -35,7 +35,7 @@ def size_of(value: Any) -> int:
 
 
 def is_size(value: Any) -> bool:
-    """Whether a value is a positive size."""
+    """Return whether a value is a positive size."""
     try:
         return size_of(value) > 0
     except ConfigError:
@@ -81,7 +81,7 @@ class Spark:
 
     @property
     def largest(self) -> int:
-        """`broadcast` in bytes."""
+        """The `broadcast` limit in bytes."""
         return size_of(self.broadcast)
 
 
@@ -92,24 +92,24 @@ SPARK = Plugin(Spark, summary="Reads files by Apache Spark, and labels there.", 
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine by its name, with its options."""
+    """An engine name with its options."""
 
     name: str = "auto"
     options: Any = field(default_factory=Auto)
 
     @property
     def ceiling(self) -> int:
-        """The memory limit of the process, in bytes, while rows are read; 0 means no limit."""
+        """The memory limit of the process in bytes while rows are read; 0 means no limit."""
         return self.options.ceiling if isinstance(self.options, Streaming) else 0
 
     @property
     def broadcast(self) -> int:
-        """The maximum size in bytes of the ids of a ground truth that Spark sends to every executor."""
+        """The maximum size in bytes of ground truth ids that Spark sends to every executor."""
         return (self.options if isinstance(self.options, Spark) else Spark()).largest
 
 
 def engine_of(spec: Any, *, texts: bool = False) -> Engine:
-    """An engine from a name or `{"use": name, "with": {option: value}}`; raises `ConfigError` with all errors.
+    """Select an engine by name or by `{"use": name, "with": {option: value}}`; raises `ConfigError` with all errors.
 
     >>> engine_of({"use": "streaming", "with": {"memory": "2GB"}}).ceiling
     2000000000

@@ -1,4 +1,4 @@
-"""Condensed lists, the policy unjudged=drop: rankings without unjudged results."""
+"""Implements the policy unjudged=drop: condensed lists, which are rankings without unjudged results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from groupgt.model.policy import Policy
 
 
 def check_condensed(policy: Policy, labeller: Labeller) -> None:
-    """Raises `ConfigError` if unjudged results are to be dropped but ids do not identify them."""
+    """Raise `ConfigError` if the policy drops unjudged results, but ids do not identify them."""
     if policy.unjudged == "drop" and labeller.name != "id":
         raise ConfigError(
             f"unjudged=drop compares ids, and with the labeller {labeller.name} a result of any id may be relevant; "
@@ -28,7 +28,7 @@ def check_condensed(policy: Policy, labeller: Labeller) -> None:
 
 
 def condensed(labelled: Labelled, truth: GroundTruth) -> Labelled:
-    """Removes unjudged results; keeps the original hits. Raises `ConfigError` if this would mislead."""
+    """Remove unjudged results, but keep the original hits. Raises `ConfigError` if this would be misleading."""
     if truth.is_relevant.all():
         raise ConfigError(
             "unjudged=drop: no document of the ground truth is judged non-relevant, so only relevant results would "
@@ -53,7 +53,7 @@ def condensed(labelled: Labelled, truth: GroundTruth) -> Labelled:
 
 
 def condensed_flat(flat: Flat, truth: GroundTruth, policy: Policy) -> Flat:
-    """The rows of judged results if the policy drops the others, otherwise all rows."""
+    """Return only the rows of judged results if the policy drops unjudged results, otherwise all rows."""
     if policy.unjudged != "drop":
         return flat
     judged = np.array([name in truth.id_sets[at] for at, name in zip(flat.query.tolist(), flat.ids)], dtype=np.bool_)
@@ -62,7 +62,7 @@ def condensed_flat(flat: Flat, truth: GroundTruth, policy: Policy) -> Flat:
 
 
 def condensed_ranking(ranking: Ranking, truth: GroundTruth, qid: str, policy: Policy) -> Ranking:
-    """The judged results of one query if the policy drops the others, otherwise all results."""
+    """Return only the judged results of a query if the policy drops unjudged results, otherwise all results."""
     if policy.unjudged != "drop":
         return ranking
     ids, scores = ranking

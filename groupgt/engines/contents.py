@@ -1,4 +1,4 @@
-"""Compares the words of results and alternatives; `evaluate` uses this for metrics over contents."""
+"""Compares the words of results and alternatives; `evaluate` uses this for content metrics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normal_words(text: str) -> list[str]:
-    """The words of a text, normalized as in the evaluations of SQuAD and AutoRAG.
+    """Split a text into words, normalized as in the SQuAD and AutoRAG evaluations.
 
     >>> normal_words("The cat, an Owl's friend.")
     ['cat', 'owls', 'friend']
@@ -32,7 +32,7 @@ def normal_words(text: str) -> list[str]:
 
 
 def contents(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, str]) -> Contents:
-    """The best precision, recall and F1 of every result against the relevant alternatives of its query.
+    """Return the best precision, recall and F1 of every result against the relevant alternatives for its query.
 
     A repeated id scores 0, unless the policy keeps or drops it. Raises `DataError` if a text is unknown.
     """
@@ -62,14 +62,14 @@ def contents(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, 
 
 
 def _relevant_texts(truth: GroundTruth, relevant: Bools, corpus: Mapping[str, str]) -> list[str]:
-    """The texts of relevant alternatives; the others need no text."""
+    """Return the texts of relevant alternatives; other alternatives need no text."""
     others = [name for name, is_relevant in zip(truth.ids, relevant.tolist()) if not is_relevant]
     texts = {**dict.fromkeys(others, ""), **corpus} if others else corpus
     return alternative_texts(truth, texts, CORPUS, blank=True)
 
 
 def _repeated(flat: Flat) -> Bools:
-    """Whether the id of a result occurred earlier in the same query."""
+    """Return whether the id of each result occurred earlier in the same query."""
     ids, code = distinct(flat.ids)
     _, first = np.unique(flat.query * max(len(ids), 1) + code, return_index=True)
     repeated = np.ones(len(code), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Removes results that the ground truth of their query excludes, before a run is used for anything else."""
+"""Removes results that the ground truth excludes for their query, before a run is used for anything else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from groupgt.runtime import pl
 
 
 def without_excluded(truth: GroundTruth, run: Run) -> Run:
-    """The run without the excluded results of each query, by original ids; `Run.excluded` counts them.
+    """Remove the excluded results of each query by original id; `Run.excluded` counts them.
 
     Raises `ConfigError` for results that stay on a cluster.
     """
@@ -45,14 +45,14 @@ def without_excluded(truth: GroundTruth, run: Run) -> Run:
 
 
 def _is_kept(left_out: Mapping[str, frozenset[str]]) -> pl.Expr:
-    """Whether a row is kept; rows without an id are kept and reported later."""
+    """Return an expression that keeps rows without exclusion; rows without an id are kept and reported later."""
     pairs = [f"{qid}\0{name}" for qid, ids in left_out.items() for name in ids]
     is_out = pl.col("qid").is_in(list(left_out)) & pl.concat_str("qid", "doc", separator="\0").is_in(pairs)
     return ~is_out.fill_null(value=False)
 
 
 def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lists, int]:
-    """Removes excluded results in memory, with their fields; anything that is not a ranking stays unchanged."""
+    """Remove excluded results and their fields from lists; anything that is not a ranking stays unchanged."""
     rankings: dict[Any, Any] = dict(lists.rankings)
     kept_of: dict[str, list[bool]] = {}
     count = 0
@@ -74,7 +74,7 @@ def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lis
             rankings[key] = list(compress(cells, kept))
 
     def shortened(columns: Mapping[Any, Sequence[Any]]) -> dict[Any, Sequence[Any]]:
-        """Columns without the cells of removed results; columns of a different length stay."""
+        """Return columns without the cells of removed results; columns with a different length stay unchanged."""
         return {
             key: list(compress(cells, kept_of[str(key)]))
             if len(kept_of.get(str(key), ())) == len(cells) and str(key) in kept_of

@@ -1,4 +1,4 @@
-"""The carrier of results in memory: looks up each query's relevant ids in its result list."""
+"""The carrier for results in memory: it looks up each query's relevant ids in its result list."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_SCORES = (None,) * FEW_QUERIES
 
 
 def places_in_order(ids: Sequence[str], scores: Sequence[float], policy: Policy) -> Sequence[int]:
-    """The positions of results in the input, best first, under the tie rule; fast if scores fall strictly."""
+    """Return the input positions of results, best first, by the tie rule; fast for strictly decreasing scores."""
     places = range(len(ids))
     if all(map(gt, scores, islice(scores, 1, None))):
         return places
@@ -40,7 +40,7 @@ def places_in_order(ids: Sequence[str], scores: Sequence[float], policy: Policy)
 
 
 def in_order(ids: list[str], scores: Sequence[float], policy: Policy) -> tuple[list[str], Sequence[float]]:
-    """Results and their scores, best first."""
+    """Return results and their scores, best first."""
     places = places_in_order(ids, scores, policy)
     if isinstance(places, range):
         return ids, scores
@@ -48,9 +48,9 @@ def in_order(ids: list[str], scores: Sequence[float], policy: Policy) -> tuple[l
 
 
 class Row(NamedTuple):
-    """The results of one query of the ground truth, identified by its number, in input order.
+    """The results for one ground truth query, identified by its number, in input order.
 
-    `scores`, if any, put them in order; `cells` are the values of each requested field.
+    `scores`, if any, determine the order; `cells` contains the values of each requested field.
     """
 
     number: int
@@ -61,24 +61,24 @@ class Row(NamedTuple):
 
 
 class ListCarrier:
-    """Works with results held in memory."""
+    """Accesses results in memory."""
 
     def __init__(self, run: Run, lists: Lists) -> None:
         self.run, self.lists = run, lists
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """The hits; raises `DataError` with every invalid ranking."""
+        """Return the hits; raises `DataError` with every invalid ranking."""
         probe = _Probe(self, policy)
         # The probe reports invalid rankings along with all other errors.
         matches = matched(truth, labeller, policy, lambda rules: self._flat(truth, rules, ("text",), Faults()))
         return probe.walk(truth, labeller, matches)
 
     def rules(self, policy: Policy) -> Policy:
-        """The policy for these scores: renamed lists were sorted by their previous names."""
+        """Adapt the policy to renamed lists, which were already sorted by their original names."""
         return policy if self.run.original is None else replace(policy, ties="input")
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """The run with results renamed by the labeller."""
+        """Return the run with results renamed by the labeller."""
         rankings: dict[Any, Any] = dict(self.lists.rankings)
         scores: dict[str, Sequence[float]] = dict(self.lists.scores or {})
         faults = Faults()
@@ -104,17 +104,17 @@ class ListCarrier:
         return replace(self.run, contents=lists, original=self.run)
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
-        """The results of one query."""
+        """Return the results of one query."""
         key = next((key for key in self.lists.rankings if str(key) == qid), qid)
         ids, scores = self._ordered(key, policy)
         return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
 
     def qids(self) -> list[str]:
-        """The queries, in the order of the run."""
+        """Return the query ids in run order."""
         return [str(qid) for qid in self.lists.rankings]
 
     def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
-        """Every query with its results, in the order of the run."""
+        """Yield every query with its results, in run order."""
         for key in self.lists.rankings:
             yield str(key), self._ordered(key, policy)
 
@@ -130,7 +130,7 @@ class ListCarrier:
         return ids, None if self.carries(CALLS) else scores
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """The ids of all queries, and ids of results up to the limit."""
+        """Return all query ids, and result ids until the limit is exceeded."""
         faults = Faults()
         ids: dict[str, None] = {}
         for ranking in self.lists.rankings.values():
@@ -140,7 +140,7 @@ class ListCarrier:
         return self.qids(), list(ids)
 
     def carries(self, field: str) -> bool:
-        """Whether results carry a `text`, their length in a unit, or the calls that returned them."""
+        """Return whether results have a `text`, a length in this unit, or the calls that returned them."""
         if field in UNITS:
             return field in self.lists.lengths
         if field in self.lists.fields:
@@ -148,14 +148,14 @@ class ListCarrier:
         return any(carried_cells(ranking, field) is not None for ranking in self.lists.rankings.values())
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
-        """The results of all judged queries in rank order, with these fields."""
+        """Return the results of all judged queries in rank order, with these fields."""
         faults = Faults()
         flat = self._flat(truth, policy, fields, faults)
         faults.stop()
         return flat
 
     def _flat(self, truth: GroundTruth, policy: Policy, fields: Sequence[str], faults: Faults) -> Flat:
-        """Reads all results in rank order; adds invalid rankings to `faults`."""
+        """Read all results in rank order; adds invalid rankings to `faults`."""
         sizes: list[int] = []
         ids: list[str] = []
         columns: list[list[Any]] = [[] for _ in fields]
@@ -181,9 +181,9 @@ class ListCarrier:
         return Flat(query, ids, filled)
 
     def _rows(self, truth: GroundTruth, fields: Sequence[str], faults: Faults) -> list[Row]:
-        """The results of every query of the ground truth, with these fields.
+        """Return the results for every ground truth query, with these fields.
 
-        Invalid rankings are added to `faults`; raises `DataError` if a field does not have one cell per result.
+        Adds invalid rankings to `faults`; raises `DataError` if a field does not have one cell per result.
         """
         scores = self.lists.scores or {}
         columns = {field: self._column(field) for field in fields}
@@ -207,14 +207,14 @@ class ListCarrier:
         return rows
 
     def _column(self, field: str) -> Mapping[str, Sequence[Any]]:
-        """The values of a field of all results, by query id as text."""
+        """Return a field's values for all results, by query id in text form."""
         if field in UNITS:
             return {str(key): cells for key, cells in self.lists.lengths.get(field, {}).items()}
         return self.lists.fields[field]() if field in self.lists.fields else {}
 
 
 def _check_cells(field: str, cells: Sequence[Any] | None, size: int, where: str, uneven: Faults) -> None:
-    """Records an error if a query does not have one cell, or one length, per result."""
+    """Record an error if a query does not have one cell, or one length, per result."""
     if field in UNITS:
         cells = cells or []
         count = len(cells) - list(cells).count(None)
@@ -226,7 +226,7 @@ def _check_cells(field: str, cells: Sequence[Any] | None, size: int, where: str,
 
 
 def _ranked(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> Sequence[int]:
-    """The positions of results in the input, best first; only the first of repeats if the policy drops them."""
+    """Return the input positions of results, best first; repeats are removed if the policy drops them."""
     places: Sequence[int] = range(len(ids)) if scores is None else places_in_order(ids, scores, policy)
     if policy.duplicates != "drop" or len(set(ids)) == len(ids):
         return places
@@ -239,7 +239,7 @@ def _ranked(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> S
 def _names_carried(
     labeller: Labeller, ids: list[str], cells: Sequence[Any] | None, where: str, faults: Faults
 ) -> list[str]:
-    """The names of results, from their fields; their ids if they have no fields, as ids may already be spans."""
+    """Return result names from their fields, or the ids if there are no fields, because ids may already be spans."""
     if cells is None:
         if labeller.column == "span" or not ids:
             return ids
@@ -264,9 +264,9 @@ def _names_carried(
 
 
 class _Probe:
-    """One labelling pass: looks up each query's ids in its results and records repeats and ties.
+    """A labelling pass that looks up each query's relevant ids in its results, and records repeats and ties.
 
-    The compiled module, if available, handles plain rankings; all others are read here.
+    The compiled module, if available, handles plain rankings; all other rankings are read in Python.
     """
 
     def __init__(self, carrier: ListCarrier, policy: Policy) -> None:
@@ -280,7 +280,7 @@ class _Probe:
         self.ties: list[tuple[int, int, int]] = []
 
     def walk(self, truth: GroundTruth, labeller: Labeller, matches: Matches) -> Labelled:
-        """The hits of all queries."""
+        """Return the hits for all queries."""
         length, hits = self.by_module(truth, matches)
         # Rankings that are not plain are read here, and errors in them are reported.
         numbers = np.flatnonzero(length == native.NOT_PLAIN).tolist()
@@ -290,7 +290,7 @@ class _Probe:
         return self.labelled(truth, labeller, matches, length, hits)
 
     def by_module(self, truth: GroundTruth, matches: Matches) -> tuple[Ints, Ints]:
-        """The number of results per query, and hits as rows of query, key and rank, from the compiled module.
+        """Return the number of results per query, and hits as rows of query, key and rank, from the compiled module.
 
         All queries are `NOT_PLAIN` if the module is not built.
         """
@@ -307,7 +307,7 @@ class _Probe:
         return length.copy(), np.stack((query, key, rank))
 
     def by_reading(self, truth: GroundTruth, matches: Matches, numbers: list[int], length: Ints) -> Ints:
-        """Finds the hits of some queries, one ranking at a time; fills in their `length`."""
+        """Find the hits for some queries, one ranking at a time, and fill in their `length`."""
         queries: list[int] = []
         keys: list[int] = []
         ranks: list[int] = []
@@ -353,7 +353,7 @@ class _Probe:
         return hits
 
     def labelled(self, truth: GroundTruth, labeller: Labeller, matches: Matches, length: Ints, rows: Ints) -> Labelled:
-        """Makes hits from rows of (query, key, rank), with the recorded counts and ties."""
+        """Build hits from rows of (query, key, rank), with the recorded counts and ties."""
         query, key, rank = rows
         extra = len(self.rankings) - int(np.count_nonzero(length != native.NO_RANKING))
         target = matches.targets[key]
@@ -375,9 +375,9 @@ class _Probe:
         )
 
     def read(self, qids: list[str]) -> Iterator[tuple[list[str] | None, Sequence[float] | None]]:
-        """The results of queries and the scores that order them; many ids are checked together.
+        """Yield the results of queries and the scores that order them; many ids are checked at once.
 
-        Joining raises for anything that is not a string and is the fastest way to check every id.
+        Joining strings is the fastest way to check every id, because it raises for anything that is not a string.
         """
         join = "".join
         for first in range(0, len(qids), GLANCE_QUERIES):
@@ -399,19 +399,19 @@ class _Probe:
             self.check_ids(joined, some)
 
     def read_one(self, qid: str, ranking: Any) -> tuple[list[str] | None, list[float] | None]:
-        """The results of one query, from any type of ranking."""
+        """Return the results of one query from any type of ranking."""
         if ranking is None or is_text_list(ranking):
             return ranking, None
         return ids_and_scores(ranking, self.faults, self.where(qid))
 
     def check_ids(self, joined: list[str], qids: Sequence[str]) -> None:
-        """Records invalid ids in the results of some queries; checks ids one by one only if a quick check fails."""
+        """Record invalid ids in the results of some queries; checks ids one by one only if a quick check fails."""
         longest = max(map(len, joined), default=0)
         if longest > LONGEST_ID // 4 or not has_plain_letters("".join(joined)):
             self.note_faulty_ids(qids)
 
     def note_faulty_ids(self, qids: Sequence[str]) -> None:
-        """Records invalid ids in the results of some queries; names from a labeller were checked before."""
+        """Record invalid ids in the results of some queries; labeller names have been checked before."""
         for qid in qids if not self.renamed else ():
             note_faulty_ids(self.rankings.get(qid), self.faults, self.where(qid))
 
@@ -421,7 +421,7 @@ class _Probe:
     def without_repeats(
         self, qid: str, ranking: list[str], scores: Sequence[float] | None
     ) -> tuple[list[str], Sequence[float] | None]:
-        """The first occurrence of each result; repeats are counted or reported as errors."""
+        """Return the first occurrence of each result; repeats are counted or reported as errors."""
         first = dict.fromkeys(ranking)
         if len(first) == len(ranking):
             return ranking, scores
@@ -438,7 +438,7 @@ class _Probe:
         return list(first), scores
 
     def note_ties(self, number: int, places: list[int], scores: Sequence[float]) -> None:
-        """Records the blocks of equal scores around hits."""
+        """Record the blocks of equal scores around hits."""
         last = len(scores) - 1
         seen = -1
         for place in places:
@@ -456,5 +456,5 @@ class _Probe:
 
 
 def _looked_up(keys: list[str], low: int, high: int, names: list[str]) -> Iterable[int]:
-    """The positions of many names in the keys of a query; for equal keys the first, which is written last."""
+    """Look up the positions of many names in a query's keys; for equal keys, the first position is used."""
     return map(dict(zip(reversed(keys[low:high]), range(high - 1, low - 1, -1))).__getitem__, names)

@@ -17,7 +17,7 @@ PAIRS = {tuple, list}
 
 
 def by_text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
-    """Rankings by query as text; raises `DataError` for keys that are not ids."""
+    """Return rankings by query id in text form; raises `DataError` for keys that are not ids."""
     if native.has_plain_keys(rankings) or (set(map(type, rankings)) <= {str} and are_ids(list(rankings))):
         return rankings
     faults = Faults()
@@ -37,14 +37,14 @@ def by_text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
 
 
 def is_text_list(ranking: Any) -> bool:
-    """Whether a ranking is a list of texts, which needs no reading."""
+    """Return whether a ranking is a list of texts, which can be used as is."""
     return type(ranking) is list and set(map(type, ranking)) == {str}
 
 
 def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str], list[float] | None]:
-    """Reads a ranking: ids, (id, score) pairs or {id: score}; scores are returned only for the last, otherwise None.
+    """Read a ranking of ids, (id, score) pairs or {id: score}; returns scores only for {id: score}, otherwise None.
 
-    Pairs keep their order, whatever their scores.
+    Pairs keep their order, regardless of their scores.
     """
     ranking = plain(ranking)
     if isinstance(ranking, Mapping):
@@ -81,9 +81,9 @@ def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str],
 
 
 def note_faulty_ids(ranking: Any, faults: Faults, where: str) -> None:
-    """Records every result with an invalid id; a result named by its text or span has no id.
+    """Record every result with an invalid id; results that are identified by text or span have no id.
 
-    Anything that is not a ranking is skipped; the code that reads it reports it.
+    Anything that is not a ranking is skipped, because the code that reads it reports it.
     """
     ranking = plain(ranking)
     if is_text_list(ranking) and are_plainly_ids(ranking):
@@ -119,7 +119,7 @@ def _scored(ranking: Mapping[Any, Any], faults: Faults, where: str) -> tuple[lis
 
 
 def _doubles(values: Iterable[Any]) -> list[float] | None:
-    """Doubles as Python floats, all certainly finite; None if one may not be."""
+    """Convert doubles to Python floats, all certainly finite; returns None if a value may not be finite."""
     try:
         # NumPy doubles also have this method; nothing else does.
         doubles = list(map(float.conjugate, values))
@@ -129,7 +129,7 @@ def _doubles(values: Iterable[Any]) -> list[float] | None:
 
 
 def _name_of(cell: Any) -> str | None:
-    """The name of a result: its id, else its span (`{"doc", "start", "end"}`) or its text (`{"text"}`)."""
+    """Return the name of a result: its id, or else its span (`{"doc", "start", "end"}`) or its text (`{"text"}`)."""
     if not isinstance(cell, Mapping):
         return id_text(cell)
     if cell.get("id") is not None:
@@ -152,7 +152,7 @@ def _what_is_wrong(cell: Any, rank: int) -> str:
 
 
 def carried_cells(ranking: Any, field: str) -> list[Any] | None:
-    """The values of a field in results that are mappings, or the scores of pairs; None if no result has the field."""
+    """Return a field's values from results that are mappings, or the scores of pairs; None if there are no values."""
     ranking = plain(ranking)
     if not isinstance(ranking, (list, tuple)):
         return None

@@ -1,7 +1,7 @@
-"""Folders of BEIR and MTEB: queries, a corpus, and `qrels/` with one file per split.
+"""Folders in the BEIR and MTEB layout: queries, a corpus, and a `qrels/` folder with one file per split.
 
-Qrels have a header line (`query-id corpus-id score`) or these three columns without one, are records with these keys
-(JSON Lines, parquet), or have the four columns of TREC qrels.
+Text qrels have a header line (`query-id corpus-id score`), the same three columns without a header line, or the four
+columns of TREC qrels. JSON Lines and parquet files use these names as keys.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ PACKED = (".gz", ".zst")
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder has the layout of BEIR and MTEB."""
+    """Return whether a folder has the BEIR or MTEB layout."""
     return (path / "qrels").is_dir() and table_in(path, "queries") is not None
 
 
 def look(source: Source) -> str | None:
-    """`truth` for a qrels file with the header or keys of BEIR."""
+    """Return `truth` for a qrels file with a BEIR header line or BEIR keys."""
     if has_keys(source, *HEADER[:2]):
         return "truth"
     return "truth" if set(HEADER) <= set(header_of(source)) else None
 
 
 def table_in(folder: Path, name: str) -> Path | None:
-    """The file `NAME.jsonl` or similar in a folder, or the only file in its subfolder `NAME`; None if missing."""
+    """Return `NAME.jsonl` or a similar file in a folder, or the only file in its subfolder `NAME`; None if missing."""
     for ending in TABLES:
         if (path := folder / f"{name}{ending}").is_file():
             return path
@@ -51,18 +51,18 @@ def table_in(folder: Path, name: str) -> Path | None:
 
 
 def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    """The files of a folder with one of these endings, compressed or not."""
+    """Return the files in a folder that have one of these endings, compressed or not."""
     plain = {path: path.with_suffix("") if path.suffix in PACKED else path for path in sorted(folder.iterdir())}
     return [path for path, name in plain.items() if name.suffix in endings and not name.name.startswith(".")]
 
 
 def split_of(path: Path) -> str:
-    """The split of a file: `test` of `test.tsv`, and of `test-00000-of-00001.parquet`."""
+    """Return the split named in a file name: `test` for `test.tsv` and for `test-00000-of-00001.parquet`."""
     return path.name.split(".")[0].split("-0")[0]
 
 
 def _qrels_of(source: Source) -> Source:
-    """The `test` split of a folder, or its only one."""
+    """Return the `test` split of a folder, or its only split."""
     files = _files(source.path / "qrels", QRELS)
     tests = [path for path in files if split_of(path) == "test"]
     if len(tests) != 1 and len(files) != 1:
@@ -72,7 +72,7 @@ def _qrels_of(source: Source) -> Source:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """A folder (its `test` split, or its only one), or one file of `qrels/`; each document is a group of one."""
+    """Read a folder (its `test` split or its only split) or one file from `qrels/`; each document is its own group."""
     qrels = _qrels_of(source) if source.is_folder else source
     queries = table_in(qrels.path.parent.parent, "queries")
     texts = _texts(queries) if queries is not None else {}
@@ -82,7 +82,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _columns_of(qrels: Source) -> str:
-    """The columns of qrels without a header line; empty for other qrels."""
+    """Return the columns of qrels that have no header line; empty for other qrels."""
     if qrels.is_parquet or has_keys(qrels, *HEADER[:2]) or HEADER[0] in header_of(qrels):
         return ""
     cells = qrels.first_line.decode("utf-8", "replace").split()
@@ -92,7 +92,7 @@ def _columns_of(qrels: Source) -> str:
 
 
 def _judged(qrels: Source) -> list[Judgment]:
-    """The rows of a table or of records; raises `DataError` with all errors."""
+    """Read the rows of a table or the records of a file; raises `DataError` with all errors."""
     judgments = Judgments(called="score")
     for where, row in _rows(qrels, judgments.faults):
         cell = row.get(HEADER[2], 1)
@@ -119,7 +119,7 @@ def _texts(path: Path) -> dict[str, str]:
 
 
 def write_ground_truth(path: Path, rows: Iterator[Judgment], texts: dict[str, str]) -> None:
-    """Writes `queries.jsonl` and `qrels/test.tsv` into a folder."""
+    """Write `queries.jsonl` and `qrels/test.tsv` into a folder."""
     (path / "qrels").mkdir(parents=True, exist_ok=True)
     write_objects(path / "queries.jsonl", ({"_id": qid, "text": text} for qid, text in texts.items()))
     write_lines(path / "qrels" / "test.tsv", _qrels_lines(rows))

@@ -1,16 +1,16 @@
-"""Public benchmarks as published: data sets and the output of third-party programs, with one query per record.
+"""Readers for public benchmarks as published: data sets, and output files from third-party programs.
 
-- freshstack: `freshstack/queries-oct-2024`, whose nuggets list documents judged to support them or not;
-- bright, bright-long, bright-pro: gold documents, as passages and as full pages; and grouped by weighted aspects;
-- multihop-rag, multihop-rag-documents: MultiHop-RAG's lists of evidence, and the results that its scripts save with
-  them; neither has ids: queries are numbered from 1 in file order, which is the same in both files;
-- qampari, qampari-documents, ambigqa: sets of answers, each with possible aliases;
-- nuggetizer: nuggets, and which retrieved passages support them. `assign` writes, for each query and passage, how far
-  the passage supports each nugget: only this output names documents. `create` writes only nuggets, which are read as
-  texts. The output of `assign` for answers does not name documents;
-- crux: how well each passage answers each sub-question of a query, one record per query and passage. Both shapes are
-  read: rating files (`id`, `docid`) and judgment files (`example_id`, `pid`), each with `rating`, a list with one
-  number per sub-question; a folder of such files is read as one. LANCER is evaluated with these files too;
+- freshstack: `freshstack/queries-oct-2024`; each nugget lists documents that were judged to support it or not;
+- bright, bright-long, bright-pro: gold documents, as passages or as full pages, or grouped by weighted aspects;
+- multihop-rag, multihop-rag-documents: the MultiHop-RAG evidence lists, and the results that its scripts save with
+  them. Neither file has ids, so queries are numbered from 1 in file order, which is the same in both files;
+- qampari, qampari-documents, ambigqa: sets of answers, each with optional aliases;
+- nuggetizer: nuggets, and the retrieved passages that support them. For each query and passage, `assign` writes how
+  well the passage supports each nugget; only this output names documents. `create` writes only nuggets, which are
+  read as texts. When `assign` is run on answers, its output does not name documents;
+- crux: ratings of how well each passage answers each sub-question of a query, one record per query and passage.
+  Rating files (`id`, `docid`) and judgment files (`example_id`, `pid`) can be read; in both, `rating` is a list with
+  one number per sub-question. A folder of such files is read as one file. LANCER is evaluated with these files, too;
 - ragelo: TREC subtopic qrels, with a placeholder for each criterion that no document addresses.
 """
 
@@ -42,15 +42,15 @@ Groups = Callable[[Queries, Record], list[Any]]
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A shape in which each record is a query.
+    """A benchmark format that stores one query per record.
 
     Args:
-        keys: The keys by which the first record of a file is recognized.
-        groups: Makes groups from a record.
-        text: The keys of its text; several texts are joined.
-        qid: The key of its id; empty if queries are numbered from 1.
-        columns: The keys that are kept, if present.
-        excluded: The key of the ids that are excluded from its results.
+        keys: The keys that identify the format in the first record of a file.
+        groups: A function that builds groups from a record.
+        text: The keys of the query text; several texts are joined.
+        qid: The key of the query id; empty if queries are numbered from 1.
+        columns: The keys to keep as columns, if present.
+        excluded: The key of the ids to exclude from the results of the query.
     """
 
     keys: tuple[str, ...]
@@ -61,11 +61,11 @@ class Benchmark:
     excluded: str = ""
 
     def look(self, source: Source) -> str | None:
-        """`truth` for a file of this shape."""
+        """Return `truth` for a file in this format."""
         return look_for(*self.keys)(source)
 
     def read(self, source: Source, policy: Policy) -> GroundTruth:
-        """The ground truth of a file; raises `DataError` with all errors."""
+        """Read the ground truth from a file; raises `DataError` with all errors."""
         queries = Queries()
         for number, record in enumerate(queries.records(source), 1):
             groups = self.groups(queries, record)
@@ -81,12 +81,12 @@ NONE = "N/A"
 
 
 def _excluded(queries: Queries, record: Record, key: str) -> list[str]:
-    """The ids that are excluded from the results of a query."""
+    """Return the ids to exclude from the results of a query."""
     return [] if record.get(key) is None else [name for name in queries.ids_at(record, key) if name != NONE]
 
 
 def _nuggets(queries: Queries, record: Record) -> list[Any]:
-    """Each FreshStack nugget is a group; it is empty if no document supports it, for the policy `empty_groups`."""
+    """Make a group from each FreshStack nugget; nuggets without support give empty groups (policy `empty_groups`)."""
     groups = []
     for nugget in queries.list_at(record, "nuggets"):
         # As in FreshStack: a document in both lists is not relevant.
@@ -100,7 +100,7 @@ FRESHSTACK = Benchmark(("query_id", "query_text", "nuggets"), _nuggets, ("query_
 
 
 def _gold(key: str) -> Groups:
-    """Each gold document is a group."""
+    """Return a function that makes a group from each gold document."""
     return lambda queries, record: singles(queries.ids_at(record, key))
 
 
@@ -116,9 +116,9 @@ look_bright_pro = look_for("id", "weight", "supporting_docs")
 
 
 def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
-    """Each aspect is a group of its supporting documents, with its weight.
+    """Make a weighted group from each aspect and its supporting documents.
 
-    Queries are read from `../examples` next to the folder of aspects, if that file exists.
+    Query texts are read from `../examples` next to the aspects folder if that file exists.
     """
     queries = Queries()
     aspects: dict[str, list[Record]] = {}
@@ -148,7 +148,7 @@ def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _examples(aspects: Path) -> Path | None:
-    """The query file that belongs to a file of aspects."""
+    """Return the query file that belongs to an aspects file."""
     folder = aspects.parent.parent / "examples"
     named = [folder / f"{split_of(aspects)}{ending}" for ending in ENDINGS]
     return next((path for path in (folder / aspects.name, *named) if path.is_file()), None)
@@ -159,19 +159,19 @@ EVIDENCE = ("evidence_list", "gold_list")
 
 
 def _evidence(queries: Queries, record: Record, key: str) -> list[str]:
-    """The value of a key for each piece of evidence."""
+    """Return the value of a key in each piece of evidence."""
     name = first_in(EVIDENCE, record) or EVIDENCE[0]
     texts = [queries.text_at(evidence, key) for evidence in queries.list_at(record, name)]
     return list(dict.fromkeys(text for text in texts if text is not None))
 
 
 def _facts(queries: Queries, record: Record) -> list[Any]:
-    """Each piece of evidence is a group, covered by a text that contains its fact."""
+    """Make a group from each piece of evidence; any text that contains its fact covers the group."""
     return [[{"text": fact}] for fact in _evidence(queries, record, "fact")]
 
 
 def _articles(queries: Queries, record: Record) -> list[Any]:
-    """Each article that evidence comes from is a group, identified by its URL."""
+    """Make a group from each article that provides evidence, identified by its URL."""
     return singles(_evidence(queries, record, "url"))
 
 
@@ -180,12 +180,12 @@ MULTIHOP_DOCUMENTS = replace(MULTIHOP, groups=_articles)
 
 
 def look_multihop(source: Source) -> str | None:
-    """`truth` for MultiHop-RAG's data set, `either` for saved results, which also contain the evidence."""
+    """Return `truth` for the MultiHop-RAG data set, or `either` for saved results, which also contain the evidence."""
     return "either" if has_keys(source, "query", "retrieval_list") else MULTIHOP.look(source)
 
 
 def read_multihop_run(source: Source) -> Run:
-    """The texts of `retrieval_list`, best first, with their ranks as ids."""
+    """Read the texts in `retrieval_list`, best first, with their ranks as ids."""
     queries = Queries()
     builder = RunBuilder()
     for number, record in enumerate(queries.records(source), 1):
@@ -197,7 +197,7 @@ def read_multihop_run(source: Source) -> Run:
 
 
 def _answers(queries: Queries, record: Record) -> list[Any]:
-    """Each QAMPARI answer is a group, covered by a text that contains it or one of its aliases."""
+    """Make a group from each QAMPARI answer; any text that contains the answer or an alias covers the group."""
     groups = []
     for answer in queries.list_at(record, "answer_list"):
         text = queries.text_at(answer, "answer_text")
@@ -206,7 +206,7 @@ def _answers(queries: Queries, record: Record) -> list[Any]:
 
 
 def _pages(queries: Queries, record: Record) -> list[Any]:
-    """Each QAMPARI answer is a group, covered by any page of its proofs, identified by URL."""
+    """Make a group from each QAMPARI answer; any page that proves the answer, identified by URL, covers the group."""
     groups = []
     for answer in queries.list_at(record, "answer_list"):
         proofs = [proof for proof in queries.list_at(answer, "proof") if queries.has(proof, "found_in_url")]
@@ -217,7 +217,7 @@ def _pages(queries: Queries, record: Record) -> list[Any]:
 
 
 def _any_of(texts: list[str]) -> Record:
-    """The alternatives of a group that any of these texts covers."""
+    """Make a group that any of these texts covers."""
     return {"alternatives": [{"text": text} for text in dict.fromkeys(texts) if text.strip()]}
 
 
@@ -228,7 +228,7 @@ look_ambigqa = look_for("id", "question", "annotations")
 
 
 def read_ambigqa(source: Source, policy: Policy) -> GroundTruth:
-    """Each answer of the first annotation is a group; the column `annotations` is their number."""
+    """Make a group from each answer in the first annotation; the column `annotations` counts all annotations."""
     queries = Queries()
     several = 0
     for record in queries.records(source):
@@ -259,7 +259,7 @@ FAILED = "failed"
 
 
 def _created(queries: Queries, record: Record) -> list[Any]:
-    """Nuggets without documents: texts, for a labeller that compares texts."""
+    """Return nuggets without documents as texts, for a labeller that compares texts."""
     groups = []
     for nugget in queries.list_at(record, "nuggets"):
         text = nugget.get("text")
@@ -271,7 +271,7 @@ NUGGETIZER = Benchmark(("qid", "nuggets"), _created, qid="qid")
 
 
 def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
-    """Each nugget is a group, `vital` or `okay`; `support` is grade 2, `partial_support` 1, `not_support` 0."""
+    """Make a `vital` or `okay` group from each nugget; `support` is grade 2, `partial_support` 1, `not_support` 0."""
     keys = keys_of(source).keys()
     if "docid" in keys:
         return _assigned(source, policy)
@@ -282,7 +282,7 @@ def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _assigned(source: Source, policy: Policy) -> GroundTruth:
-    """One query and passage per record."""
+    """Read output that has one record per query and passage."""
     queries = Queries()
     judged: dict[str, dict[str, dict[str, int]]] = {}
     first: dict[str, tuple[str, Any]] = {}
@@ -323,7 +323,7 @@ CRUX_ENDINGS = (".jsonl", ".jsonl.gz")
 
 
 def look_crux(source: Source) -> str | None:
-    """`truth` for a file of CRUX ratings."""
+    """Return `truth` for a file of CRUX ratings."""
     return "truth" if any(has_keys(source, *keys, "rating") for keys in CRUX_KEYS) else None
 
 
@@ -331,7 +331,7 @@ is_crux_folder = folder_of(look_crux, CRUX_ENDINGS)
 
 
 def read_crux(source: Source, policy: Policy) -> GroundTruth:
-    """Each sub-question is a group, in which the grade of a passage is its rating."""
+    """Make a group from each sub-question; the grade of a passage is its rating."""
     queries = Queries()
     first: dict[str, str] = {}
     rated: dict[str, dict[str, list[Any]]] = {}
@@ -365,7 +365,7 @@ RAGELO_PLACEHOLDER = "__ragelo_unaddressed__"
 
 
 def read_ragelo(source: Source, policy: Policy) -> GroundTruth:
-    """Each criterion is a group; it is empty if it has only a placeholder, for the policy `empty_groups`."""
+    """Make a group from each criterion; a placeholder alone gives an empty group (policy `empty_groups`)."""
     queries: dict[str, dict[str, list[Any]]] = {}
     for qid, criterion, document, grade in trec.judgments(source, "topic subtopic doc rel"):
         group = queries.setdefault(qid, {}).setdefault(criterion, [])

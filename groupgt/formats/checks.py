@@ -1,4 +1,4 @@
-"""Error messages for invalid values of a row or a record; readers add the location."""
+"""Error messages for invalid values in a row or record; readers add the location."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 def ids_fault(qid: str, document: str) -> str | None:
-    """The errors in the ids of a row; None if they are valid.
+    """Return an error message for an invalid query id or document id, or None if both are valid.
 
     >>> ids_fault("q1", "d1"), ids_fault("q1", " ")
     (None, "the document id ' ' is blank")
@@ -32,14 +32,14 @@ def ids_fault(qid: str, document: str) -> str | None:
 
 
 def score_fault(cell: object, order: str = "score") -> str:
-    """The errors in a cell that is not a score or not a rank."""
+    """Return the error message for a cell that is not a valid score or rank."""
     return f"expected a finite number as the {order}, found {display(cell, LONGEST_CELL)}"
 
 
 def result_fault(
     qid: str, document: str, score: float | None, cell: object, order: str = "score", call: object = NO_CALL
 ) -> str | None:
-    """The errors in a result; `cell` is the cell of its score, `call` the value of its search call."""
+    """Return an error message for an invalid result, or None; `cell` is the raw score, and `call` the call number."""
     if fault := ids_fault(qid, document):
         return fault
     if score is None:
@@ -50,7 +50,7 @@ def result_fault(
 
 
 def ids_at(record: Mapping[str, Any], keys: Sequence[str], where: str, faults: Faults) -> tuple[str, str] | None:
-    """The ids of a query and a document in a record; reports an error if one is neither text nor an integer."""
+    """Return the query id and document id of a record; reports an error if either is neither text nor an integer."""
     qid, document = (id_text(record.get(key)) for key in keys)
     if qid is None or document is None:
         cells = " and ".join(display(record.get(key)) for key in keys)
@@ -60,7 +60,7 @@ def ids_at(record: Mapping[str, Any], keys: Sequence[str], where: str, faults: F
 
 
 def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
-    """The ids of a list of results, best first; invalid ids are reported as errors."""
+    """Return the ids in a list of results, best first; invalid ids are reported as errors."""
     ids: list[str] = []
     for rank, cell in enumerate(cells, 1):
         name = id_text(cell)
@@ -73,7 +73,7 @@ def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
 
 
 def collect(read: Callable[[T], Result], items: Iterable[T], faults: Faults) -> list[Result]:
-    """The results of a function for each item; its data errors are collected."""
+    """Call a function on each item and return the results; its data errors are collected."""
     results = []
     for item in items:
         try:
@@ -84,7 +84,7 @@ def collect(read: Callable[[T], Result], items: Iterable[T], faults: Faults) -> 
 
 
 class Firsts:
-    """The location and value of the first occurrence of each name; `where` formats a location for messages."""
+    """The first occurrence of each name, with its location and value; `where` formats a location for messages."""
 
     def __init__(self, where: Callable[[Any], str] = str) -> None:
         self.where = where
@@ -94,29 +94,29 @@ class Firsts:
         return len(self._entries)
 
     def earlier(self, name: Hashable, location: Any, value: Any = None) -> tuple[str, Any] | None:
-        """The location and value of the first occurrence; None if this is the first."""
+        """Return the location and value of the first occurrence, or None if this is the first."""
         entry = (location, value)
         first = self._entries.setdefault(name, entry)
         return None if first is entry else (self.where(first[0]), first[1])
 
     def again(self, name: Hashable, location: Any) -> str:
-        """`(first at …); remove one` for a repeated name; empty for the first occurrence."""
+        """Return `(first at …); remove one` for a repeated name, or an empty string for the first occurrence."""
         earlier = self.earlier(name, location)
         return "" if earlier is None else f"(first at {earlier[0]}); remove one"
 
     def value(self, name: Hashable) -> Any:
-        """The value of a name; None if it did not occur."""
+        """Return the value of a name, or None if the name has not occurred."""
         return self._entries.get(name, (None, None))[1]
 
 
 class Judgments:
-    """The judgments of one source, checked row by row, and their errors.
+    """Judgments from one source, checked row by row, together with their errors.
 
     Args:
-        where: Formats the location of a row for messages.
-        called: The name of grades in the source.
+        where: A function that formats the location of a row for messages.
+        called: The source's term for a grade.
         grouped: Whether a document may be judged in several groups of a query.
-        hint: The hint for a repeated judgment; None if repeats with the same grade are allowed.
+        hint: A hint for repeated judgments; None if repeats with the same grade are allowed.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Judgments:
         self._firsts = Firsts(where)
 
     def add(self, row: Any, qid: str, group: str, document: str, grade: float | None, cell: object) -> None:
-        """Adds one judgment; `cell` is the cell of its grade."""
+        """Add one judgment; `cell` is the raw grade."""
         if fault := self._fault(row, qid, group, document, grade, cell):
             self.faults.add(f"{self.where(row)}: query {display(qid)}", fault)
         elif grade is not None:
@@ -155,6 +155,6 @@ class Judgments:
         return f"{what}, and {number_text(earlier[1])} at {earlier[0]}; remove one"
 
     def rows(self) -> list[Judgment]:
-        """All judgments; raises `DataError` with all errors."""
+        """Return all judgments; raises `DataError` with all errors."""
         self.faults.stop()
         return self._rows

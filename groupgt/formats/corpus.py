@@ -1,4 +1,4 @@
-"""Corpora and chunk tables: the texts of document ids, and the spans of chunks in documents."""
+"""Reads corpora, which map document ids to texts, and chunk tables, which map chunk ids to document spans."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEXTS = ("contents", "text", "content", "body")
 
 
 def corpus_file(path: Path) -> Path:
-    """The file of a corpus; for a BEIR or MTEB folder, its corpus file."""
+    """Return the path of a corpus; for a BEIR or MTEB folder, its corpus file."""
     return (table_in(path, "corpus") or path / "corpus.jsonl") if path.is_dir() else path
 
 
@@ -37,10 +37,10 @@ def _source_of(path: str | os.PathLike[str]) -> Source:
 
 
 def read_corpus(path: str | os.PathLike[str]) -> dict[str, str]:
-    """`{doc_id: text}` from a JSONL, parquet or CSV file with `doc_id` (or `_id`) and `contents` (or `text`).
+    """Read `{doc_id: text}` from a JSONL, parquet or CSV file with `doc_id` (or `_id`) and `contents` (or `text`).
 
-    A `title` is put before the text, on its own line, unless the text already begins with it. For a BEIR or MTEB
-    folder, its corpus is read.
+    A `title` is prepended to the text on a separate line, unless the text already begins with it. For a BEIR or MTEB
+    folder, its corpus file is read.
     """
     return _read(path)
 
@@ -51,14 +51,14 @@ def read_lengths(
     *,
     allow_code: bool = False,
 ) -> Lengths:
-    """The lengths of the documents of a corpus: from its columns `tokens` and `chars`, otherwise from its texts.
+    """Read document lengths from the columns `tokens` and `chars` of a corpus, or compute them from its texts.
 
     Raises `DataError` or `ConfigError`.
 
     Args:
-        path: The file of the corpus.
+        path: The path of the corpus.
         tokenizer: A name (`whitespace`, `tiktoken:cl100k_base`, `tokenizers:FILE_OR_NAME`; `python:module:function`
-            with `allow_code`), or a function from texts to counts; it overrides a column of tokens.
+            with `allow_code`), or a function that maps texts to token counts; it overrides the column `tokens`.
         allow_code: Whether a custom tokenizer may run.
     """
     count = tokenizer_named(tokenizer, allow_code=allow_code) if isinstance(tokenizer, str) else tokenizer
@@ -76,7 +76,7 @@ def read_lengths(
 
 
 def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | None = None) -> dict[str, str]:
-    """The texts; if `lengths` is set, length columns are stored in it, and documents need no text."""
+    """Read document texts; if `lengths` is set, length columns are stored in it, and documents need no text."""
     source = _source_of(path)
     faults = Faults()
     texts: dict[str, str] = {}
@@ -110,7 +110,7 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | Non
 
 
 def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row of a JSONL, parquet or CSV file with its location."""
+    """Yield each row of a JSONL, parquet or CSV file with its location."""
     if source.is_parquet:
         yield from parquet.rows_of(source)
     elif source.head().lstrip()[:1] == b"{" or is_array(source):
@@ -125,10 +125,11 @@ DOCUMENTS = ("doc", "document", "path", "parent")
 
 
 def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chunks | None:
-    """The spans of chunks from a JSONL, parquet or CSV file: `chunk_id, doc_id, start, end` in each row.
+    """Read chunk spans from a JSONL, parquet or CSV file with `chunk_id, doc_id, start, end` in each row.
 
-    A corpus may contain them too: `doc_id` (the chunk), `doc` (or `document`, `path`, `parent`), `start`, `end`; so
-    may that of AutoRAG (`path`, `start_end_idx`). Raises `DataError`; None if `optional` and no such columns exist.
+    A corpus file may contain them, too, as `doc_id` (the chunk), `doc` (or `document`, `path`, `parent`), `start` and
+    `end`, or as `path` and `start_end_idx` in AutoRAG. Raises `DataError`; returns None if `optional` is set and there
+    are no such columns.
     """
     source = _source_of(path)
     if source.is_parquet and (chunks := _columns(source)) is not None:
@@ -173,12 +174,12 @@ def _has_places(row: dict[str, Any]) -> bool:
 
 
 def _document(names: Iterable[str], key: str | None) -> str | None:
-    """The column of the document id; `key` is the column of the chunk id."""
+    """Return the name of the document id column; `key` is the chunk id column."""
     return first_in((*DOCUMENTS, "doc_id"), set(names) - {key})
 
 
 def _span(row: dict[str, Any], key: str) -> Span | str | None:
-    """The span of a chunk, or an error message; None if AutoRAG did not find it."""
+    """Return the span of a chunk, or an error message; None if AutoRAG could not locate the chunk."""
     document = _document(row, key)
     if AUTORAG in row and "start" not in row:
         bounds = row[AUTORAG]
@@ -196,13 +197,13 @@ def _span(row: dict[str, Any], key: str) -> Span | str | None:
 
 
 def _number(cell: Any) -> Any:
-    """A whole number from a CSV file, where it is text."""
+    """Convert a whole number that a CSV file stores as text; other cells stay unchanged."""
     text = cell.strip() if isinstance(cell, str) else ""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else cell
 
 
 def _columns(source: Source) -> Chunks | None:
-    """A parquet file as columns if every row is valid; otherwise None, and reading row by row reports why."""
+    """Read a parquet file by column; returns None if a row may be invalid, so that reading by row reports the error."""
     frame = parquet.read_table(source)
     key = first_in(IDS, frame.columns)
     document = _document(frame.columns, key)
@@ -223,7 +224,7 @@ def _columns(source: Source) -> Chunks | None:
 
 
 def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
-    """{id: its value in `column`} from a JSONL, parquet or CSV file; raises `DataError`."""
+    """Read `{id: parent}` from a JSONL, parquet or CSV file with the parents in `column`; raises `DataError`."""
     source = _source_of(path)
     faults = Faults()
     parents: dict[str, str] = {}

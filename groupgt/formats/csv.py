@@ -1,4 +1,4 @@
-"""CSV and TSV: one judgment or one result per row, after a header line; and the rows of any other table."""
+"""CSV and TSV files that have a header line, and one judgment, result or other table row per line."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ WIDEST_TABLE = 1000
 
 
 def delimiter_of(line: bytes) -> str:
-    """A tab if the line has one; a semicolon, which some spreadsheets write, if it has no comma; else a comma."""
+    """Return the delimiter of a line: a tab if there is one, a semicolon if there is no comma, otherwise a comma."""
     return "\t" if b"\t" in line else ";" if b";" in line and b"," not in line else ","
 
 
 def header_of(source: Source) -> list[str]:
-    """The cells of the first line; empty if it is not CSV or not text."""
+    """Return the cells of the first line; empty if the file is not CSV or not text."""
     try:
         line = source.first_line.decode()
         with _WideCells():
@@ -65,7 +65,7 @@ def header_of(source: Source) -> list[str]:
 
 @dataclass(frozen=True)
 class _Text:
-    """A table for its readers: each call of `lines` starts from the beginning; line ends are kept."""
+    """The text of a table; each call of `lines` starts from the beginning and keeps line endings."""
 
     title: str
     delimiter: str
@@ -83,7 +83,7 @@ class _Text:
 
 
 def table(source: Source, needed: Iterable[str], faults: Faults) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each row as `file:line` and its cells by column; short and long rows are collected as errors."""
+    """Yield each row as `file:line` and its cells by column; collects rows that are too short or too long as errors."""
     rows = _rows(_Text.of(source, keep=True), needed, faults)
     _, header = next(rows)
     for number, cells in rows:
@@ -91,7 +91,7 @@ def table(source: Source, needed: Iterable[str], faults: Faults) -> Iterator[tup
 
 
 def _rows(text: _Text, needed: Iterable[str], faults: Faults) -> Iterator[tuple[int, list[str]]]:
-    """The header, then each row, with the number of the line in which it begins; invalid rows are errors."""
+    """Yield the header, then each row, with the number of its first line; invalid rows are collected as errors."""
     rows = ((number, cells) for number, cells in _parsed(text, faults) if "".join(cells).strip(BLANKS))
     number, cells = next(rows, (1, []))
     header = [cell.strip(BLANKS) for cell in cells]
@@ -124,7 +124,7 @@ def _check_header(header: list[str], needed: Iterable[str], where: str, faults: 
 
 
 def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
-    """Each row with the number of the line in which it begins; reading stops at a row that is not valid CSV."""
+    """Yield each row with the number of its first line; stops at the first row that is not valid CSV."""
     doubled: set[int] = set()
     reader = csv.reader(_noted(text.lines(), doubled), delimiter=text.delimiter, strict=True)
     while True:
@@ -147,7 +147,7 @@ def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
 
 
 def _noted(lines: Iterable[str], doubled: set[int]) -> Iterator[str]:
-    """The lines; records those that end with several carriage returns, which `csv` reads as one line end."""
+    """Yield lines, recording each one that ends with several carriage returns, which `csv` reads as one line ending."""
     for number, line in enumerate(lines, 1):
         if line.endswith(("\r\r\n", "\r\r")):
             doubled.add(number)
@@ -155,7 +155,7 @@ def _noted(lines: Iterable[str], doubled: set[int]) -> Iterator[str]:
 
 
 class _WideCells:
-    """Raises the limit of the cell width, which is process-wide, and restores it."""
+    """A context manager that raises the process-wide limit on cell size and then restores it."""
 
     def __enter__(self) -> None:
         self.before = csv.field_size_limit(WIDEST)
@@ -165,7 +165,7 @@ class _WideCells:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """`qid, group, doc_id[, grade]` per row, or `qid, doc_id, grade`, where each document is a group of one."""
+    """Read rows of `qid, group, doc_id[, grade]`, or of `qid, doc_id, grade`, where each document is its own group."""
     header = header_of(source)
     is_flat = "group" not in header and {"qid", "doc_id", "grade"} <= set(header)
     judgments = Judgments(grouped=not is_flat, hint=None)
@@ -182,12 +182,12 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 
 
 def read_run(source: Source) -> Run:
-    """`qid, doc_id, score` or `qid, doc_id, rank` per row."""
+    """Read rows of `qid, doc_id, score` or `qid, doc_id, rank`."""
     return _streamed(source) if source.is_large else _read_rows(source)
 
 
 def _read_rows(source: Source) -> Run:
-    """Reads lists row by row; raises `DataError` with every invalid row."""
+    """Read results into lists row by row; raises `DataError` with every invalid row."""
     builder = RunBuilder()
     for qid, document, score, cells in _results(_Text.of(source), builder.faults):
         # An empty cell counts as missing, as in columns.
@@ -197,7 +197,7 @@ def _read_rows(source: Source) -> Run:
 
 
 def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dict[str, str]]]:
-    """Query, document, score (or minus the rank) and the other cells of each row; invalid rows are collected."""
+    """Yield query, document, score (or negative rank) and other cells of each row; collects invalid rows as errors."""
     rows = _rows(text, (), faults)
     number, header = next(rows)
     order = _order(header)
@@ -225,7 +225,7 @@ def _order(header: Sequence[str]) -> str:
 
 
 def _streamed(source: Source) -> Run:
-    """Lazy columns if the layout of the bytes is regular; otherwise the strict reader."""
+    """Return lazy columns if the byte layout is regular; otherwise use the strict reader."""
     header = header_of(source)
     order = _order(header)
     has_columns = {"qid", "doc_id", order} <= set(header) and len(set(header)) == len(header) <= WIDEST_TABLE
@@ -244,14 +244,14 @@ def _streamed(source: Source) -> Run:
 
 
 def _read_strictly(source: Source) -> Run:
-    """Reads an irregular or invalid file row by row; the result is columns if it is huge."""
+    """Read an irregular or invalid file row by row; huge files are returned as columns."""
     if not source.is_huge:
         return _read_rows(source)
     return run_in(source, _checked(_Text.of(source), header_of(source)).contents)
 
 
 def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Columns:
-    """Results at a URL as columns; its `lines` are read to locate errors."""
+    """Return the results at a URL as columns; `lines` is only called to locate errors."""
     separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
     header = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
     missing = [name for name in ("qid", "doc_id", _order(header)) if name not in header]
@@ -266,7 +266,7 @@ def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> 
 
 
 def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
-    """The columns of results, from cells that are text except for the score or rank."""
+    """Return the columns of results; all cells are text, except for scores and ranks."""
     order = _order(header)
     number = pl.col(order)
     # Whether a row has as many cells as the header: polars fills short rows with nulls.
@@ -283,7 +283,7 @@ def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
 
 
 def _checked(text: _Text, header: Sequence[str]) -> Run:
-    """Streams rows that are read one by one as columns; raises `DataError` with every invalid row."""
+    """Parse rows one by one and stream them as columns; raises `DataError` with every invalid row."""
     fields = carried(tuple(header))
     schema: dict[str, type[pl.DataType]] = {"qid": pl.String, "doc": pl.String, "score": pl.Float64}
     schema |= {field.name: pl.Int64 if field.is_integer else pl.String for field, _ in fields}
@@ -299,13 +299,13 @@ def _checked(text: _Text, header: Sequence[str]) -> Run:
 
 
 def _lengths(cells: pl.Expr) -> pl.Expr:
-    """Lengths, with the rules of `length_of`; null for anything else."""
+    """Convert cells to lengths by the rules of `length_of`; invalid cells become null."""
     plain = cells.str.strip_chars()
     return pl.when(plain.str.contains(r"^[0-9]{1,16}$")).then(plain.cast(pl.Int64, strict=False))
 
 
 def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delimiter: str = ",") -> None:
-    """`qid, group, doc_id, grade` per row, without `group` for flat ground truth; groups get a shape column."""
+    """Write `qid, group, doc_id, grade`, without `group` for the shape `flat`, and with a shape column for `groups`."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         more = [SHAPE] if shape == "groups" else []
@@ -316,7 +316,7 @@ def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delim
 
 
 def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:
-    """`qid, doc_id, rank, score, call` per row; scores and calls only if present."""
+    """Write rows of `qid, doc_id, rank, score, call`; scores and calls are written only if present."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         call = [CALL_COLUMN] if calls else []

@@ -1,4 +1,4 @@
-"""Every format by name, and format detection by content, not by file name."""
+"""Supported formats, and format detection based on file contents rather than file names."""
 
 from __future__ import annotations
 
@@ -46,11 +46,12 @@ Path_ = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Format:
-    """One format: its name, how it is recognized, and its readers (None: it cannot contain that).
+    """A file format, with its name, a function to recognize it, and its readers (None for unsupported content).
 
-    `look` returns what a file in this format contains: `truth`, `run`, or `either` if that is ambiguous (`usually` then
-    decides); None for any other file. Without it the format must be named. `folder` checks whether a folder has the
-    layout of this format, `shape` is the shape of its ground truth if its reader does not set it.
+    `look` returns `truth`, `run`, or `either` for a file in this format, depending on its content, and None for any
+    other file; `usually` replaces `either`. A format without `look` is never detected, but must be named. `folder`
+    checks whether a folder has the layout of this format; `shape` is the ground truth shape if the reader does not set
+    it.
     """
 
     name: str
@@ -151,15 +152,15 @@ def read_ground_truth(
     *,
     ceiling: int = 0,
 ) -> GroundTruth:
-    """Reads ground truth from a file, a BEIR folder or a frame.
+    """Read ground truth from a file, a BEIR folder or a frame.
 
-    Raises `DataError` with file, line, what was expected and what was found.
+    Raises `DataError` with the file, the line, and the expected and actual content.
 
     Args:
         path: A path, a URL or a frame; files may be compressed with gzip or zstd.
-        format: autorag (parquet), jsonl, json (of ranx), trec (qrels), trec-subtopics, trec-no-iter, beir, csv, or that
-            of a benchmark, such as freshstack (default: detected).
-        policy: How invalid or ambiguous data are handled: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.
+        format: autorag (parquet), jsonl, json (as written by ranx), trec (qrels), trec-subtopics, trec-no-iter, beir,
+            csv, or a benchmark format such as freshstack (default: detected).
+        policy: How to handle invalid or ambiguous data: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.
         ceiling: Memory limit in bytes; 0 for none.
     """
     if frames.is_frame(path):
@@ -183,14 +184,15 @@ def read_run(
     streamed: bool = False,
     ceiling: int = 0,
 ) -> Run:
-    """Reads the results of one system. Large files are not read at once; the evaluation streams them.
+    """Read the results of one system. Large files are not loaded here; the evaluation streams them.
 
     Args:
         path: A path, a URL (`s3://`, `gs://`, `hf://`, …) or a frame; with `parts` a folder, a glob or a list of files.
-        format: trec, jsonl, json (of ranx), csv, parquet (long or nested) or autorag (node output) (default: detected).
+        format: trec, jsonl, json (as written by ranx), csv, parquet (long or nested) or autorag (node output)
+            (default: detected).
         parts: Whether several files form one run, whose queries may span files.
-        qids: The order of queries for results without query ids, such as AutoRAG node output.
-        streamed: Whether small files are streamed too.
+        qids: The query order for results without query ids, such as AutoRAG node output.
+        streamed: Whether to stream small files, too.
         ceiling: Memory limit in bytes; 0 for none.
     """
 
@@ -215,7 +217,7 @@ def read_run(
 
 
 def located(path: Path_ | Sequence[Path_], format: str | None = None) -> tuple[list[str], str, str]:
-    """The files of one run, for another program to read: their paths, their format, and a common name."""
+    """Return the paths of a run's files, their format and a common name, so that another program can read them."""
     names: list[Path_] = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     paths: list[str] = []
     for name in names:
@@ -241,9 +243,9 @@ def _truth_at(url: str, format: str | None, policy: Policy) -> GroundTruth:
 
 
 def run_paths(path: Path_) -> list[Path]:
-    """The files of a path: itself, the runs of a folder, or the matches of a glob; each is one system.
+    """Return the path itself, the runs in a folder, or the matches of a glob; each file is one system.
 
-    Files that are not runs (an image, an unrelated table) are skipped with a warning.
+    Files that are not runs, such as images or unrelated tables, are skipped with a warning.
     """
     text = os.fspath(path)
     folder = Path(text)
@@ -271,7 +273,7 @@ def run_paths(path: Path_) -> list[Path]:
 
 
 def _is_run(path: Path) -> bool:
-    """Whether a file in a folder of runs is a run, by its content, or by its ending if damaged."""
+    """Return whether a file in a run folder is a run, judging by its content, or by its ending if it is damaged."""
     if ending_of(path.name) in RUNS_ALONE:
         return True
     source = Source.at(path)
@@ -286,9 +288,9 @@ def _is_run(path: Path) -> bool:
 
 
 def require_paths(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) -> list[Path_]:
-    """The files and URLs of all runs; raises `DataError` with every path that does not exist.
+    """Return the files and URLs of all runs; raises `DataError` with every path that does not exist.
 
-    Each file and each URL is a run; with `in_parts`, each path is one run, whatever it names.
+    Each file and each URL is a run. With `in_parts`, each path is one run, even if it matches several files.
     """
 
     def existing(path: Path_) -> list[Path_]:
@@ -309,7 +311,7 @@ def require_paths(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False
 
 
 def kind_of(path: Path_) -> str:
-    """`truth` or `run`: what a file contains."""
+    """Return `truth` or `run`, depending on the content of a file."""
     detected, kind = _recognized(Source.at(path))
     if detected is None:
         return "run"
@@ -322,7 +324,7 @@ def _check_name(format: str | None, readers: dict[str, Any]) -> None:
 
 
 def _format_of(source: Source, name: str | None, readers: dict[str, Any]) -> Format:
-    """The format with a name, or the detected one; raises `DataError` for a folder that this format does not have."""
+    """Return the named or detected format; raises `DataError` for a folder without the layout of this format."""
     _check_name(name, readers)
     chosen = _BY_NAME[name] if name is not None else _detect(source, is_truth=readers is TRUTHS)
     if source.is_folder and not (chosen.folder is not None and chosen.folder(source.path)):
@@ -333,7 +335,7 @@ def _format_of(source: Source, name: str | None, readers: dict[str, Any]) -> For
 
 
 def _detect(source: Source, *, is_truth: bool) -> Format:
-    """The format that a file has; raises `DataError` if its content is of the wrong kind."""
+    """Detect the format of a file; raises `DataError` if it has the wrong kind of content."""
     recognized, kind = _recognized(source)
     if (recognized is None or recognized.name == "trec") and _is_table(source):
         return _BY_NAME["csv"]
@@ -354,7 +356,7 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
 
 
 def _is_table(source: Source) -> bool:
-    """Whether text is a table with unknown columns: the same number of cells per line, no number in the first."""
+    """Return whether text looks like a table: each line has the same number of cells, and the first has no number."""
     lines = _first_lines(source)
     delimiter = csv.delimiter_of(lines[0]).encode() if lines else b","
     names = csv.header_of(source)
@@ -367,7 +369,7 @@ def _is_table(source: Source) -> bool:
 
 
 def _title(format: Format, kind: str) -> str:
-    """A description of a file that has the wrong kind of content."""
+    """Describe a file that has the wrong kind of content."""
     special = {("trec", "truth"): "qrels", ("beir", "truth"): "beir"}
     name = special.get((format.name, kind), f"{format.name} {kind}")
     return f"{'ground truth' if kind == 'truth' else 'a run'} ({name})"
@@ -379,7 +381,7 @@ EMPTY, COMMENTS = "empty", "only comments"
 
 
 def _recognized(source: Source) -> tuple[Format | None, str]:
-    """The format of a file and what it contains; None and its first line if no format matches."""
+    """Return the format of a file and its kind of content, or None and its first line if no format matches."""
     if source.is_folder:
         matches = (candidate for candidate in FORMATS if candidate.folder is not None and candidate.folder(source.path))
         return next(matches, _BY_NAME["beir"]), "truth"
@@ -393,5 +395,5 @@ def _recognized(source: Source) -> tuple[Format | None, str]:
 
 
 def _first_lines(source: Source) -> list[bytes]:
-    """The first lines that are neither blank nor comments."""
+    """Return the first lines that are neither blank nor comments."""
     return [line for line in source.head().split(b"\n") if line.strip() and not line.startswith(b"#")][:50]

@@ -1,4 +1,4 @@
-"""The fields of a result besides its id and score, for all formats, and the values they may have."""
+"""Optional result fields besides id and score, shared by all formats, and their valid values."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Field:
     Args:
         name: The internal name.
         kind: The type of its cells.
-        columns: Its column names if each result has its own row; the first one present is used.
-        nested: Its column name as a list per query; empty if there is no such list.
+        columns: Its column names in tables with one row per result; the first one present is used.
+        nested: Its column name in tables with one list per query; empty if there is none.
     """
 
     name: str
@@ -36,16 +36,16 @@ class Field:
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is a whole number."""
+        """True if the field contains whole numbers."""
         return self.kind in ("length", "call")
 
     @property
     def is_unit(self) -> bool:
-        """Whether budgets can be spent in it."""
+        """True if the field can be the unit of a budget."""
         return self.is_integer and bool(self.nested)
 
     def number(self, cell: Any) -> int | None:
-        """The whole number in a cell; None for anything else."""
+        """Return a cell as a whole number, or None if it is not one."""
         return call_of(cell) if self.kind == "call" else length_of(cell)
 
 
@@ -66,13 +66,13 @@ LISTS = frozenset(field.nested for field in FIELDS if field.nested)
 
 
 def first_in(names: Iterable[str], row: Container[str]) -> str | None:
-    """The first of some names that a row has."""
+    """Return the first of these names that the row contains."""
     return next((name for name in names if name in row), None)
 
 
 @lru_cache(maxsize=64)
 def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
-    """The fields of columns of results, each with its column; cached, as the rows of a file share few key sequences.
+    """Return the fields that these columns contain, each with its column; cached because rows often share their keys.
 
     >>> [(field.name, column) for field, column in carried(("qid", "doc_id", "score", "text", "call"))]
     [('calls', 'call'), ('text', 'text')]
@@ -82,26 +82,26 @@ def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
 
 
 def units_of(row: Mapping[str, Any], plain: Callable[[Any], Any] = lambda cell: cell) -> dict[str, int | None]:
-    """The lengths and the call of a result in its own row; `plain` converts each cell first."""
+    """Return the lengths and the call number from a result row; `plain` converts each cell first."""
     fields = carried(tuple(row))
     return {field.name: field.number(plain(row[column])) for field, column in fields if field.is_unit}
 
 
 def lists_of(names: Collection[str]) -> tuple[list[Field], list[Field]]:
-    """The fields with lists next to the ids of a query: units, and all others."""
+    """Return the fields that a query stores as lists, split into units and other fields."""
     fields = [field for field in FIELDS if field.nested in names]
     return [field for field in fields if field.is_unit], [field for field in fields if not field.is_unit]
 
 
 def score_of(row: Mapping[str, Any]) -> float | None:
-    """The score of a result, or minus its rank if it has only a rank; None if it is not a finite number."""
+    """Return the score of a result, or its negative rank if it has no score; None if that is not a finite number."""
     cell, sign = (row["score"], 1.0) if row.get("score") is not None else (row.get("rank"), -1.0)
     number = finite_number(cell)
     return None if number is None else sign * number
 
 
 def length_of(cell: Any) -> int | None:
-    """A length: a whole number from 0, as a number or as text; None for anything else.
+    """Parse a length, which is a non-negative whole number or its text; returns None for anything else.
 
     >>> length_of(12), length_of("12"), length_of(12.0), length_of(1.5), length_of("-1")
     (12, 12, 12, None, None)
@@ -114,7 +114,7 @@ def length_of(cell: Any) -> int | None:
 
 
 def call_of(cell: Any) -> int | None:
-    """The number of a search call: a whole number from 1, as a number or as text; None for anything else.
+    """Parse a search call number, which is a positive whole number or its text; returns None for anything else.
 
     >>> call_of(2), call_of("2"), call_of(0), call_of(True)
     (2, 2, None, None)
@@ -124,7 +124,7 @@ def call_of(cell: Any) -> int | None:
 
 
 def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> str | None:
-    """The error in the calls of `size` results; None if valid. Calls of results `in_order` never decrease."""
+    """Return an error message for invalid calls of `size` results, or None; `in_order` forbids decreasing calls."""
     count = len(calls) - list(calls).count(None)
     if not count == len(calls) == size:
         return f"expected a call (a whole number from 1) for each of {size:,} results, found {count:,}"
@@ -138,7 +138,7 @@ def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> st
 
 
 def fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a result besides its id and score: its `text`, its `parent`, and the `span` of its document.
+    """Return the fields of a result besides its id and score: its `text`, its `parent`, and its `span` in a document.
 
     >>> fields_of({"doc_id": "a", "start": "3", "end": "9", "contents": "…"})
     {'text': '…', 'span': {'doc': 'a', 'start': 3, 'end': 9}}
@@ -154,6 +154,6 @@ def fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number_in(cell: Any) -> Any:
-    """A whole number if the cell of a CSV file contains one."""
+    """Convert a cell from a CSV file to a whole number, if it contains one."""
     length = length_of(cell.strip()) if isinstance(cell, str) else None
     return cell if length is None else length

@@ -1,7 +1,7 @@
-"""Frames of pandas, converted column by column to polars, with the usual rules for ids.
+"""Converts pandas frames to polars column by column, with the usual rules for ids.
 
-pandas has many representations of a missing cell, and a column may contain any object; its own conversion to Arrow
-needs pyarrow.
+pandas represents missing cells in many ways, and its columns may contain any object. Its own conversion to Arrow
+requires pyarrow.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from groupgt.runtime import pl
 
 
 def library_of(value: Any) -> str:
-    """The library that defines the type of a value; it is not imported."""
+    """Return the name of the library that defines the type of a value, without importing it."""
     return type(value).__module__.partition(".")[0]
 
 
 def is_pandas(value: Any) -> bool:
-    """Whether a value is a pandas frame; does not import pandas."""
+    """Return whether a value is a pandas frame, without importing pandas."""
     return library_of(value) == "pandas" and hasattr(value, "columns")
 
 
 def _to_polars(value: Any, names: Collection[str], title: str) -> pl.DataFrame:
-    """The columns of a frame with some names, with ids as text; raises `DataError` for invalid ids."""
+    """Convert the named columns of a frame, with ids as text; raises `DataError` for invalid ids."""
     faults = Faults()
     columns: dict[str, pl.Series] = {}
     for position, name in enumerate(map(str, value.columns)):
@@ -76,7 +76,7 @@ def _series(column: Any, name: str, title: str, faults: Faults) -> pl.Series:
 
 
 def _ids(cell: Any, where: str, name: str, faults: Faults) -> Any:
-    """An id as text, or a list of ids; anything else is an error."""
+    """Convert a cell to an id in text form or a list of such ids; anything else is an error."""
     if isinstance(cell, list):
         return [_ids(inner, where, name, faults) for inner in cell]
     text = id_text(cell)
@@ -89,7 +89,7 @@ def _ids(cell: Any, where: str, name: str, faults: Faults) -> Any:
 
 
 def cells_of(column: Any) -> list[Any]:
-    """The cells of a column: None for missing cells, lists for nested arrays."""
+    """Return the cells of a column, with None for missing cells and lists for nested arrays."""
     import pandas as pd
 
     missing = (None, pd.NA, pd.NaT)
@@ -112,17 +112,17 @@ TRUTH_SHAPES = (("qid", "retrieval_gt"), ("qid", "group", "doc_id"), ("qid", "do
 
 
 def is_frame(value: Any) -> bool:
-    """Whether a value is a polars, pandas, Arrow or Spark frame; does not import any of these libraries."""
+    """Return whether a value is a polars, pandas, Arrow or Spark frame, without importing any of these libraries."""
     return library_of(value) in ("polars", "pandas", "pyarrow", "pyspark")
 
 
 def is_remote(value: Any) -> bool:
-    """Whether a value is a Spark frame, whose rows stay on a cluster."""
+    """Return whether a value is a Spark frame, whose rows stay on a cluster."""
     return library_of(value) == "pyspark"
 
 
 def _lazy(value: Any, title: str) -> pl.LazyFrame:
-    """A frame of polars, Arrow or Spark as a lazy frame; Arrow columns that polars may not support are omitted."""
+    """Convert a polars, Arrow or Spark frame to a lazy frame; omits Arrow columns that polars may not support."""
     if isinstance(value, pl.LazyFrame):
         return value
     if isinstance(value, pl.DataFrame):
@@ -135,7 +135,7 @@ def _lazy(value: Any, title: str) -> pl.LazyFrame:
 
 
 def _reject_duplicates(names: list[str], title: str) -> None:
-    """Raises `DataError` if two columns have the same name."""
+    """Raise `DataError` if two columns have the same name."""
     faults = Faults()
     for name, count in Counter(names).items():
         if count > 1:
@@ -148,7 +148,7 @@ ALIASES = {"qid": ("query_id", "q_id"), "doc_id": ("docno", "docid"), "grade": (
 
 
 def _with_our_names(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
-    """Renames columns that other libraries call differently to `qid`, `doc_id` and `grade`."""
+    """Rename columns that other libraries use for `qid`, `doc_id` and `grade`."""
     if is_pandas(value):
         names = list(map(str, value.columns))
     elif isinstance(value, pl.LazyFrame):
@@ -170,12 +170,12 @@ def _with_our_names(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
 
 
 def fewest_missing(names: Collection[str], shapes: Iterable[Sequence[str]]) -> list[str]:
-    """The missing columns of the best-matching shape; empty if a shape is complete."""
+    """Return the missing columns of the best-matching shape; empty if all columns of a shape are present."""
     return min(([name for name in shape if name not in names] for shape in shapes), key=len)
 
 
 def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundTruth:
-    """Ground truth from a frame: `qid, retrieval_gt[, query]` or `qid, group, doc_id[, grade]`."""
+    """Build ground truth from a frame with `qid, retrieval_gt[, query]` or `qid, group, doc_id[, grade]`."""
     value = value if is_remote(value) else _with_our_names(value)
     in_pandas = is_pandas(value)
     if in_pandas:
@@ -214,7 +214,7 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
 
 
 def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
-    """Rows of `qid, group, doc_id[, grade]`, or of `qid, doc_id, grade`, all checked."""
+    """Check and return the rows of `qid, group, doc_id[, grade]` or `qid, doc_id, grade`."""
     has_groups = "group" in frame.columns
     judgments = Judgments(lambda number: f"{title}: row {number}", grouped=has_groups, hint=None)
     if "grade" in frame.columns and not frame.schema["grade"].is_numeric():
@@ -235,12 +235,12 @@ def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
 
 
 def _texts(frame: pl.DataFrame, name: str, title: str) -> pl.Series:
-    """A column of ids as text; integers become their decimal text."""
+    """Return an id column as text; integers become decimal text."""
     return frame.select(_id_column(frame.schema[name], name, title))[name]
 
 
 def _id_column(kind: pl.DataType, name: str, title: str) -> pl.Expr:
-    """The expression that converts ids to text; raises `DataError` for floats, booleans and other types."""
+    """Return an expression that converts ids to text; raises `DataError` for floats, booleans and other types."""
     if kind in (pl.String, pl.Null) or isinstance(kind, (pl.Categorical, pl.Enum)) or kind.is_integer():
         return pl.col(name).cast(pl.String)
     raise DataError(f"{title}: expected strings or integers in the column {name!r}, found {kind}")
@@ -252,9 +252,9 @@ def run_of(
     qids: list[str] | None = None,
     guard: Guard = lambda read: read(),
 ) -> Run:
-    """A run from a frame: nested frames become lists, long frames stay columns, and Spark frames stay on the cluster.
+    """Build a run from a frame: nested frames become lists, long frames stay columns, and Spark frames stay remote.
 
-    Rows without `qid` belong to `qids`, in order.
+    Rows without `qid` are assigned to `qids` in order.
     """
     if is_remote(value):
         return Run(Remote(value), source=title)
@@ -268,7 +268,7 @@ def run_of(
 
 
 def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, guard: Guard) -> Run:
-    """A run of lists: one row per query, its results in the column `key`."""
+    """Build a run of lists from a frame with one row per query and its results in the column `key`."""
     names = guard(frame.collect_schema).names()
     rows = guard(lambda: frame.select(*(name for name in ("qid", key, SCORES) if name in names)).collect())
     for name in (key, SCORES):
@@ -291,7 +291,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
         raise DataError(f"{title}: query {display(twice)} has two rows")
 
     def column(name: str) -> dict[str, list[Any]]:
-        """The lists next to the ids of each query; their users report invalid lists."""
+        """Return the lists in a column by query id; invalid lists are reported where they are used."""
         cells = guard(lambda: frame.select(name).collect())[name].to_list()
         return {qid: cell if isinstance(cell, list) else [] for qid, cell in zip(row_qids, cells)}
 
@@ -308,7 +308,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
 
 
 def _reject_invalid_ids(rows: pl.DataFrame, column: str, title: str) -> None:
-    """Raises `DataError` for invalid ids and nulls in a column, also within nested lists."""
+    """Raise `DataError` for invalid ids and nulls in a column, including those in nested lists."""
     cells = rows.select(column).with_row_index("row")
     nested = isinstance(cells.schema[column], pl.List)
     if nested:
@@ -328,7 +328,7 @@ def _reject_invalid_ids(rows: pl.DataFrame, column: str, title: str) -> None:
 
 
 def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
-    """Checks the scores of nested results: they do not affect the order, but must be one number per result."""
+    """Check that nested results have one numeric score each, although scores do not affect their order."""
     if SCORES not in rows.columns:
         return
     kind = rows.schema[SCORES]
@@ -349,7 +349,7 @@ def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
 
 
 def _is_readable(column: str, kind: pl.DataType) -> bool:
-    """Whether a column has the type of its field: numbers for lengths, text for texts."""
+    """Return whether a column has the right type for its field: numbers for lengths, text for texts."""
     field = next((field for field in FIELDS if column in field.columns), None)
     if field is None or not (field.is_unit or field.kind == "text"):
         return True
@@ -357,7 +357,7 @@ def _is_readable(column: str, kind: pl.DataType) -> bool:
 
 
 def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
-    """A run of columns: one row per result."""
+    """Build a run of columns from a frame with one row per result."""
     schema = guard(frame.collect_schema)
     names = schema.names()
     order = "score" if "score" in names or "rank" not in names else "rank"

@@ -1,10 +1,10 @@
-"""Data sets of RAG frameworks, whose ground truth is flat: each reference is a group of its own.
+"""Reads data sets from RAG frameworks. Their ground truth is flat: each reference is its own group.
 
 - ragas: the samples of an `EvaluationDataset` or a `Testset`, as JSON Lines or parquet; queries are numbered from 1 in
-  file order. References are `reference_context_ids`, or if no sample has them, the texts of `reference_contexts`, for
-  the labeller `text`. Results are `retrieved_context_ids` with the texts of `retrieved_contexts`; texts without ids are
+  file order. References are `reference_context_ids`, or if no sample has them, the texts in `reference_contexts`, for
+  the labeller `text`. Results are `retrieved_context_ids` with the texts in `retrieved_contexts`; texts without ids are
   numbered by rank;
-- ragas-texts: the same, but always by text;
+- ragas-texts: the same samples, but references are always texts;
 - llama-index: an `EmbeddingQAFinetuneDataset`.
 """
 
@@ -29,7 +29,7 @@ LLAMA_INDEX = re.compile(rb'\s*\{\s*"queries"\s*:\s*\{\s*"[^"]*"\s*:\s*"')
 
 
 def look(source: Source) -> str | None:
-    """`truth` for references of ragas, `run` for results, `either` for both."""
+    """Return `truth` if ragas samples have references, `run` if they have results, or `either` if they have both."""
     keys = keys_of(source)
     truth, run = (bool(keys.keys() & set(names)) for names in (REFERENCES, RESULTS))
     if not keys.get("user_input"):
@@ -38,17 +38,17 @@ def look(source: Source) -> str | None:
 
 
 def look_llama_index(source: Source) -> str | None:
-    """`truth` for a data set of LlamaIndex."""
+    """Return `truth` for a LlamaIndex data set."""
     return "truth" if LLAMA_INDEX.match(source.head()) else None
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Each reference is a group: an id, or a text if no sample has ids."""
+    """Make a group from each reference id, or from each reference text if no sample has ids."""
     return _ground_truth(source, policy, REFERENCES)
 
 
 def read_texts(source: Source, policy: Policy) -> GroundTruth:
-    """Each reference is a group: a text."""
+    """Make a group from each reference text."""
     return _ground_truth(source, policy, REFERENCES[1:])
 
 
@@ -65,7 +65,7 @@ def _ground_truth(source: Source, policy: Policy, names: tuple[str, ...]) -> Gro
 
 
 def read_run(source: Source) -> Run:
-    """The retrieved contexts of each sample, best first."""
+    """Read the retrieved contexts of each sample, best first."""
     queries, builder = Queries(), RunBuilder()
     rows = [(queries.where, record) for record in queries.records(source)]
     by_id = _first_filled(rows, RESULTS) == RESULTS[0]
@@ -80,12 +80,12 @@ def read_run(source: Source) -> Run:
 
 
 def _first_filled(rows: list[tuple[str, dict[str, Any]]], names: tuple[str, ...]) -> str:
-    """The first key that has a value in some record; the last one if none has."""
+    """Return the first key that has a value in any record, or the last key if none has."""
     return next((name for name in names if any(record.get(name) is not None for _, record in rows)), names[-1])
 
 
 def read_llama_index(source: Source, policy: Policy) -> GroundTruth:
-    """Each relevant document is a group."""
+    """Make a group from each relevant document."""
     data, queries = object_of(source), Queries()
     for name in ("queries", "relevant_docs"):
         if not isinstance(data.get(name), dict):

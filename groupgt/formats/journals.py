@@ -1,8 +1,8 @@
-"""Journals of annotators: one act per line, the state after replaying them, and the ground truth made from it.
+"""Annotator journals: a file with one act per line, the state after a replay, and the resulting ground truth.
 
 A line is a JSON object: `at` (UTC), `by` (the annotator), `seq` (from 1 for each annotator), `act`, and for most acts
-`qid`. Replaying is a pure function of the acts: every prefix of a journal is a valid state, and an act that is undone
-has no effect. Journals of several annotators may be joined into one file, in any order.
+`qid`. Replaying is a pure function of the acts: every prefix of a journal is a valid state, and undone acts have no
+effect. Journals from several annotators may be concatenated into one file, in any order.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ADJUDICATES, ASSISTED = "adjudicates", "assisted"
 
 @dataclass
 class Judgment:
-    """One judged passage: its groups (none: not relevant), its grade, and the words that make it relevant."""
+    """A judgment of one passage, with its groups (none if non-relevant), its grade, and the relevant span."""
 
     groups: list[int]
     grade: float = 1
@@ -59,7 +59,7 @@ class Judgment:
 
 @dataclass
 class QueryState:
-    """The judgments of one query by one annotator; `groups` are names by number, in order."""
+    """One annotator's judgments for one query; `groups` maps group numbers to names, in order."""
 
     query: str | None = None
     pool: list[str] = field(default_factory=list)
@@ -74,11 +74,11 @@ class QueryState:
     at: str = ""
 
     def members(self, group: int) -> list[str]:
-        """The passages of a group, in the order in which they were judged."""
+        """Return the passages in a group, in the order in which they were judged."""
         return [doc for doc, judgment in self.passages.items() if group in judgment.groups]
 
     def grouped(self, *, spans: bool = False) -> list[Any]:
-        """The groups as `retrieval_gt`; groups without passages are left out."""
+        """Return the groups as `retrieval_gt`, without groups that have no passages."""
         written: list[Any] = []
         for group, name in self.groups.items():
             alternatives = [self._alternative(doc, spans) for doc in self.members(group)]
@@ -96,23 +96,23 @@ class QueryState:
 
     @property
     def nonrelevant(self) -> list[str]:
-        """The passages judged not relevant."""
+        """Passages that were judged non-relevant."""
         return [doc for doc, judgment in self.passages.items() if not judgment.groups]
 
     @property
     def spans(self) -> dict[str, list[int]]:
-        """The words that make passages relevant, as character offsets."""
+        """Character offsets of the span that makes each passage relevant."""
         judged = self.passages.items()
         return {doc: span for doc, judgment in judged if judgment.groups and (span := judgment.span) is not None}
 
 
 def item_key(item: Mapping[str, Any]) -> str:
-    """The identity of an audit question."""
+    """Return a key that identifies an audit question."""
     return json.dumps({key: item[key] for key in sorted(item) if key in ("kind", "doc", "group")}, ensure_ascii=False)
 
 
 def replayed(acts: Iterable[Act]) -> dict[str, QueryState]:
-    """Replays the acts of one annotator and returns the state of each query.
+    """Replay the acts of one annotator and return the state of each query.
 
     >>> acts = [{"seq": 1, "qid": "q", "act": "group", "group": 1, "doc": "a", "name": None},
     ...         {"seq": 2, "qid": "q", "act": "not_relevant", "doc": "b"},
@@ -134,7 +134,7 @@ def replayed(acts: Iterable[Act]) -> dict[str, QueryState]:
 
 
 def _apply(state: QueryState, act: Act) -> None:
-    """Changes a state by one act; an act that refers to a missing group has no effect on it."""
+    """Apply one act to a state; an act that refers to a missing group has no effect."""
     kind, passages = act["act"], state.passages
     doc: Any = act.get("doc")
     group: Any = act.get("group")
@@ -198,7 +198,7 @@ def _merge(state: QueryState, group: int, into: int) -> None:
 
 
 def _answered(state: QueryState, item: Mapping[str, Any], value: str) -> None:
-    """The effect of an answer of an audit: a new alternative, or a group that is not needed or is merged."""
+    """Apply the answer to an audit question: it may add an alternative, remove a group, or merge two groups."""
     state.answers[item_key(item)] = value
     group = item.get("group")
     if group not in state.groups:
@@ -218,7 +218,7 @@ def _answered(state: QueryState, item: Mapping[str, Any], value: str) -> None:
 
 
 def act_fault(value: Any) -> str | None:
-    """The reason why a value is not an act; None if it is one."""
+    """Explain why a value is not a valid act; returns None if it is valid."""
     kind = value.get("act") if isinstance(value, dict) else value
     if not isinstance(value, dict) or kind not in FIELDS:
         return f"expected an act ({listed(FIELDS)}), found {display(kind)}"
@@ -232,7 +232,7 @@ def act_fault(value: Any) -> str | None:
 
 
 def _content_fault(act: Act) -> str | None:
-    """The reason why the values of an act with the right fields are invalid."""
+    """Explain why an act with the right fields has invalid values."""
     kind = act["act"]
     if not all(isinstance(name, str) for key in ("docs", "pool", "nonrelevant") for name in act.get(key, ())):
         return f"act {kind}: expected ids of passages"
@@ -258,7 +258,7 @@ def _content_fault(act: Act) -> str | None:
 
 
 def looks_like_journal(source: Source) -> str | None:
-    """`truth` for a journal of acts."""
+    """Return `truth` for a journal of acts."""
     if b'"act"' not in source.head()[:4096]:
         return None
     try:
@@ -269,9 +269,9 @@ def looks_like_journal(source: Source) -> str | None:
 
 
 def read_acts(source: Source) -> dict[str, list[Act]]:
-    """The acts of each annotator, by `seq`; raises `DataError` with every invalid line.
+    """Read the acts of each annotator, sorted by `seq`; raises `DataError` with every invalid line.
 
-    A last line that was cut off by a crash is dropped with a warning.
+    If a crash cut off the last line, that line is dropped with a warning.
     """
     faults = Faults()
     acts: dict[str, dict[int, Act]] = {}
@@ -295,12 +295,12 @@ def read_acts(source: Source) -> dict[str, list[Act]]:
 
 
 def settings_of(acts: Sequence[Act]) -> dict[str, Any]:
-    """The settings at the beginning of a journal."""
+    """Return the settings at the start of a journal."""
     return next((dict(act["settings"]) for act in acts if act["act"] == "begin"), {})
 
 
 def read_journal(source: Source, policy: Policy) -> GroundTruth:
-    """The ground truth of the finished queries of a journal."""
+    """Read the ground truth for the finished queries in a journal."""
     return truth_of(read_acts(source), policy)
 
 
@@ -313,15 +313,15 @@ def truth_of(
     unfinished: bool = False,
     unsettled: list[str] | None = None,
 ) -> GroundTruth:
-    """The ground truth of several annotators; raises `DataError` if they differ and nobody adjudicated.
+    """Build ground truth from several annotators' acts; raises `DataError` for disagreements without adjudication.
 
     Args:
         acts: The acts of each annotator.
-        policy: How invalid or ambiguous data are handled.
-        base: Ground truth with further columns; what an audit of all queries did not change is taken from it.
-        spans: Whether marked words are written as spans in place of ids.
-        unfinished: Whether queries that are neither done nor skipped are included, too.
-        unsettled: Receives the queries on which annotators differ; these are left out, and there is no error.
+        policy: How to handle invalid or ambiguous data.
+        base: Ground truth that provides further columns, and everything that an audit of all queries left unchanged.
+        spans: Whether to write marked words as spans instead of ids.
+        unfinished: Whether to include queries that are neither done nor skipped.
+        unsettled: A list that receives queries on which annotators disagree; they are left out without an error.
     """
     faults = Faults()
     chosen: dict[str, tuple[str, QueryState]] = {}
@@ -361,7 +361,7 @@ def truth_of(
 
 
 def _excluded(base: GroundTruth | None, qids: Sequence[str]) -> list[list[str] | None] | None:
-    """The ids that existing ground truth excludes from the results of each query."""
+    """Return the ids that existing ground truth excludes from the results of each query."""
     if base is None or base.excluded is None:
         return None
     excluded, positions = base.excluded, map(base.index.get, qids)
@@ -375,7 +375,7 @@ def _row(
     settings: Mapping[str, Mapping[str, Any]],
     spans: bool,
 ) -> dict[str, Any]:
-    """A line of ground truth: the judgments, by whom and when, and the other columns of the query."""
+    """Build one row of ground truth with its judgments, annotator, time, and other query columns."""
     row: dict[str, Any] = {"qid": qid, "query": None if judged is None else judged[1].query}
     position = base.index.get(qid) if base is not None else None
     if base is not None and position is not None:
@@ -401,7 +401,7 @@ def _row(
 
 
 def same_groups(first: QueryState, second: QueryState) -> bool:
-    """Whether two states require the same: equal groups of passages, in any order."""
+    """Return whether two states have the same groups of passages, in any order."""
 
     def sets(state: QueryState) -> set[frozenset[str]]:
         return {frozenset(state.members(group)) for group in state.groups} - {frozenset()}

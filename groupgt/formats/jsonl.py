@@ -1,4 +1,4 @@
-"""JSON Lines: one query per line (ground truth, nested results), or one result per line."""
+"""JSON Lines files with one query per line (ground truth or nested results) or one result per line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score o
 
 
 def objects(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each object, or element of a JSON array, with its location; anything else is collected as an error."""
+    """Yield each object or JSON array element with its location; anything else is collected as an error."""
     source.warn_if_empty("lines")
     decoder = json.JSONDecoder(object_pairs_hook=distinct_keys, parse_constant=no_constant)
     for where, text in _elements(source, faults) if is_array(source) else source.located_lines():
@@ -48,12 +48,12 @@ def objects(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any
 
 
 def is_array(source: Source) -> bool:
-    """Whether a file is one JSON array of objects rather than one object per line."""
+    """Return whether a file is one JSON array of objects rather than one object per line."""
     return _ARRAY.match(source.head()) is not None
 
 
 def _elements(source: Source, faults: Faults) -> Iterator[tuple[str, str]]:
-    """The elements of a JSON array as texts, each with the location at which it begins."""
+    """Yield each element of a JSON array as text, with the location of its first character."""
     source.check_text()
     text = source.data.decode()
     scan = json.JSONDecoder().raw_decode
@@ -89,12 +89,12 @@ _ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
 
 
 def _keys_of(row: dict[str, Any], expected: Sequence[str]) -> str:
-    """The keys of a line, with a hint at keys that may be misnamed."""
+    """List the keys of a line, with a hint about keys that may be misspelled."""
     return (", ".join(row) or "no keys") + rename_hint(row, expected)
 
 
 def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; raises `ValueError` for a duplicate key."""
+    """Build a JSON object; raises `ValueError` for a duplicate key."""
     cells = dict(pairs)
     if len(cells) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -104,17 +104,17 @@ def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def no_constant(text: str) -> float:
-    """Raises `ValueError`: NaN and Infinity, which Python accepts, are not valid JSON."""
+    """Raise `ValueError` for NaN and Infinity, which Python accepts although they are not valid JSON."""
     raise ValueError(f"{text} is not a JSON number")
 
 
 def json_fault(error: ValueError | RecursionError) -> str:
-    """Explains why a text is not valid JSON."""
+    """Explain why a text is not valid JSON."""
     return "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
 
 
 def object_of(source: Source, expected: str = "a JSON object") -> dict[str, Any]:
-    """The only object in a file; raises `DataError` if the file does not contain one object."""
+    """Return the only object in a file; raises `DataError` if the file does not contain exactly one object."""
     source.check_text()
     try:
         value = json.loads(source.data, object_pairs_hook=distinct_keys, parse_constant=no_constant)
@@ -128,7 +128,7 @@ def object_of(source: Source, expected: str = "a JSON object") -> dict[str, Any]
 
 
 def has_surrogate(value: Any) -> bool:
-    """Whether a text in a value contains half of a surrogate pair."""
+    """Return whether any text in a value contains a lone surrogate."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -137,7 +137,7 @@ def has_surrogate(value: Any) -> bool:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """`{"qid", "query", "retrieval_gt", …}` per line; other keys are kept as columns."""
+    """Read lines of `{"qid", "query", "retrieval_gt", …}`; other keys become columns."""
     faults = Faults()
     places: list[str] = []
     rows: list[dict[str, Any]] = []
@@ -172,7 +172,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _with_nonrelevant(columns: dict[str, list[Any]], places: list[str], faults: Faults) -> list[Any]:
-    """The groups of each row, followed by the documents under `nonrelevant` with grade 0."""
+    """Return the groups of each row, followed by its `nonrelevant` documents with grade 0."""
     groups = columns.get("retrieval_gt", [])
     for position, ids in enumerate(columns.get(NONRELEVANT, ())):
         if isinstance(ids, list):
@@ -187,7 +187,7 @@ def _with_nonrelevant(columns: dict[str, list[Any]], places: list[str], faults: 
 
 
 def read_run(source: Source) -> Run:
-    """`{"qid", "retrieved_ids"[, "retrieve_scores"]}` per query or `{"qid", "doc_id", "score" | "rank"}` per result."""
+    """Read lines of `{"qid", "retrieved_ids"[, "retrieve_scores"]}` or `{"qid", "doc_id", "score" | "rank"}`."""
     builder = RunBuilder()
     faults = builder.faults
     nested = False
@@ -237,7 +237,7 @@ def read_run(source: Source) -> Run:
 def _result(
     qid: str, row: dict[str, Any], order: str, where: str, faults: Faults
 ) -> tuple[str, float, dict[str, int | None], dict[str, Any]] | None:
-    """Document, score, lengths and fields of a result on its own line; None after an error."""
+    """Return the document, score, lengths and fields from a line with one result, or None after an error."""
     document, score = id_text(row.get("doc_id")), score_of(row)
     if document is None:
         faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
@@ -251,12 +251,12 @@ def _result(
 
 
 def _listed(cell: Any) -> list[Any]:
-    """The list next to the ids of a query; its users report an invalid list."""
+    """Return a cell if it is a list; invalid lists are reported where they are used."""
     return cell if isinstance(cell, list) else []
 
 
 def _ids_of(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[str]:
-    """The results of a query, best first; invalid ids and scores are collected as errors."""
+    """Return the result ids of a query, best first; invalid ids and scores are collected as errors."""
     cells = row[key]
     if cells is None:
         return []
@@ -277,12 +277,12 @@ def _ids_of(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[s
 
 
 def write_objects(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """One object per line."""
+    """Write one object per line."""
     write_lines(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
-    """One query per line, with everything that was read."""
+    """Write one query per line, including all columns that were read."""
     write_objects(path, _truth_rows(truth))
 
 
@@ -304,14 +304,14 @@ def _truth_rows(truth: GroundTruth) -> Iterator[dict[str, Any]]:
 
 
 def _only_nonrelevant(group: Any) -> bool:
-    """Whether a group has only documents that were judged non-relevant."""
+    """Return whether all documents in a group were judged non-relevant."""
     if not isinstance(group, list):
         return False
     return all(isinstance(cell, dict) and cell.get("grade") == 0 and "id" in cell for cell in group)
 
 
 def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:
-    """One query per line; scores and calls only if present."""
+    """Write one query per line; scores and calls are written only if present."""
     rows = (
         {"qid": qid, "retrieved_ids": ids}
         | ({SCORES: scores} if scored else {})

@@ -1,7 +1,7 @@
-"""A check of the bytes of a table before polars reads them: whether separators give regular columns.
+"""Checks the bytes of a table before polars reads it, to make sure that separators form regular columns.
 
 polars is fast but lenient: it drops carriage returns and surplus cells, and accepts quotes anywhere. Irregular tables
-go to the readers in Python, which report errors with line numbers.
+are passed to the Python readers, which report errors with line numbers.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ LINE_END, RETURN, BLANK, QUOTE = 10, 13, 32, 34
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of some bytes of a table.
+    """The layout of a byte sequence from a table.
 
-    `regular`: polars reads them correctly; `plain_ids`: no cell is blank or has characters not allowed in ids.
-    `separators` is the number of separators in `lines` lines; an `open_line` has no end yet.
+    If it is `regular`, polars reads it correctly. If it has `plain_ids`, no cell is blank or contains characters that
+    are invalid in ids. `separators` counts the separators in `lines` lines; an `open_line` has not ended yet.
     """
 
     regular: bool = True
@@ -40,7 +40,7 @@ class Layout:
     open_line: bool = False
 
     def then(self, later: Layout) -> Layout:
-        """Combines two adjacent layouts."""
+        """Combine two adjacent layouts."""
         return Layout(
             self.regular and later.regular,
             self.plain_ids and later.plain_ids,
@@ -50,14 +50,15 @@ class Layout:
         )
 
     def has_columns(self, count: int) -> bool:
-        """Whether lines have `count` cells on average; if none has fewer, all have exactly `count`."""
+        """Return whether lines average `count` cells; if no line has fewer, every line has exactly `count`."""
         return self.regular and self.separators == (self.lines + self.open_line) * (count - 1)
 
 
 def layout_of(source: Source, separator: str, *, words: bool = False) -> Layout:
-    """The layout of a table whose cells may be quoted: quoted separators and line ends are part of a cell.
+    """Return the layout of a table with optional quoting; quoted separators and line endings are part of a cell.
 
-    If cells are `words`, as in a TREC run, a quote is an ordinary character, and no cell is empty or contains a blank.
+    If cells are `words`, as in a TREC run, quotes are ordinary characters, and cells are not empty and do not contain
+    spaces.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -78,7 +79,7 @@ def layout_of(source: Source, separator: str, *, words: bool = False) -> Layout:
 
 
 def _look_at(chunk: Bytes, within: int, *, separator: int, words: bool) -> Layout:
-    """The layout of a chunk that begins with the last byte of the previous one; `within`: a quote is open after it."""
+    """Return the layout of a chunk that starts with the previous chunk's last byte; `within` is 1 inside quotes."""
     lines, cells = chunk == LINE_END, chunk == separator
     quotes = chunk[1:] == QUOTE
     borders = lines | cells
@@ -111,7 +112,7 @@ def _look_at(chunk: Bytes, within: int, *, separator: int, words: bool) -> Layou
 
 
 def _counts(lines: Bools, cells: Bools) -> tuple[int, int, bool]:
-    """The numbers of line ends and of separators, and whether the last line has no end yet."""
+    """Count line endings and separators, and return whether the last line has not ended yet."""
     return int(np.count_nonzero(lines[1:])), int(np.count_nonzero(cells[1:])), not lines[-1]
 
 
@@ -120,7 +121,7 @@ def _count_quotes(chunk: Bytes) -> int:
 
 
 def _mapped(source: Source) -> Bytes | None:
-    """The content in memory or memory-mapped; None if it must be decompressed piece by piece."""
+    """Return content from memory or a memory map, or None if it must be decompressed in pieces."""
     if isinstance(source.for_polars, bytes):
         return np.frombuffer(source.for_polars, dtype=np.uint8)
     if source.is_compressed:
@@ -132,7 +133,7 @@ def _mapped(source: Source) -> Bytes | None:
 
 
 def _cut(content: Bytes) -> Iterator[Bytes]:
-    """Content in chunks, each preceded by the byte before it; the first by a line end."""
+    """Split content into chunks, each preceded by the previous byte; the first chunk is preceded by a line ending."""
     if len(content):
         yield np.concatenate((np.array([LINE_END], dtype=np.uint8), content[:CHUNK]))
     for start in range(CHUNK, len(content), CHUNK):
@@ -140,7 +141,7 @@ def _cut(content: Bytes) -> Iterator[Bytes]:
 
 
 def _streamed(source: Source) -> Iterator[Bytes]:
-    """The chunks of content that is read piece by piece, each preceded by the byte before it."""
+    """Read content in chunks, each preceded by the previous byte."""
     last = b"\n"
     for piece in source.pieces(CHUNK):
         if piece:

@@ -1,4 +1,4 @@
-"""One JSON object keyed by query, as ranx writes runs and qrels: `{"q1": {"d1": 0.9, …}, …}`."""
+"""JSON objects keyed by query id, which ranx uses for runs and qrels: `{"q1": {"d1": 0.9, …}, …}`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RATINGS = (
 
 
 def kind_of(source: Source) -> str | None:
-    """`truth` or `run`, for a file that is one JSON object keyed by query; `either` if numbers are whole."""
+    """Return `truth` or `run` for a JSON object keyed by query; `either` if its numbers are integers."""
     begin = _BEGIN.match(source.head())
     if begin is None or begin[1] in _FIELDS:
         return None
@@ -42,7 +42,7 @@ def kind_of(source: Source) -> str | None:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Grades by document, as in qrels, where each document is a group of one; or groups, as in Python."""
+    """Read grades by document, where each document is its own group, or read groups as in the Python API."""
     rows = _by_query(source)
     if _are_ratings(rows.values()):
         raise DataError(f"{source.path}: {RATINGS}")
@@ -60,7 +60,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 
 
 def read_run(source: Source) -> Run:
-    """Scores by document, as ranx writes them; or lists of ids, best first."""
+    """Read scores by document, as ranx writes them, or lists of ids, best first."""
     builder = RunBuilder()
     faults = builder.faults
     kinds = set()
@@ -90,7 +90,7 @@ def read_run(source: Source) -> Run:
 
 
 def first_text(source: Source) -> str:
-    """The first string in the lists if most of the first ones are texts and not ids; otherwise empty."""
+    """Return the first string in the lists if most strings are texts rather than ids; otherwise an empty string."""
     begin = _BEGIN.match(source.head())
     start = begin.end() if begin is not None else 0
     cells = [cell for cell, is_key in _STRING.findall(source.head()[start:]) if not is_key]
@@ -99,7 +99,7 @@ def first_text(source: Source) -> str:
 
 
 def _are_ratings(values: Iterable[Any]) -> bool:
-    """Whether these are rating matrices: complete rows of small numbers, most of which repeat numbers, unlike ids."""
+    """Return whether values are rating matrices: complete rows of small numbers that, unlike ids, mostly repeat."""
     rows = []
     for matrix in values:
         if not isinstance(matrix, list) or len(matrix) < 2 or not all(isinstance(row, list) for row in matrix):
@@ -113,6 +113,6 @@ def _are_ratings(values: Iterable[Any]) -> bool:
 
 
 def _by_query(source: Source) -> dict[str, Any]:
-    """The object of the file; raises `DataError` if it does not contain one."""
+    """Return the JSON object in a file; raises `DataError` if there is none."""
     source.warn_if_empty("queries")
     return object_of(source, "one JSON object keyed by query")

@@ -1,4 +1,4 @@
-"""User modules: a function or an object by `module:name`, also found next to the file that names it."""
+"""Imports user code, given as `module:name`, from the Python path or from the folder of the file that names it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READ: dict[str, bytes | None] = {}
 
 
 def imported(target: str, folder: Path) -> Any:
-    """The object named by `module:name`; raises `ConfigError` if it does not exist."""
+    """Import the object named by `module:name`; raises `ConfigError` if it does not exist."""
     module_name, _, name = target.partition(":")
     sys.path[:] = [str(folder), *(path for path in sys.path if path != str(folder))]
     _forget(module_name, folder)
@@ -38,7 +38,7 @@ def imported(target: str, folder: Path) -> Any:
 
 
 def check_target(target: str, folder: Path) -> None:
-    """Raises `ConfigError` if a module or a name in it certainly does not exist; the module is not executed."""
+    """Raise `ConfigError` if the module or the name in it certainly does not exist, without executing the module."""
     module_name, _, name = target.partition(":")
     parts = module_name.split(".")
     path, origin = [str(folder), *sys.path], None
@@ -70,7 +70,7 @@ def _no_name(module_name: str, name: str, names: Iterable[str]) -> ConfigError:
 
 
 def spec_of(name: str, path: list[str] | None) -> ModuleSpec | None:
-    """The spec of a module, from the path finder and installed finders; the module is not executed."""
+    """Find the spec of a module with the path finder and installed finders, without executing the module."""
     finders: list[Any] = [PathFinder, *sys.meta_path]
     for finder in finders:
         try:
@@ -83,7 +83,7 @@ def spec_of(name: str, path: list[str] | None) -> ModuleSpec | None:
 
 
 def _bound(body: list[ast.stmt]) -> Iterator[str]:
-    """The names that the statements of a module bind; `*` if they are unknown."""
+    """Yield the names that a module's statements bind, or `*` if they are unknown."""
     for statement in body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield statement.name
@@ -103,9 +103,9 @@ def _source(module_name: str) -> bytes | None:
 
 
 def _forget(module_name: str, folder: Path) -> None:
-    """Unloads a module that was imported from another folder, or whose file has changed since.
+    """Unload a module that was imported from another folder, or whose file has changed since.
 
-    In a notebook, one process reads many experiment files; answers are cached by the current bytes of the module.
+    A notebook process may read many experiment files; answers are cached by the module's current content.
     """
     top = module_name.partition(".")[0]
     if top not in sys.modules or top in sys.stdlib_module_names:
@@ -120,6 +120,6 @@ def _forget(module_name: str, folder: Path) -> None:
 
 
 def source_of(target: str) -> Path | None:
-    """The file of the module of an imported target, if it has one."""
+    """Return the source file of an imported target's module, if it has one."""
     path = getattr(sys.modules.get(target.partition(":")[0]), "__file__", None)
     return Path(path) if path else None

@@ -1,4 +1,4 @@
-"""Names of runs: file names without format endings, made distinct with parts of their folders."""
+"""Derives run names from file names without format endings; parts of the folder names make them distinct."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REMOVED_ENDINGS = (*COMPRESSED, *ENDINGS, ".jsonl", ".json")
 
 
 def ending_of(path: str) -> str:
-    """The ending of a path without its compression ending, in lower case.
+    """Return the ending of a path in lower case, without its compression ending.
 
     >>> ending_of("runs/bm25.trec.gz"), ending_of("runs/bm25")
     ('.trec', '')
@@ -27,7 +27,7 @@ def ending_of(path: str) -> str:
 
 
 def kind_by_ending(path: str) -> str | None:
-    """The format of a path by its ending.
+    """Return the format that a path's ending indicates.
 
     >>> kind_by_ending("s3://bucket/bm25.trec.gz"), kind_by_ending("s3://bucket/bm25")
     ('trec', None)
@@ -36,7 +36,7 @@ def kind_by_ending(path: str) -> str | None:
 
 
 def without_endings(name: str) -> str:
-    """A file name without its known endings.
+    """Return a file name without its known endings.
 
     >>> [without_endings(name) for name in ("input.bm25.gz", "bm25-k1=0.9-b=0.4", "bm25.v2.trec.gz", ".trec")]
     ['input.bm25', 'bm25-k1=0.9-b=0.4', 'bm25.v2', '.trec']
@@ -49,7 +49,7 @@ def without_endings(name: str) -> str:
 
 
 def name_of(path: str) -> str:
-    """The name of a run of several files: the last part of the path that is not a pattern.
+    """Return the name of a run that may span several files: the last part of its path that is not a pattern.
 
     >>> name_of("runs/bm25/part-*.parquet"), name_of("s3://bucket/dense.parquet")
     ('bm25', 'dense')
@@ -59,10 +59,10 @@ def name_of(path: str) -> str:
 
 
 def distinct_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Names the runs of files; equal names get the differing parts of their folders.
+    """Derive distinct run names from paths; runs with equal file names get the differing parts of their folder names.
 
-    Shared beginnings and endings, up to a dot, are removed. Files in one folder that differ only in their endings keep
-    them.
+    Shared beginnings and endings, up to a dot, are removed. Files in one folder keep their endings if nothing else
+    differs.
 
     >>> distinct_names(["a/run/bm25.trec", "b/run/bm25.trec", "b/run/dense.trec"])
     ['a/bm25', 'b/bm25', 'dense']
@@ -84,7 +84,7 @@ def distinct_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
 
 
 def _without_shared(names: Sequence[str]) -> list[str]:
-    """The names without shared leading and trailing parts between dots, as long as no name becomes empty."""
+    """Remove leading and trailing dotted parts that all names share, as long as no name becomes empty."""
     parts = [name.split(".") for name in names]
     if len(set(names)) < 2:
         return list(names)
@@ -97,7 +97,7 @@ def _without_shared(names: Sequence[str]) -> list[str]:
 
 
 def _differing(folders: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """The parts of each folder that are not common to all."""
+    """Return the parts of each folder that are not common to all folders."""
     if len({len(parts) for parts in folders}) == 1:
         differs = [len(set(column)) > 1 for column in zip(*folders)]
         return [tuple(part for part, differing in zip(parts, differs) if differing) for parts in folders]

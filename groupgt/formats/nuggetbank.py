@@ -1,14 +1,14 @@
-"""Nugget banks, version 3, of autojudge-base: for each query, the facts of a good answer and their sources.
+"""Reads and writes autojudge-base nugget banks, version 3: the facts of good answers and their sources, by query.
 
-A nugget becomes groups of the documents that its references name:
+A nugget is converted to groups of the documents that its references name:
 
-- OR, or no aggregator: any of its answers is enough, so all their references are alternatives of one group;
-- AND, SUM: every answer counts, so each is a group;
-- sub-nuggets are treated like answers; in an OR, a part that needs several groups becomes sets that are needed
-  together, one for each choice of alternatives;
-- NOT is an error: groups cannot require that something is not found;
-- a claim is a group of its references;
-- a nugget without references is an empty group, for the policy `empty_groups`; a bank without references is an error.
+- OR, or no aggregator: any answer is enough, so the references of all answers are alternatives in one group;
+- AND, SUM: every answer counts, so each answer is a group;
+- sub-nuggets are treated like answers; a part of an OR that needs several groups is converted to sets of documents
+  that are needed together, one set for each combination of alternatives;
+- NOT is an error: groups cannot require that something is not retrieved;
+- a claim is a group that contains its references;
+- a nugget without references is an empty group (policy `empty_groups`); a bank without any references is an error.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_SETS = 100
 
 
 def look(source: Source) -> str | None:
-    """`truth` for a file of this format."""
+    """Return `truth` for a nugget bank."""
     keys = keys_of(source)
     if not keys.keys() & set(BANKS) or keys.keys() & OUR_KEYS:
         return None
@@ -51,17 +51,17 @@ is_folder = folder_of(look, ENDINGS)
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Reads groups of documents."""
+    """Read groups of documents."""
     return _Banks(source, spans=False).truth(policy)
 
 
 def read_spans(source: Source, policy: Policy) -> GroundTruth:
-    """Groups of spans of documents, if references have offsets."""
+    """Read groups of document spans from references with offsets."""
     return _Banks(source, spans=True).truth(policy)
 
 
 class _Banks(Queries):
-    """The banks in one file, or in the files of a folder."""
+    """The nugget banks in one file or in all files of a folder."""
 
     def __init__(self, source: Source, *, spans: bool) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class _Banks(Queries):
             raise DataError(f"{source.path}: {what}; add references to its answers, questions or claims")
 
     def read(self, bank: Mapping[str, Any]) -> None:
-        """Reads one bank."""
+        """Read one bank."""
         if bank.get("format_version") not in VERSIONS:
             self.fault(f"expected the format_version v3, found {display(bank['format_version'])}")
         if all(bank.get(key) is None for key in BANKS):
@@ -100,7 +100,7 @@ class _Banks(Queries):
         self.add(qid if qid is not None else about.get("topic_id", about.get("query_id")), groups, title)
 
     def groups_of(self, nugget: Mapping[str, Any], importance: Any) -> list[dict[str, Any]]:
-        """The groups of one nugget and of its sub-nuggets."""
+        """Return the groups for a nugget and its sub-nuggets."""
         text = nugget.get("question", nugget.get("claim"))
         if not isinstance(text, str):
             self.fault(f"expected a string as the question or claim of a nugget, found {display(text)}")
@@ -135,7 +135,7 @@ class _Banks(Queries):
         return []
 
     def documents_of(self, holder: Mapping[str, Any]) -> list[Any]:
-        """The documents that references name, or the spans in them."""
+        """Return the referenced documents, or the referenced spans."""
         alternatives: list[Any] = []
         for reference in self.list_at(holder, "references", object, optional=True):
             named = reference if isinstance(reference, Mapping) else {"doc_id": reference}
@@ -154,14 +154,14 @@ class _Banks(Queries):
         return _distinct(alternatives)
 
     def values_at(self, record: Mapping[str, Any], key: str) -> list[Any]:
-        """The objects at a key, whose value is a list of them, or a mapping from their texts."""
+        """Return the objects at a key that contains either a list or a mapping from texts to objects."""
         cells = record.get(key)
         record = {**record, key: list(cells.values())} if isinstance(cells, Mapping) else record
         return self.list_at(record, key, optional=True)
 
 
 def _alternatives(part: list[dict[str, Any]]) -> list[Any]:
-    """The alternatives of a part: those of its group, or for several groups, sets with one alternative of each."""
+    """Return the alternatives of a part with one group, or sets that combine one alternative from each group."""
     if len(part) == 1:
         return list(part[0]["alternatives"])
     sets: list[Any] = []
@@ -182,7 +182,7 @@ def _distinct(alternatives: list[Any]) -> list[Any]:
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
-    """Writes one bank per line: each group is a question with references, named by its name or number."""
+    """Write one bank per line; each group becomes a question with references, named by the group name or number."""
     write_objects(path, _bank_rows(truth))
 
 

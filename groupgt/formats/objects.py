@@ -1,4 +1,4 @@
-"""Objects of other libraries: lists of ir_measures, `Qrels` and `Run` of ranx, data sets of ir_datasets."""
+"""Converts objects from other libraries: ir_measures lists, ranx `Qrels` and `Run`, and ir_datasets data sets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pairs = dict[str, list[tuple[str, float]]]
 
 
 def _by_query(value: Any, field: str, title: str) -> Pairs | None:
-    """Groups rows with `query_id`, `doc_id` and a field by query; None for anything else. Raises `DataError`."""
+    """Group rows with `query_id`, `doc_id` and a field by query; returns None for other values. Raises `DataError`."""
     if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
         return None
     is_iterator = iter(value) is value
@@ -37,9 +37,9 @@ def _has(row: Any, field: str) -> bool:
 
 
 def truth_in(value: Any) -> Mapping[str, Mapping[str, float]] | None:
-    """`{qid: {id: grade}}` of qrels of another library; None for anything else.
+    """Return `{qid: {id: grade}}` from another library's qrels, or None for other values.
 
-    Raises `DataError` if a document of a query has two grades.
+    Raises `DataError` if a document has two grades for the same query.
     """
     if library_of(value) == "ranx":
         return dict(value.to_dict()) if type(value).__name__ == "Qrels" else None
@@ -58,16 +58,16 @@ def truth_in(value: Any) -> Mapping[str, Mapping[str, float]] | None:
 
 
 def run_in(value: Any) -> Mapping[str, Any] | None:
-    """`{qid: ranking}` of results of another library; None for anything else."""
+    """Return `{qid: ranking}` from another library's results, or None for other values."""
     if library_of(value) == "ranx":
         return dict(value.to_dict()) if type(value).__name__ == "Run" else None
     return _by_query(value, "score", "results")
 
 
 def dataset_named(name: Any) -> Mapping[str, Mapping[str, float]] | None:
-    """The qrels of an ir_datasets data set, such as `beir/scifact/test`; may download it. None for other names.
+    """Load the qrels of an ir_datasets data set such as `beir/scifact/test`; returns None for other names.
 
-    Raises `DataError` for a data set without qrels.
+    The data set may be downloaded. Raises `DataError` if it has no qrels.
     """
     if not isinstance(name, str) or "/" not in name or Path(name).exists() or find_spec("ir_datasets") is None:
         return None

@@ -1,11 +1,11 @@
-"""OpenTelemetry traces (OTLP as JSON) as a run: the searches of an agent or a pipeline, and what they returned.
+"""Reads OpenTelemetry traces (OTLP JSON) as a run: the searches of an agent or a pipeline, and their results.
 
-- Searches are the spans of retrievers, in the conventions of OpenInference (`openinference.span.kind` is `RETRIEVER`)
-  or of GenAI (`gen_ai.operation.name` is `retrieval`). A retriever inside another is part of the same search.
-- Each trace, or each session, is a query; its searches are call 1, 2, … in the order in which they began. A search
-  without documents is a call that found nothing. Traces without a search are left out.
-- A query is identified by an attribute of any of its spans, or in their `metadata`, else by its text: the input of the
-  first span of the trace, else that of its first search.
+- Searches are retriever spans that follow the conventions of OpenInference (`openinference.span.kind` is `RETRIEVER`)
+  or GenAI (`gen_ai.operation.name` is `retrieval`). A retriever inside another one is part of the same search.
+- Each trace or session is a query; its searches are calls 1, 2, … in the order in which they started. A search
+  without documents is a call without results. Traces without a search are left out.
+- A query is identified by an attribute of any of its spans or by an entry in their `metadata`, otherwise by its text:
+  the input of the first span in the trace, or, if that span has none, of the first search.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DOCUMENT = re.compile(r"retrieval\.documents\.(\d{1,9})\.document\.(\w+)")
 
 
 def look(source: Source) -> str | None:
-    """`run` for a file of spans."""
+    """Return `run` for a file of spans."""
     head = source.head().lstrip()
     names = (b'"resourceSpans"', b'"resource_spans"', b'"trace_id"', b'"traceId"')
     return "run" if head[:1] in (b"{", b"[") and any(name in head for name in names) else None
@@ -48,7 +48,7 @@ def look(source: Source) -> str | None:
 
 @dataclass(frozen=True)
 class Span:
-    """One span: the ids of its trace, itself and its parent, its times in ms, and its attributes."""
+    """A span with its own id, the ids of its trace and parent, its start and end times in ms, and its attributes."""
 
     where: str
     trace: str
@@ -60,26 +60,26 @@ class Span:
 
     @property
     def is_search(self) -> bool:
-        """Whether a retriever produced the span."""
+        """True if a retriever produced the span."""
         kind, operation = (self.attributes.get(name) for name in ("openinference.span.kind", "gen_ai.operation.name"))
         return str(kind).lower() == "retriever" or str(operation).lower() == "retrieval"
 
     @property
     def qid(self) -> str | None:
-        """The id of the query; None if the span has none."""
+        """The query id; None if the span has none."""
         ids = [_first(row, QUERY_IDS) for row in (self.attributes, _decoded(self.attributes.get("metadata")))]
         return next(map(id_text, filter(None, ids)), None)
 
     @property
     def text(self) -> str | None:
-        """The input of the span; None if it has none."""
+        """The input text of the span; None if it has none."""
         cell = _first(self.attributes, TEXTS)
         inner = _first(_decoded(cell), INPUTS)
         text = inner if isinstance(inner, str) else cell
         return text if isinstance(text, str) and text.strip() else None
 
     def documents(self, faults: Faults) -> Iterator[dict[str, Any]]:
-        """The documents that a search returned, best first, as `id`, `content`, `score` and `metadata`."""
+        """Yield the documents that a search returned, best first, as `id`, `content`, `score` and `metadata`."""
         flat: dict[int, dict[str, Any]] = {}
         for name, value in self.attributes.items():
             if match := DOCUMENT.fullmatch(name):
@@ -97,7 +97,7 @@ class Span:
 
 
 def read_run(source: Source, *, by_session: bool = False) -> Run:
-    """Reads a query per trace, or per session, which may have several traces; raises `DataError` with all errors."""
+    """Read one query per trace, or per session, which may span several traces; raises `DataError` with all errors."""
     faults = Faults()
     spans = {(span.trace, span.id): span for span in _spans(source, faults)}
     sessions = {span.trace: name for span in spans.values() if (name := _first(span.attributes, SESSIONS)) is not None}
@@ -136,7 +136,7 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
 
 
 def _builder_of(results_of: Mapping[str, list[tuple[int, dict[str, Any]]]]) -> RunBuilder:
-    """The results of each query, with those fields that all documents have."""
+    """Collect the results of each query, with the fields that all documents have."""
     documents = [document for results in results_of.values() for _, document in results]
     fields: dict[str, list[Any]] = {
         "text": [document.get("content") for document in documents],
@@ -157,12 +157,12 @@ def _builder_of(results_of: Mapping[str, list[tuple[int, dict[str, Any]]]]) -> R
 
 
 def _id_of(document: Mapping[str, Any], names: dict[str, str]) -> str:
-    """The id of a document; documents without one are numbered by their content."""
+    """Return the id of a document; documents without an id are numbered by distinct content."""
     return id_text(document.get("id")) or names.setdefault(document["content"], f"no-id-{len(names) + 1}")
 
 
 def _spans(source: Source, faults: Faults) -> Iterator[Span]:
-    """All spans: in requests of OTLP, or one per record as the SDK of Python prints them."""
+    """Yield all spans, either from OTLP requests or from records with one span each, as the Python SDK prints them."""
     for where, record in records(source, faults):
         row = _folded(record)
         if "resourcespans" not in row:
@@ -175,7 +175,7 @@ def _spans(source: Source, faults: Faults) -> Iterator[Span]:
 
 
 def _rows(row: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
-    """The records in the list at a key."""
+    """Return the records in the list at a key."""
     cells = _first(row, names)
     return list(map(_folded, cells)) if isinstance(cells, list) else []
 
@@ -192,7 +192,7 @@ def _span(row: Mapping[str, Any], where: str, faults: Faults) -> Iterator[Span]:
 
 
 def _ms(row: Mapping[str, Any], name: str) -> float | None:
-    """A time in ms: nanoseconds, as a number or a text, or a date."""
+    """Return a time in ms, from nanoseconds as a number or text, or from a date."""
     nanoseconds, date = row.get(f"{name}timeunixnano"), row.get(f"{name}time")
     try:
         return int(nanoseconds) / 1e6 if nanoseconds else datetime.fromisoformat(date).timestamp() * 1e3  # type: ignore[arg-type]
@@ -201,7 +201,7 @@ def _ms(row: Mapping[str, Any], name: str) -> float | None:
 
 
 def _attributes(cells: Any) -> dict[str, Any]:
-    """Attributes by name; OTLP lists them with the type of each value."""
+    """Return attributes as a dict; OTLP lists each attribute with its type."""
     if isinstance(cells, Mapping):
         return dict(cells)
     pairs = [cell for cell in cells if isinstance(cell, Mapping)] if isinstance(cells, list) else []
@@ -209,7 +209,7 @@ def _attributes(cells: Any) -> dict[str, Any]:
 
 
 def _value(cell: Any) -> Any:
-    """The value of an attribute: `{"stringValue": …}` and its like."""
+    """Unwrap an attribute value such as `{"stringValue": …}`."""
     if not isinstance(cell, Mapping) or len(cell) != 1:
         return cell
     ((kind, value),) = _folded(cell).items()
@@ -222,12 +222,12 @@ def _value(cell: Any) -> Any:
 
 
 def _folded(row: Any) -> dict[str, Any]:
-    """A record by keys in lower case without underscores: `traceId` and `trace_id` are the same."""
+    """Convert the keys of a record to lower case without underscores, so that `traceId` and `trace_id` are equal."""
     return {str(key).replace("_", "").lower(): value for key, value in row.items()} if isinstance(row, Mapping) else {}
 
 
 def _decoded(cell: Any) -> Any:
-    """The value of a text in JSON; any other value as it is."""
+    """Decode a JSON text; other values stay unchanged."""
     try:
         return json.loads(cell) if isinstance(cell, str) and cell.lstrip()[:1] in ("{", "[") else cell
     except (ValueError, RecursionError):
@@ -239,7 +239,7 @@ def _first(row: Any, names: Iterable[str]) -> Any:
 
 
 def _is_within(span: Span, spans: Mapping[tuple[str, str], Span]) -> bool:
-    """Whether a span is inside another search."""
+    """Return whether a span is inside another search."""
     seen: set[str] = set()
     while (above := spans.get((span.trace, span.parent))) is not None and above.id not in seen:
         if above.is_search:
@@ -250,9 +250,9 @@ def _is_within(span: Span, spans: Mapping[tuple[str, str], Span]) -> bool:
 
 
 def matched(run: Run, truth: GroundTruth) -> Run:
-    """Matches traces to the queries of the ground truth by id, or else by text, ignoring blanks.
+    """Match traces to ground truth queries by id, or otherwise by text, ignoring whitespace differences.
 
-    Raises `DataError` if several queries have the same text, if two traces match one query, or if none matches.
+    Raises `DataError` if several queries have the same text, if two traces match one query, or if no trace matches.
     """
     traces = run.traces
     if traces is None or traces.count:

@@ -1,7 +1,7 @@
-"""Parquet files: their pages are compared with the footer before polars reads them.
+"""Reads and writes parquet files, and checks their pages against the footer before polars reads them.
 
-polars trusts page headers: one flipped bit there can request more memory than there is, which kills the process. If
-pages have checksums, these are checked too; polars does not check them.
+polars trusts page headers: a single flipped bit can request more memory than is available, which kills the process.
+Page checksums, if present, are verified too, because polars does not verify them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PAGE_VALUES, NULLS, ROWS, DEFINITIONS, REPETITIONS = 1, 2, 3, 5, 6
 
 
 def check_pages(path: Path) -> None:
-    """Raises `DataError` if page headers do not match the footer, or pages do not match their checksums."""
+    """Raise `DataError` if page headers do not match the footer or if pages do not match their checksums."""
     try:
         with path.open("rb") as file:
             if file.seek(0, 2) < 12:
@@ -63,7 +63,7 @@ def _check(path: Path, content: mmap.mmap) -> None:
 
 
 def _check_chunk(chunk: memoryview, meta: dict[int, Any], path: Path, start: int) -> None:
-    """Goes from page header to page header, as a reader does, until all values of the chunk have been counted."""
+    """Walk through page headers, as a reader would, until all values in the chunk have been counted."""
     at = values = 0
     while values < meta[VALUES]:
         reader = _Compact(chunk, at)
@@ -91,14 +91,14 @@ def _check_chunk(chunk: memoryview, meta: dict[int, Any], path: Path, start: int
 
 
 def _levels_fit(header: dict[int, Any], packed: int) -> bool:
-    """Whether the rows, nulls and levels that a data page of version 2 declares are possible."""
+    """Return whether a version 2 data page declares numbers of rows, nulls and levels that are possible."""
     nulls, rows, definitions, repetitions = (header[field] for field in (NULLS, ROWS, DEFINITIONS, REPETITIONS))
     fit: bool = min(nulls, rows, definitions, repetitions) >= 0 and max(nulls, rows) <= header[PAGE_VALUES]
     return fit and bool(definitions + repetitions <= packed)
 
 
 class _Compact:
-    """The part of Thrift's compact protocol that parquet's metadata use."""
+    """A reader for the subset of Thrift's compact protocol that parquet metadata uses."""
 
     def __init__(self, data: bytes | memoryview, at: int = 0) -> None:
         self.data = data
@@ -161,7 +161,7 @@ class _Compact:
 
 
 def scan(source: Source) -> pl.LazyFrame:
-    """The columns of a file; its pages are checked when it is first read."""
+    """Return the columns of a file lazily; its pages are checked before the first read."""
     return source.cached(_scan)
 
 
@@ -177,42 +177,42 @@ def _scan(source: Source) -> pl.LazyFrame:
 
 
 def _guard_of(source: Source) -> Guard:
-    """Runs a polars step and converts its errors about damaged files to a `DataError`."""
+    """Return a function that runs a polars step and converts errors about damaged files to a `DataError`."""
     return partial(guarded, source.path, "the parquet file is damaged or cut off")
 
 
 def names_of(source: Source) -> list[str]:
-    """The names of the columns of a file."""
+    """Return the column names of a file."""
     return list(scan(source).collect_schema())
 
 
 def read_table(source: Source) -> pl.DataFrame:
-    """The whole file as a table."""
+    """Read a file as a single table."""
     table: pl.DataFrame = _guard_of(source)(scan(source).collect)
     return table
 
 
 def rows_of(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row of a file as a dict, with its location."""
+    """Yield each row of a file as a dict, with its location."""
     for number, row in enumerate(read_table(source).to_dicts(), 1):
         yield f"{source.path}: row {number}", row
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """AutoRAG's `qa.parquet`: `qid`, `query`, `retrieval_gt`, other columns; or `qid, group, doc_id[, grade]` rows."""
+    """Read AutoRAG's `qa.parquet` (`qid`, `query`, `retrieval_gt`, …) or rows of `qid, group, doc_id[, grade]`."""
     return frames.truth_of(read_table(source), policy, str(source.path))
 
 
 def read_run(source: Source, qids: list[str] | None = None) -> Run:
-    """Long (`qid, doc_id, score | rank`), nested (`qid, retrieved_ids[, retrieve_scores]`), or AutoRAG's node output.
+    """Read long (`qid, doc_id, score | rank`) or nested (`qid, retrieved_ids[, retrieve_scores]`) results.
 
-    Node output has no `qid`: its rows belong to `qids`, in order.
+    AutoRAG's node output is nested, but has no `qid`: its rows are assigned to `qids` in order.
     """
     return run_in(source, frames.run_of(scan(source), str(source.path), qids, guard=_guard_of(source)).contents)
 
 
 def read_parts(sources: Sequence[Source], title: str) -> Run:
-    """One run from many files with the same columns."""
+    """Read one run from many files with the same columns."""
     for source in sources:
         check_pages(source.path)
     guard = partial(guarded, title, "a parquet file is damaged, cut off, or has other columns than the rest")
@@ -220,7 +220,7 @@ def read_parts(sources: Sequence[Source], title: str) -> Run:
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
-    """Writes AutoRAG's `qa.parquet`, which has no grades, weights or names of groups."""
+    """Write AutoRAG's `qa.parquet`, which cannot store grades, group weights or group names."""
     columns: dict[str, pl.Series] = {"qid": pl.Series(truth.qids, dtype=pl.String)}
     if truth.texts:
         columns["query"] = pl.Series(truth.texts, dtype=pl.String)
@@ -238,7 +238,7 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
 
 
 def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:
-    """Writes `qid, retrieved_ids[, retrieve_scores][, retrieved_calls]`."""
+    """Write `qid, retrieved_ids[, retrieve_scores][, retrieved_calls]`."""
     rows = list(rankings)
     columns = {
         "qid": pl.Series([qid for qid, _, _ in rows], dtype=pl.String),

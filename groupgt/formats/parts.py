@@ -1,4 +1,4 @@
-"""Results in many files, or at a URL: one run, whose queries may span files."""
+"""Reads results from many files, or from a URL, as one run whose queries may span files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def is_url(path: object) -> TypeGuard[str]:
-    """Whether a path is a URL, such as `s3://bucket/run.parquet`.
+    """Return whether a path is a URL, such as `s3://bucket/run.parquet`.
 
     >>> is_url("s3://bucket/run.parquet"), is_url("C://runs/a.trec"), is_url("runs/a.trec")
     (True, False, False)
@@ -38,9 +38,10 @@ def is_url(path: object) -> TypeGuard[str]:
 
 
 def files_of(path: str | os.PathLike[str]) -> list[Path] | None:
-    """The files of a folder or a glob; None for a single file, or if it is not a path.
+    """Return the files in a folder or the matches of a glob, or None for a single file or a value that is not a path.
 
-    Files whose names begin with a dot or an underscore are ignored: the writers of the others use them for notes.
+    Files whose names begin with a dot or an underscore are ignored, because programs that write parts use such files
+    for metadata.
     """
     text = os.fspath(path)
     folder = Path(text)
@@ -57,7 +58,7 @@ def files_of(path: str | os.PathLike[str]) -> list[Path] | None:
 
 
 def refuse_many(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> None:
-    """Raises `ConfigError` if a path names several files: the user must say whether they are runs or parts of one."""
+    """Raise `ConfigError` if a path matches several files, which could be separate runs or parts of one run."""
     if isinstance(path, (str, os.PathLike)):
         title, runs = os.fspath(path), repr(os.fspath(path))
         files: Sequence[Any] | None = None if is_url(path) else files_of(path)
@@ -70,7 +71,7 @@ def refuse_many(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
 
 
 def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> Run:
-    """One run from many files; `read` reads each of them."""
+    """Read many files, each with `read`, and join them into one run."""
     sources = [Source.at(file) for file in files]
     if all(source.is_parquet for source in sources):
         run = parquet.read_parts(sources, title)
@@ -80,7 +81,7 @@ def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> 
 
 
 def _read_files(sources: Sequence[Source], read: Callable[[Source], Run]) -> list[Run]:
-    """The run of each file; raises `DataError` with the errors of all files."""
+    """Read a run from each file; raises `DataError` with the errors of all files."""
     faults = Faults()
     parts = collect(lambda source: read(replace(source, streamed=True)), sources, faults)
     if faults and not any(source.is_huge for source in sources):
@@ -91,12 +92,12 @@ def _read_files(sources: Sequence[Source], read: Callable[[Source], Run]) -> lis
 
 
 def _in_one(parts: Sequence[Run], title: str) -> Run:
-    """Lists if all parts are in memory, otherwise columns."""
+    """Join runs as lists if all parts are in memory, otherwise as columns."""
     return _of_lists(parts, title) if all(part.in_memory for part in parts) else _of_columns(parts, title)
 
 
 def _of_lists(parts: Sequence[Run], title: str) -> Run:
-    """Joins lists; if a query spans files, scores determine its order."""
+    """Join lists; if a query spans several files, its results are ordered by score."""
     builder = RunBuilder()
     for part in parts:
         lists = part.lists
@@ -120,7 +121,7 @@ def _of_lists(parts: Sequence[Run], title: str) -> Run:
 
 
 def _of_columns(parts: Sequence[Run], title: str) -> Run:
-    """Concatenates columns; parts that were read as lists become columns too."""
+    """Concatenate columns; parts that were read as lists are converted to columns."""
     columns_of_parts = [part.as_columns for part in parts]
     schemas = [columns.frame.collect_schema() for columns in columns_of_parts]
     names = [name for name in schemas[0].names() if all(name in schema for schema in schemas)]
@@ -143,10 +144,10 @@ def _of_columns(parts: Sequence[Run], title: str) -> Run:
 
 
 def at_url(url: str, format: str | None = None) -> Run:
-    """Reads a run from a URL, or from all files that match a pattern in it, with polars.
+    """Read a run with polars from a URL, or from all files that match a URL pattern.
 
-    Credentials and endpoints come from the environment, as for any program that uses the store (`AWS_ACCESS_KEY_ID`,
-    `AWS_ENDPOINT_URL`, …). Instead of a URL, users can pass a frame of `polars.scan_parquet` with `storage_options`.
+    Credentials and endpoints come from the usual environment variables of the object store (`AWS_ACCESS_KEY_ID`,
+    `AWS_ENDPOINT_URL`, …). Instead of a URL, users can pass a frame from `polars.scan_parquet` with `storage_options`.
     """
     chosen = format or kind_by_ending(url)
     if chosen not in ("parquet", "csv", "trec"):
@@ -162,7 +163,7 @@ def at_url(url: str, format: str | None = None) -> Run:
 
 
 def _lines_at(url: str) -> Iterator[bytes]:
-    """The lines of a text file at a URL, as a stream."""
+    """Stream the lines of a text file at a URL."""
     guard = partial(guarded, url, "cannot be read")
     batches = guard(lambda: iter(pl.scan_lines(url).collect_batches(maintain_order=True)))
     while (batch := guard(lambda: next(batches, None))) is not None:
@@ -170,7 +171,7 @@ def _lines_at(url: str) -> Iterator[bytes]:
 
 
 def fetched(url: str, read: Callable[[Path], T]) -> T:
-    """The result of `read` for a local copy of a text file at a URL."""
+    """Call `read` on a local copy of a text file at a URL."""
     with tempfile.TemporaryDirectory(prefix="groupgt-") as folder:
         copy = Path(folder) / PurePosixPath(url).name
         with copy.open("wb") as file:

@@ -1,4 +1,4 @@
-"""Query texts in a separate file: TREC topics, TSV, JSON Lines, parquet, or a BEIR folder."""
+"""Reads query texts from a separate file: TREC topics, TSV, JSON Lines, parquet, or a BEIR folder."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ _LABEL = re.compile(r"\A(?:number|topic|query|question)\s*:", re.IGNORECASE)
 
 
 def queries_file(path: Path) -> Path:
-    """The file of query texts: the path itself, or the file in a BEIR or MTEB folder."""
+    """Return the path of a file with query texts; for a BEIR or MTEB folder, its query file."""
     return (table_in(path, "queries") or path / "queries.jsonl") if path.is_dir() else path
 
 
 def read_queries(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Reads `{qid: text}`; raises `DataError` with every error.
+    """Read `{qid: text}`; raises `DataError` with every error.
 
-    For TREC topics, the text is the title (`<title>` or `<query>`). A table has an id (`qid`, `query_id`, `_id`, `id`)
-    and a text (`query`, `text`, `question`, `title`). TSV without a header has an id and a text in each line.
+    For TREC topics, the text is the title (`<title>` or `<query>`). A table needs an id (`qid`, `query_id`, `_id`,
+    `id`) and a text (`query`, `text`, `question`, `title`). TSV without a header line has an id and a text in each
+    line.
     """
     source = Source.at(queries_file(Path(path)))
     faults = Faults()
@@ -61,7 +62,7 @@ def read_queries(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def _rows(source: Source, faults: Faults) -> Iterator[tuple[str, Any, Any]]:
-    """(where, id, text) of each query."""
+    """Yield the location, id and text of each query."""
     begin = b"" if source.is_parquet else source.head().lstrip()[:1]
     if begin == b"<":
         yield from _topics(source)
@@ -83,7 +84,7 @@ def _rows(source: Source, faults: Faults) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _has_header(source: Source) -> bool:
-    """Whether the first line of a table names columns."""
+    """Return whether the first line of a table contains column names."""
     names = set(header_of(source))
     return bool(names & set(IDS)) and bool(names & set(TEXTS))
 
@@ -99,7 +100,7 @@ def _topics(source: Source) -> Iterator[tuple[str, str, str]]:
 
 
 def _field(topic: str, name: str) -> str:
-    """The content of a field of a topic, without its label (`Number:`), on one line."""
+    """Return the content of a topic field on one line, without its label (`Number:`)."""
     match = re.search(rf"<{name}(?:\s[^>]*)?>(.*?)(?=<|\Z)", topic, re.IGNORECASE | re.DOTALL)
     text = html.unescape(match[1]).strip() if match else ""
     return " ".join(_LABEL.sub("", text).split())

@@ -1,4 +1,4 @@
-"""Records as benchmarks publish them (JSON, JSON Lines or parquet), and the queries that readers build from them."""
+"""Reads benchmark records as published (JSON, JSON Lines or parquet), from which readers build queries."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|:\s*([{\[]?)|[{}\[\]]', re.DOTALL
 
 
 def has_keys(source: Source, *keys: str) -> bool:
-    """Whether the first record of a file has all of these keys and none of groupgt's own.
+    """Return whether the first record of a file has all of these keys, but none that groupgt itself uses.
 
-    The value of one of them must be a string or number, unlike in an object keyed by query, as ranx writes it.
+    At least one of the values must be a string or number, unlike in an object keyed by query, as ranx writes it.
     """
     first = keys_of(source)
     return first.keys() >= set(keys) and not first.keys() & OUR_KEYS and any(first[key] for key in keys)
 
 
 def look_for(*keys: str) -> Callable[[Source], str | None]:
-    """Recognizes ground truth by the keys of its first record."""
+    """Return a function that recognizes ground truth by the keys of the first record."""
     return lambda source: "truth" if has_keys(source, *keys) else None
 
 
 def keys_of(source: Source) -> dict[str, bool]:
-    """The keys of the first record of a file, with whether their value is a string or number; empty for other files."""
+    """Return the first record's keys, and whether each value is a string or number; empty for files without records."""
     return source.cached(_keys_of)
 
 
@@ -50,7 +50,7 @@ def _keys_of(source: Source) -> dict[str, bool]:
 
 
 def _first_keys(text: str) -> dict[str, bool]:
-    """The keys of the first object in a JSON text, which may be truncated."""
+    """Return the keys of the first object in a JSON text, which may be truncated."""
     keys: dict[str, bool] = {}
     depth = opened = 0
     last = ""
@@ -72,7 +72,7 @@ def _first_keys(text: str) -> dict[str, bool]:
 
 
 def parts_of(source: Source, endings: tuple[str, ...]) -> list[Source]:
-    """The file itself, or the files of a folder with one of some endings, by name."""
+    """Return the file itself, or the files in a folder that have one of these endings, sorted by name."""
     if not source.is_folder:
         return [source]
     paths = sorted(path for path in source.path.iterdir() if path.is_file() and path.name.endswith(endings))
@@ -80,12 +80,12 @@ def parts_of(source: Source, endings: tuple[str, ...]) -> list[Source]:
 
 
 def folder_of(look: Callable[[Source], str | None], endings: tuple[str, ...]) -> Callable[[Path], bool]:
-    """Recognizes a folder by its first file with one of some endings."""
+    """Return a function that recognizes a folder by its first file with one of these endings."""
     return lambda folder: any(map(look, parts_of(Source(folder), endings)[:1]))
 
 
 def records(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each record with its location; anything that is not a record is collected as an error."""
+    """Yield each record with its location; anything that is not a record is collected as an error."""
     if source.is_parquet:
         yield from parquet.rows_of(source)
     # One JSON object over several lines, rather than one object per line.
@@ -96,7 +96,7 @@ def records(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any
 
 
 class Queries:
-    """Queries gathered from records, and the errors in them; `where` is the location of the current record."""
+    """Queries collected from records, together with their errors; `where` is the location of the current record."""
 
     def __init__(self) -> None:
         self.faults = Faults()
@@ -107,13 +107,13 @@ class Queries:
         self._reported = 0
 
     def records(self, *sources: Source) -> Iterator[dict[str, Any]]:
-        """The records of some files, one after another."""
+        """Yield the records of all files in order."""
         for where, record in (row for source in sources for row in records(source, self.faults)):
             self.where = where
             yield record
 
     def fault(self, what: str) -> None:
-        """Adds an error in the current record."""
+        """Add an error in the current record."""
         self.faults.add(self.where, what)
 
     def add(
@@ -124,9 +124,9 @@ class Queries:
         columns: Mapping[str, Any] | None = None,
         excluded: list[str] | None = None,
     ) -> None:
-        """Adds one query; `excluded` are ids that are left out of its results.
+        """Add one query; `excluded` contains ids to leave out of its results.
 
-        If its record has an error, it is not checked further: errors that follow from another are not reported.
+        A query whose record has an error is not checked further, because more errors could result from the first one.
         """
         if self.faults.total > self._reported:
             self._reported = self.faults.total
@@ -138,21 +138,21 @@ class Queries:
         self.rows.append((qid, groups, query, columns or {}, excluded or [], self.where))
 
     def has(self, record: Mapping[str, Any], key: str) -> bool:
-        """Whether a record has a key; records an error if not, with the key that may have been meant."""
+        """Return whether a record has a key; if not, add an error that suggests similar keys."""
         if key not in record:
             keys = ", ".join(map(str, record)) or "no keys"
             self.fault(f"expected the key {key}, found {keys}{rename_hint(record, [key])}")
         return key in record
 
     def once(self, name: Hashable, what: str) -> bool:
-        """Whether something occurs for the first time; a repetition is an error that names both places."""
+        """Return whether a name occurs for the first time; if not, add an error that gives both locations."""
         again = self._firsts.again(name, self.where)
         if again:
             self.fault(f"{what} twice {again}")
         return not again
 
     def agrees(self, name: Hashable, value: Any, number: int, what: str) -> bool:
-        """Whether a value of a nugget agrees with its earlier value, if any; an error names both places."""
+        """Return whether a nugget value matches any earlier value; if not, add an error that gives both locations."""
         where = f"{self.where}, nugget {number}"
         earlier = self._firsts.earlier(name, where, value)
         if earlier is None or earlier[1] == value:
@@ -161,19 +161,19 @@ class Queries:
         return False
 
     def is_important(self, qid: Any, nugget: Any, importance: Any, number: int) -> None:
-        """Records the importance of a nugget, if it has one; the same nugget must not have another."""
+        """Record the importance of a nugget, if any; conflicting values for the same nugget are an error."""
         if isinstance(nugget, str) and importance is not None:
             what = f"query {display(qid)}: the nugget {display(nugget)} is"
             self.agrees(("importance", str(qid), nugget), importance, number, what)
 
     def importance_of(self, qid: Any, nugget: str) -> Any:
-        """The importance of a nugget; None if it has none."""
+        """Return the importance of a nugget, or None if it has none."""
         return self._firsts.value(("importance", str(qid), nugget))
 
     def list_at(self, record: Mapping[str, Any], key: str, kind: type = dict, *, optional: bool = False) -> list[Any]:
-        """The list at a key; any other value is an error, and so are other items in it.
+        """Return the list at a key; any other value, or an item of another type, is an error.
 
-        An `optional` key may be absent, unless a key with a similar name is present.
+        An `optional` key may be missing, unless a key with a similar name is present.
         """
         if optional and (record[key] is None if key in record else not _has_near(tuple(record), key)):
             return []
@@ -189,7 +189,7 @@ class Queries:
         return [cell for cell in cells if isinstance(cell, kind)]
 
     def text_at(self, record: Mapping[str, Any], key: str) -> str | None:
-        """The text at a key; any other value is an error."""
+        """Return the text at a key; any other value is an error."""
         if not self.has(record, key):
             return None
         if isinstance(record[key], str):
@@ -198,7 +198,7 @@ class Queries:
         return None
 
     def ids_at(self, record: Mapping[str, Any], key: str) -> list[str]:
-        """The ids in the list at a key."""
+        """Return the ids in the list at a key."""
         cells = self.list_at(record, key, object)
         invalid = [cell for cell in cells if id_text(cell) is None]
         if invalid:
@@ -206,7 +206,7 @@ class Queries:
         return [name for cell in cells if (name := id_text(cell)) is not None]
 
     def truth(self, policy: Policy) -> GroundTruth:
-        """The ground truth of all queries; raises `DataError` with every error."""
+        """Return the ground truth for all queries; raises `DataError` with every error."""
         qids, groups, texts, columns, excluded, places = zip(*self.rows) if self.rows else ((),) * 6
         names = dict.fromkeys(name for row in columns for name in row)
         try:
@@ -227,7 +227,7 @@ class Queries:
 
 @lru_cache
 def _has_near(keys: tuple[str, ...], key: str) -> bool:
-    """Whether one of some keys is nearly the name of another; the records of a file have few sequences of keys."""
+    """Return whether any key closely resembles `key`; cached because records of a file share their keys."""
     return bool(near_names(key, keys))
 
 
@@ -235,10 +235,10 @@ _NAMES: dict[type, str] = {dict: "objects", str: "strings"}
 
 
 def graded(grades: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Alternatives from documents and their grades."""
+    """Make alternatives from documents and their grades."""
     return [{"id": document, "grade": grade} for document, grade in grades.items()]
 
 
 def singles(alternatives: Iterable[Any]) -> list[list[Any]]:
-    """A group for each distinct alternative."""
+    """Make a group from each distinct alternative."""
     return [[alternative] for alternative in dict.fromkeys(alternatives)]

@@ -1,6 +1,6 @@
-"""Judgments and results in files and tables with one row each.
+"""Judgments and results from files and tables that have one judgment or result per row.
 
-Readers gather them into ground truth and rankings, or stream them as columns.
+Readers collect rows into ground truth and rankings, or stream them as columns.
 """
 
 from __future__ import annotations
@@ -37,11 +37,10 @@ def gather(
     qids: Iterable[str] = (),
     shape: Shape = "subtopics",
 ) -> GroundTruth:
-    """Ground truth from rows: rows with the same query and group form a group; a name that equals its number is
-    dropped.
+    """Build ground truth from rows; rows with the same query and group form a group.
 
-    The queries `qids` are included even without a row. Rows that name their groups have the shape `subtopics`; if it is
-    `flat`, each document is a group of its own.
+    Names that equal the group number are dropped. The queries `qids` are included even without a row. Rows with group
+    names have the shape `subtopics`; if the shape is `flat`, each document is its own group.
     """
     queries: dict[str, dict[str, list[Any]]] = {qid: {} for qid in qids}
     for qid, label, document, grade in rows:
@@ -64,7 +63,7 @@ SHAPE = "gt_shape"
 
 
 def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
-    """The shape that rows name; `default` if none does. Raises `DataError` if they differ, or if it is not a shape."""
+    """Return the shape named by rows, or else `default`. Raises `DataError` if the shape is invalid or not unique."""
     named: list[Any] = list(dict.fromkeys(cell for cell in cells if cell not in (None, "")))
     shape: Shape = named[0] if named else default
     if len(named) > 1 or shape not in SHAPES:
@@ -73,7 +72,7 @@ def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
 
 
 def number_text(value: float) -> str:
-    """A number as text that reads back as the same double.
+    """Format a number so that it reads back as the same double.
 
     >>> number_text(2.0), number_text(1234567.25)
     ('2', '1234567.25')
@@ -99,7 +98,7 @@ OTHER_NAMES = {
 
 
 def rename_hint(names: Collection[str], expected: Iterable[str]) -> str:
-    """`; rename query_id to qid`: the names that other tools use for a missing one, or that look like it.
+    """Suggest other tools' names, or similar names, for missing columns, such as `; rename query_id to qid`.
 
     >>> rename_hint(["query_id", "score"], ["qid", "score"]), rename_hint(["qid", "grps"], ["qid", "groups"])
     ('; rename query_id to qid', " (is groups called 'grps'?)")
@@ -117,7 +116,7 @@ def rename_hint(names: Collection[str], expected: Iterable[str]) -> str:
 
 
 def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str) -> str:
-    """Describes missing columns: what the table has instead, and which columns may be meant.
+    """Describe missing columns, the columns that are present, and those that may have been meant.
 
     >>> missing_columns(["query_id", "doc_id"], ["qid"], "qid, doc_id")
     "the column 'qid' is missing: expected qid, doc_id, found query_id, doc_id; rename query_id to qid"
@@ -133,7 +132,7 @@ def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str)
 
 
 def misnamed_grade(names: Collection[str], expected: str = "grade") -> str:
-    """The error if a column has grades under another name; empty if none does.
+    """Return an error message if a column stores grades under another name, or else an empty string.
 
     >>> misnamed_grade(["qid", "group", "doc_id", "relevance"])
     "expected the grades as 'grade', found 'relevance'; rename relevance to grade"
@@ -145,7 +144,7 @@ def misnamed_grade(names: Collection[str], expected: str = "grade") -> str:
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Writes lines, which end with line feeds."""
+    """Write lines with line feeds as line endings."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(lines)
 
@@ -154,7 +153,7 @@ BLOCK = 1 << 14
 
 
 def run_in(source: Source, contents: Lists | Columns | Lines | Remote) -> Run:
-    """The run in a file, named after it.
+    """Return the run in a file, named after the file.
 
     >>> from pathlib import Path
     >>> run_in(Source(Path("runs/bm25.v2.trec.gz")), Lists({})).name
@@ -164,7 +163,7 @@ def run_in(source: Source, contents: Lists | Columns | Lines | Remote) -> Run:
 
 
 class RunBuilder:
-    """Results by query as rows are read, and the errors in them; scores determine their order."""
+    """Collects results by query as rows are read, together with their errors; results are ordered by score."""
 
     def __init__(self) -> None:
         self.faults = Faults()
@@ -181,7 +180,7 @@ class RunBuilder:
         lengths: Mapping[str, int | None] | None = None,
         fields: Mapping[str, Any] | None = None,
     ) -> None:
-        """Adds one result, with its lengths by unit and its fields by name."""
+        """Add one result, with its lengths by unit and its fields by name."""
         if qid not in self.ids:
             self.ids[qid], self.scores[qid] = [], []
         self.ids[qid].append(document)
@@ -199,7 +198,7 @@ class RunBuilder:
         lengths: Mapping[str, Iterable[int | None]] | None = None,
         fields: Mapping[str, Iterable[Any]] | None = None,
     ) -> None:
-        """Adds results of a query in their given order."""
+        """Add results for a query in the given order."""
         self.ids.setdefault(qid, []).extend(ids)
         if scores is not None:
             self.scores.setdefault(qid, []).extend(scores)
@@ -210,20 +209,20 @@ class RunBuilder:
 
     @property
     def lists(self) -> Lists:
-        """All results; raises `DataError` with every error."""
+        """All results that were added; raises `DataError` with every error."""
         self.faults.stop()
         fields = {name: lambda cells=cells: cells for name, cells in self.fields.items()}  # bound now
         return Lists(self.ids, self.scores or None, self.lengths, fields)
 
     def run(self, source: Source) -> Run:
-        """Returns all results as a run; raises `DataError` with every error."""
+        """Return all results as a run; raises `DataError` with every error."""
         return run_in(source, self.lists)
 
 
 def checked_columns(
     rows: Callable[[Faults], Iterator[tuple[Any, ...]]], schema: Mapping[str, type[pl.DataType]], title: str
 ) -> Run:
-    """Streams results that Python reads one by one as columns; raises `DataError` with every error.
+    """Stream results as columns while Python parses them one by one; raises `DataError` with every invalid row.
 
     Each call of `rows` starts from the beginning.
     """
@@ -252,7 +251,7 @@ def checked_columns(
 def order_fault(
     qid: str, ids: Sequence[str], scores: Sequence[float], calls: Sequence[int] | None = None
 ) -> str | None:
-    """Why readers that sort by score, within a call, would order results differently; None if they would not."""
+    """Explain why sorting by score within each call would change the result order; returns None if it would not."""
     for rank, (before, after) in enumerate(pairwise(scores)):
         if calls is not None and calls[rank] < calls[rank + 1]:
             continue

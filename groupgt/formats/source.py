@@ -1,7 +1,7 @@
-"""The bytes of a file or pipe: opened, decompressed by magic number, decoded and split into lines, whole or streamed.
+"""Opens files and pipes, decompresses them by magic number, decodes them, and splits them into lines.
 
 How a file is read depends only on its size: small files are read in Python before polars is imported, large ones as
-polars columns, and huge ones are never kept in memory as a whole.
+polars columns, and huge ones are never kept in memory completely.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One file or folder; it is opened when its content is first needed, and a pipe is read only once.
+    """A file or folder that is opened when its content is first needed; a pipe is read only once.
 
-    `streamed` means that it is read as columns, however small it is. `ceiling` is the number of bytes of content that
-    may be kept in memory; 0 means no limit.
+    If it is `streamed`, it is read as columns regardless of its size. `ceiling` is the maximum number of bytes of
+    content to keep in memory; 0 means no limit.
     """
 
     path: Path
@@ -52,7 +52,7 @@ class Source:
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Source:
-        """The file or folder at a path; raises `DataError` if it is missing, or a device that never ends."""
+        """Return the source at a path; raises `DataError` if it is missing, or not a file, folder or pipe."""
         if isinstance(path, Source):
             return path
         text = os.fspath(path)
@@ -73,7 +73,7 @@ class Source:
         return str(self.path)
 
     def cached(self, read: Callable[[Source], T]) -> T:
-        """The result of a function that is needed again; it is computed once."""
+        """Return the result of `read`, which is called only once."""
         if read not in self._cache:
             self._cache[read] = read(self)
         result: T = self._cache[read]
@@ -81,17 +81,17 @@ class Source:
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder."""
+        """True if the source is a folder."""
         return self.path.is_dir()
 
     @cached_property
     def is_pipe(self) -> bool:
-        """Whether it can be read only once."""
+        """True if the source can be read only once."""
         return self.path.is_fifo()
 
     @cached_property
     def magic(self) -> bytes:
-        """The first bytes as stored on disk."""
+        """The first bytes of the file as stored on disk."""
         if self.is_folder:
             return b""
         with self._opened() as file:
@@ -99,24 +99,24 @@ class Source:
 
     @property
     def is_parquet(self) -> bool:
-        """Whether it is a parquet file."""
+        """True if the source is a parquet file."""
         return self.magic == PARQUET
 
     @property
     def is_compressed(self) -> bool:
-        """Whether it is gzip or zstd."""
+        """True if the source is compressed with gzip or zstd."""
         return self.magic[:2] == GZIP or self.magic == ZSTD
 
     @cached_property
     def is_large(self) -> bool:
-        """Whether it is read as columns."""
+        """True if the source is read as columns."""
         if self.streamed or self.is_huge:
             return True
         return (len(self.data) if self.is_unpacked else self.path.stat().st_size) > SMALL
 
     @cached_property
     def is_huge(self) -> bool:
-        """Whether its content should not be kept in memory as a whole."""
+        """True if the content is too large to keep in memory."""
         if self.is_pipe:
             return False
         limit = min(HUGE, self.ceiling // 2) if self.ceiling else HUGE
@@ -130,19 +130,19 @@ class Source:
 
     @property
     def is_unpacked(self) -> bool:
-        """Whether its content is read or decompressed into memory as a whole before it is used."""
+        """True if the full content is read or decompressed into memory before use."""
         return (self.is_pipe or self.is_compressed) and not self.is_huge
 
     @cached_property
     def data(self) -> bytes:
-        """The whole content, without a byte order mark.
+        """The full content without a byte order mark.
 
-        Raises `DataError` for UTF-16, for damaged files, and for more bytes than the ceiling.
+        Raises `DataError` for UTF-16, for damaged files, and for content larger than the ceiling.
         """
         return self._content() or b""
 
     def _content(self, limit: int | None = None) -> bytes | None:
-        """The whole content; None if it has more bytes than the limit."""
+        """Return the full content, or None if it is larger than the limit."""
         pieces, size = [], 0
         for piece in self.pieces():
             size += len(piece)
@@ -161,16 +161,16 @@ class Source:
 
     @property
     def for_polars(self) -> Path | bytes:
-        """The input for polars: a path, or the content if it is in memory; polars decompresses huge content itself."""
+        """The input for polars: a path, or the content if it is in memory; polars itself decompresses huge files."""
         return self.data if self.is_unpacked else self.path
 
     @property
     def in_memory(self) -> bool:
-        """Whether the whole content is in memory."""
+        """True if the full content is in memory."""
         return "data" in self.__dict__
 
     def head(self) -> bytes:
-        """The first bytes of the content: at least `HEAD`, and the whole first line if it has an end."""
+        """Return the first bytes of the content: at least `HEAD`, and the full first line unless it is too long."""
         if self.in_memory or self.is_unpacked:
             end = self.data.find(b"\n", HEAD, LONGEST_HEAD)
             return self.data[: HEAD if b"\n" in self.data[:HEAD] else end if end >= 0 else LONGEST_HEAD]
@@ -188,7 +188,7 @@ class Source:
         return next((line.removesuffix(b"\r") for line in lines[:BLANK_LINES] if line.strip()), b"")
 
     def pieces(self, size: int = PIECE) -> Iterator[bytes]:
-        """The content piece by piece, decompressed, without a byte order mark; raises `DataError`."""
+        """Yield the content in pieces, decompressed and without a byte order mark; raises `DataError`."""
         if self.in_memory:
             yield from (self.data[start : start + size] for start in range(0, len(self.data), size))
             return
@@ -200,12 +200,12 @@ class Source:
 
     @property
     def has_parts(self) -> bool:
-        """Whether any part of the content can be read on its own: it is in memory, or not compressed on disk."""
+        """True if any part of the content can be read separately: it is in memory, or stored uncompressed."""
         return not (self.is_compressed and self.is_huge)
 
     @cached_property
     def extent(self) -> tuple[int, int]:
-        """The offsets of the content that is read in parts; raises `DataError` for UTF-16."""
+        """The start and end offsets of content that is read in parts; raises `DataError` for UTF-16."""
         if self.in_memory or self.is_unpacked:
             return 0, len(self.data)
         with self._opened() as file:
@@ -213,7 +213,7 @@ class Source:
         return len(begin) - len(self._without_mark(begin)), self.path.stat().st_size
 
     def part(self, low: int, high: int) -> bytes | memoryview:
-        """The content between two offsets; raises `DataError` if it is no longer there."""
+        """Return the content between two offsets; raises `DataError` if it no longer exists."""
         if self.in_memory:
             return memoryview(self.data)[low:high]
         with self._opened() as file:
@@ -250,7 +250,7 @@ class Source:
                 raise DataError(f"{self.path}: the {kind} data is damaged or cut off: {error}") from None
 
     def _opened(self) -> BinaryIO:
-        """The file as stored on disk; the content of a pipe is kept."""
+        """Open the file as stored on disk; the content of a pipe is kept."""
         try:
             return io.BytesIO(self._piped) if self.is_pipe else self.path.open("rb")
         except OSError as error:
@@ -261,7 +261,7 @@ class Source:
         return self.path.read_bytes()
 
     def lines(self, *, keep: bool = False) -> Iterable[bytes]:
-        """The lines without their line endings; raises `DataError` with the line of the first byte that is not text.
+        """Return the lines without line endings; raises `DataError` with the line of the first byte that is not text.
 
         If the caller keeps them in memory (`keep`), the ceiling applies.
         """
@@ -276,13 +276,13 @@ class Source:
         return list(map(_without_return, lines)) if b"\r" in self.data else lines
 
     def located_lines(self) -> Iterator[tuple[str, str]]:
-        """The lines that are not blank, each with its location."""
+        """Yield each line that is not blank, with its location."""
         for number, line in enumerate(self.lines(keep=True), 1):
             if line.strip():
                 yield f"{self.path}:{number}", line.decode()
 
     def raw_lines(self, *, keep: bool = False) -> Iterator[bytes]:
-        """Streams the lines, including carriage returns."""
+        """Stream the lines, including carriage returns."""
         number, size = 1, 0
         begin: list[bytes] = []
         for piece in chain(self.pieces(), (b"\n",)):
@@ -303,7 +303,7 @@ class Source:
             begin = [piece[end + 1 :]]
 
     def check_text(self) -> None:
-        """Raises `DataError` with the line of the first byte that is not UTF-8, or NUL."""
+        """Raise `DataError` with the line of the first byte that is NUL or not UTF-8."""
         self._check_text(self.data, 1)
 
     def _check_text(self, data: bytes, first_line: int) -> None:
@@ -322,7 +322,7 @@ class Source:
             raise DataError(f"{self.path}:{line}: found a NUL character; remove it")
 
     def warn_if_empty(self, what: str) -> None:
-        """Warns if every line is blank."""
+        """Warn if every line is blank."""
         if not any(piece.strip() for piece in self.pieces()):
             warn(f"{self.path}: the file is empty: 0 {what}")
 
@@ -332,7 +332,7 @@ _without_return = methodcaller("removesuffix", b"\r")
 
 
 def _gunzipped(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """The content of consecutive gzip members; zeros may follow them."""
+    """Decompress consecutive gzip members, which may be followed by zeros."""
     import zlib
 
     packed = file.read(size)
@@ -351,7 +351,7 @@ def _gunzipped(file: BinaryIO, size: int) -> Iterator[bytes]:
 
 
 def _unzstandard(file: BinaryIO) -> Iterator[bytes]:
-    """The content of consecutive zstd frames."""
+    """Decompress consecutive zstd frames."""
     import zstandard
 
     packed = file.read(ZSTD_PIECE)
@@ -368,7 +368,7 @@ def _unzstandard(file: BinaryIO) -> Iterator[bytes]:
 
 
 def bytes_text(size: int) -> str:
-    """Formats a number of bytes for a message.
+    """Format a number of bytes for a message.
 
     >>> bytes_text(1_500_000_000), bytes_text(2_000_000)
     ('1.50 GB', '2 MB')
@@ -381,7 +381,7 @@ def _unreadable(path: object, error: Exception) -> DataError:
 
 
 def neighbors(path: Path) -> str:
-    """The files next to a missing one with similar names, in words."""
+    """List files with similar names in the folder of a missing file."""
     try:
         return near_names(path.name, [sibling.name for sibling in path.parent.iterdir()])
     except OSError:

@@ -1,4 +1,4 @@
-"""Tokenizers by name: functions that count the tokens in texts."""
+"""Selects tokenizers by name; a tokenizer is a function that counts the tokens in texts."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ HINT = "pip install 'groupgt[tokens]'"
 
 
 def tokenizer_named(name: str, *, allow_code: bool = False, folder: Path | None = None) -> Count:
-    """A tokenizer: `whitespace`, `tiktoken:ENCODING`, `tokenizers:FILE_OR_NAME`, or `python:module:function`.
+    """Return a tokenizer: `whitespace`, `tiktoken:ENCODING`, `tokenizers:FILE_OR_NAME`, or `python:module:function`.
 
-    The function takes a list of texts and returns a count for each. It is user code and needs `allow_code`; its module
-    may be in `folder`, and so may a tokenizer's file. Raises `ConfigError`.
+    A Python function takes a list of texts and returns a token count for each text. It is user code and needs
+    `allow_code`; its module, like a tokenizer file, may be in `folder`. Raises `ConfigError`.
 
     >>> tokenizer_named("whitespace")(["to be or", ""])
     [3, 0]
@@ -34,7 +34,7 @@ def tokenizer_named(name: str, *, allow_code: bool = False, folder: Path | None 
 
 
 def check_tokenizer(name: str, *, allow_code: bool = False) -> tuple[Plugin, Any]:
-    """The tokenizer with a name, and its option (the text after the colon).
+    """Return the named tokenizer and its option, which is the text after the colon.
 
     Raises `ConfigError` for an unknown name, and for code that is not allowed.
     """
@@ -55,32 +55,32 @@ def check_tokenizer(name: str, *, allow_code: bool = False) -> tuple[Plugin, Any
 
 
 def forms() -> list[str]:
-    """The forms of the names of built-in tokenizers, each with its option in capitals."""
+    """List the name patterns of built-in tokenizers, with each option in capitals."""
     return [form_of(name, find("tokenizer", name)) for name in ours("tokenizer")]
 
 
 def form_of(name: str, plugin: Plugin) -> str:
-    """The form of the name of a tokenizer."""
+    """Return the name pattern of a tokenizer."""
     return name + "".join(f":{option.written or option.name.upper()}" for option in options_of(plugin.options).values())
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """The encoding of tiktoken."""
+    """A tiktoken encoding."""
 
     encoding: Annotated[str, Doc("An encoding of tiktoken, such as cl100k_base.")]
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The tokenizer of the library tokenizers."""
+    """A tokenizer from the tokenizers library."""
 
     file_or_name: Annotated[str, Doc("A tokenizer.json, or the name of a model on the hub.")]
 
 
 @dataclass(frozen=True)
 class Function:
-    """Your own function."""
+    """A custom function."""
 
     function: Annotated[
         str, Doc("The function, as module:function: it takes a list of texts and returns a count for each.")

@@ -1,4 +1,4 @@
-"""TREC files: runs, qrels and subtopic qrels, as trec_eval and ndeval read them."""
+"""Reads and writes TREC runs, qrels and subtopic qrels in the way trec_eval and ndeval interpret them."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ QRELS, WITHOUT_ITER = "qid iter doc rel", "qid doc rel"
 
 
 def read_qrels(source: Source, policy: Policy) -> GroundTruth:
-    """`qid iter doc rel`, or `qid doc rel` if it cannot mean anything else: each document is a group of its own."""
+    """Read `qid iter doc rel`, or `qid doc rel` if it is unambiguous; each document is its own group."""
     if _is_without_iter(source):
         return read_without_iter(source, policy)
     return gather(judgments(source, QRELS), policy, shape="flat")
 
 
 def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
-    """Reads qrels whose format is not named; raises `DataError` if the second column may contain subtopics."""
+    """Read qrels if the user named no format; raises `DataError` if the second column may contain subtopics."""
     if not _is_without_iter(source) and len({second for _, second, _, _ in judgments(source, QRELS)}) > 1:
         raise DataError(
             f"{source.path}: the second column has several values; add --truth-format trec-subtopics if they are "
@@ -57,14 +57,14 @@ def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
 
 
 def read_without_iter(source: Source, policy: Policy) -> GroundTruth:
-    """`qid doc rel`, as in MS MARCO and Cranfield: each document is a group of its own, with its grade."""
+    """Read `qid doc rel`, as in MS MARCO and Cranfield; each document is its own group with a grade."""
     return gather(judgments(source, WITHOUT_ITER), policy, shape="flat")
 
 
 def _is_without_iter(source: Source) -> bool:
-    """Whether qrels have the three columns `qid doc rel`; raises `DataError` if they may be `qid iter doc` as well.
+    """Return whether qrels have the columns `qid doc rel`; raises `DataError` if they may also be `qid iter doc`.
 
-    The last column has grades, not documents, if a value repeats within a query, or if it has only one value.
+    The last column contains grades, not documents, if a value repeats within a query, or if there is only one value.
     """
     rows: list[list[bytes]] = []
     for cells in map(bytes.split, source.lines(keep=True)):
@@ -85,12 +85,12 @@ def _is_without_iter(source: Source) -> bool:
 
 
 def read_subtopics(source: Source, policy: Policy) -> GroundTruth:
-    """Reads `topic subtopic doc rel`: the subtopic is the group."""
+    """Read `topic subtopic doc rel`; each subtopic is a group."""
     return gather(judgments(source, "topic subtopic doc rel"), policy)
 
 
 def judgments(source: Source, expected: str) -> list[Judgment]:
-    """Every line of qrels with the `expected` columns; raises `DataError` with every error."""
+    """Read all lines of qrels with the `expected` columns; raises `DataError` with every error."""
     source.warn_if_empty("judgments")
     width = len(expected.split())
     grouped, hint = "subtopic" in expected, ITER_HINT if expected == QRELS else ""
@@ -111,7 +111,7 @@ def judgments(source: Source, expected: str) -> list[Judgment]:
 
 
 def _surplus(cells: Sequence[bytes]) -> str:
-    """A hint at what five columns may mean; empty for other numbers of columns."""
+    """Return a hint about the meaning of five columns; empty for any other number of columns."""
     if len(cells) != 5:
         return ""
     rel, method, probability = (validity.number_of(cell.decode()) for cell in cells[2:])
@@ -121,9 +121,9 @@ def _surplus(cells: Sequence[bytes]) -> str:
 
 
 def read_run(source: Source) -> Run:
-    """`qid Q0 doc rank score tag`, separated by blanks or tabs.
+    """Read `qid Q0 doc rank score tag`, separated by spaces or tabs.
 
-    The score determines the order; the rank and up to four further columns are ignored.
+    The score determines the order; the rank and up to four additional columns are ignored.
     """
     if not source.is_large:
         return _read_lines(source)
@@ -134,7 +134,7 @@ def read_run(source: Source) -> Run:
 
 
 def _read_lines(source: Source) -> Run:
-    """Reads lists line by line; raises `DataError` with every invalid line."""
+    """Read results into lists line by line; raises `DataError` with every invalid line."""
     faults = Faults()
     source.warn_if_empty("results")
     ids: dict[bytes, list[str]] = {}
@@ -152,7 +152,7 @@ def _read_lines(source: Source) -> Run:
 
 
 def _has_odd_bytes(data: bytes) -> bool:
-    """Whether bytes may contain invalid characters of ids, or a carriage return within a line; False is certain."""
+    """Return whether bytes may contain characters that are invalid in ids, or a carriage return within a line."""
     content = np.frombuffer(data, dtype=np.uint8)
     returns = data.count(b"\r\n") + data.endswith(b"\r")
     expected = data.count(b"\n") + data.count(b"\t") + returns
@@ -162,7 +162,7 @@ def _has_odd_bytes(data: bytes) -> bool:
 def _results(
     lines: Iterable[bytes], title: str, faults: Faults, *, odd: bool = True
 ) -> Iterator[tuple[bytes, bytes, float]]:
-    """The query, document and score of each line; invalid lines are collected as errors."""
+    """Yield the query, document and score of each line; invalid lines are collected as errors."""
     for number, line in enumerate(lines, 1):
         cells = line.split()
         fault = None
@@ -180,7 +180,7 @@ def _results(
 
 
 def tag_of(source: Source) -> str:
-    """The tag in the sixth column, the name of a run in TREC; if there are several, the first, with a warning.
+    """Return the run tag from the sixth column; if there are several tags, return the first with a warning.
 
     Raises `DataError` if there is none.
     """
@@ -195,14 +195,14 @@ def tag_of(source: Source) -> str:
 
 
 def is_result(line: bytes) -> bool:
-    """Whether a line is certainly a result, judging by its rank and score."""
+    """Return whether a line is certainly a result, judging by its rank and score."""
     cells = line.split()
     is_ranked = len(cells) >= MIN_COLUMNS and validity.is_rank(cells[3].decode("utf-8", "replace"))
     return is_ranked and validity.number_of_bytes(cells[4]) is not None
 
 
 def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
-    """The errors in a line of results, except for its score."""
+    """Return the error in a line of results, ignoring its score."""
     if b"\r" in line:
         return BARE_RETURN
     what = f"expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found {len(cells)}"
@@ -219,7 +219,7 @@ def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
 
 
 def _streamed(source: Source) -> Run:
-    """Lazy columns if the layout of the bytes is regular; otherwise the strict reader."""
+    """Return lazy columns if the byte layout is regular; otherwise use the strict reader."""
     separator = "\t" if b"\t" in source.first_line else " "
     width = len(source.first_line.split())
     layout = layout_of(source, separator, words=True)
@@ -244,19 +244,19 @@ def _streamed(source: Source) -> Run:
 
 
 def _read_strictly(source: Source) -> Run:
-    """Reads an irregular or invalid file line by line; the result is columns if it is huge."""
+    """Read an irregular or invalid file line by line; huge files are returned as columns."""
     if not source.is_huge:
         return _read_lines(source)
     return run_in(source, _checked(str(source.path), source.lines).contents)
 
 
 def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
-    """Results at a URL; its `lines` are used to report errors."""
+    """Return the results at a URL as columns; `lines` is only called to locate errors."""
     return rechecked(_columns_of_lines(url), partial(_checked, url, lines))
 
 
 def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
-    """Streams results that are read line by line as columns; raises `DataError` with every invalid line."""
+    """Parse lines one by one and stream them as columns; raises `DataError` with every invalid line."""
 
     def rows(faults: Faults) -> Iterator[tuple[str, str, float]]:
         for qid, document, score in _results(lines(), title, faults):
@@ -266,7 +266,7 @@ def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
 
 
 def _columns_of_lines(url: str) -> pl.LazyFrame:
-    """Splits each line at white space: slower than reading a table, but reliable; invalid lines get no score."""
+    """Split each line at whitespace, which is slower than reading a table but reliable; invalid lines get no score."""
     blank, cell = r"[ \t\x0b\x0c]", r"[^ \t\r\x0b\x0c\x00]+"
     columns = (f"({cell})", cell, f"({cell})", validity.RANK, f"({cell})", f"({cell})")
     pattern = f"^{blank}*" + f"{blank}+".join(columns)
@@ -283,9 +283,9 @@ _GROUPS = ["qid", "doc", "point", "text", "sixth", "more"]
 
 
 def run_fault(rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]) -> str | None:
-    """The reason why these results, best first, cannot be written as a TREC run; None if they can.
+    """Explain why results, given best first, cannot be written as a TREC run; returns None if they can.
 
-    Ids must not contain blanks, and its readers order results by score, and equal scores by id.
+    Ids must not contain whitespace, and TREC readers order results by score, and equal scores by id.
     """
     for qid, ids, scores in rankings:
         # All ids at once: an id with a blank would split into two words, or none.
@@ -297,7 +297,7 @@ def run_fault(rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]) ->
 
 
 def judgments_fault(rows: Iterable[Judgment]) -> str | None:
-    """The reason why these judgments cannot be written as qrels; None if they can."""
+    """Explain why judgments cannot be written as qrels; returns None if they can."""
     for qid, _, document, _ in rows:
         if qid.startswith("#"):
             return f"the query id {qid!r} would be read as a comment; write jsonl, csv or parquet"
@@ -314,7 +314,7 @@ def _blank_fault(*names: str) -> str | None:
 
 
 def write_run(path: Path, rankings: Iterable[Ranking], tag: str) -> None:
-    """Writes a TREC run, after a check by `run_fault`."""
+    """Write a TREC run that has passed `run_fault`."""
     lines = (
         f"{qid} Q0 {document} {rank} {score!r} {tag}\n"
         for qid, ids, scores in rankings
@@ -324,9 +324,9 @@ def write_run(path: Path, rankings: Iterable[Ranking], tag: str) -> None:
 
 
 def write_qrels(path: Path, rows: Iterable[Judgment], *, grouped: bool = False) -> None:
-    """Writes qrels, after a check by `judgments_fault`.
+    """Write qrels that have passed `judgments_fault`.
 
-    If they are `grouped`, the subtopic is the group's name or number, without blanks.
+    If they are `grouped`, the subtopic column contains the name or number of the group, without whitespace.
     """
     lines = (
         f"{qid} {group if grouped else 0} {document} {number_text(grade)}\n" for qid, group, document, grade in rows

@@ -1,7 +1,7 @@
-"""Answers of TREC RAG as runs: the documents that an answer cites, in the order of their first citation.
+"""Reads TREC RAG answers as runs: the documents that an answer cites, in the order of their first citation.
 
-A record has `references`, a list of ids, and `answer`, a list of sentences with `citations`: positions in `references`
-from 0, or ids. Its query is `topic_id` (or `narrative_id`, `qid`).
+A record has `references`, a list of ids, and `answer`, a list of sentences with `citations`, which are ids or indexes
+into `references` from 0. Its query id is `topic_id` (or `narrative_id`, `qid`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ QUERIES = ("topic_id", "narrative_id", "qid")
 
 
 def look(source: Source) -> str | None:
-    """`run` for a file of answers with references."""
+    """Return `run` for a file of answers with references."""
     head = source.head()
     return "run" if b'"references"' in head and b'"answer"' in head and head.lstrip()[:1] in b"[{" else None
 
 
 def read_run(source: Source) -> Run:
-    """Reads the cited documents of each answer; raises `DataError` with all errors."""
+    """Read the cited documents of each answer; raises `DataError` with all errors."""
     builder = RunBuilder()
     faults = builder.faults
     seen: set[str] = set()
@@ -43,7 +43,7 @@ def read_run(source: Source) -> Run:
 
 
 def _cited(references: list[Any], answer: list[Any], where: str, faults: Faults) -> list[str]:
-    """The distinct ids of all citations."""
+    """Return the distinct ids of all citations."""
     names = [id_text(reference) for reference in references]
     cited: dict[str, None] = {}
     for number, sentence in enumerate(answer, 1):

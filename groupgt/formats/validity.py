@@ -1,6 +1,6 @@
-"""The rules for ids, scores and rows as polars expressions, and the rows of a frame that break them.
+"""Rules for valid ids, scores and rows as polars expressions, and functions that report invalid rows in a frame.
 
-The rules match `groupgt.model.validity`; a test checks that both agree. Readers use them to make columns, and the
+The rules match `groupgt.model.validity`, and a test checks that they agree. Readers build columns with them, and the
 streaming engine applies them to every batch.
 """
 
@@ -24,46 +24,46 @@ T = TypeVar("T")
 
 
 def is_id(text: pl.Expr) -> pl.Expr:
-    """Whether a text is an id; false for null."""
+    """Return whether a text is a valid id; false for null."""
     is_valid = text.str.len_bytes() <= LONGEST_ID
     is_valid &= text.str.contains(f"[^{BLANKS}]") & ~text.str.contains(f"[{FORBIDDEN}]")
     return is_valid.fill_null(False)
 
 
 def is_plainly_id(text: pl.Expr) -> pl.Expr:
-    """Whether a text is an id of visible ASCII characters, as nearly all ids are; false means unsure."""
+    """Return whether an id has only visible ASCII characters, as nearly all ids do; false if that is uncertain."""
     is_valid = (text.str.len_bytes() <= LONGEST_ID) & text.str.contains(r"(?-u)^[!-~]+$")
     return is_valid.fill_null(False)
 
 
 def is_score(number: pl.Expr) -> pl.Expr:
-    """Whether a double is a score, that is, finite; false for null."""
+    """Return whether a double is a valid score, that is, finite; false for null."""
     return number.is_finite().fill_null(False)
 
 
 def is_call(number: pl.Expr) -> pl.Expr:
-    """Whether a number is a valid call number, a whole number from 1; false for null."""
+    """Return whether a number is a valid call number, that is, a positive whole number; false for null."""
     value = number.cast(pl.Float64, strict=False)
     return (value.is_between(1, LONGEST) & (value == value.floor())).fill_null(False)
 
 
 def number_of(text: pl.Expr) -> pl.Expr:
-    """The number that a text spells; null if it is not a finite number."""
+    """Parse a number from text; null if it is not a finite number."""
     return text.cast(pl.Float64, strict=False)
 
 
 def is_rank(text: pl.Expr) -> pl.Expr:
-    """Whether a text looks like a rank; false for null."""
+    """Return whether a text looks like a rank; false for null."""
     return text.str.contains(f"^(?:{RANK})$").fill_null(False)
 
 
 def is_number(text: pl.Expr) -> pl.Expr:
-    """Whether a text spells a number, however large; false for null."""
+    """Return whether a text is a number of any size; false for null."""
     return text.str.contains(f"^(?:{NUMBER})$").fill_null(False)
 
 
 def guarded(title: object, what: str, read: Callable[[], T]) -> T:
-    """Runs a polars step and converts its exceptions to a `DataError`."""
+    """Run a polars step and convert its exceptions to a `DataError`."""
     try:
         return read()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -71,12 +71,12 @@ def guarded(title: object, what: str, read: Callable[[], T]) -> T:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of the message of an exception, or its class if it has none."""
+    """Return the first line of an exception's message, or the name of its class if it has no message."""
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def rechecked(frame: pl.LazyFrame, recheck: Callable[[], Run], *, ids_checked: bool = False) -> Columns:
-    """Results that are read again row by row if polars fails, to locate the error."""
+    """Return columns that are read again row by row if polars fails, to locate the error."""
 
     def guard(step: Callable[[], Any]) -> Any:
         try:
@@ -89,7 +89,7 @@ def rechecked(frame: pl.LazyFrame, recheck: Callable[[], Run], *, ids_checked: b
 
 
 def refuse_rows(rows: pl.LazyFrame, title: str, order: str, guard: Guard = lambda read: read()) -> NoReturn:
-    """Raises `DataError` with the rows whose `qid`, `doc` or `score` is invalid; `order` is the name of the score."""
+    """Raise `DataError` that lists rows with an invalid `qid`, `doc` or `score`; `order` names the score column."""
     call = pl.col(CALLS) if CALLS in guard(rows.collect_schema) else pl.lit(1)
     numbered = rows.with_row_index("row", 1).select("row", "qid", "doc", "score", call.alias(CALLS))
     is_invalid = ~(is_id(pl.col("qid")) & is_id(pl.col("doc")) & is_score(pl.col("score")) & is_call(pl.col(CALLS)))

@@ -1,4 +1,4 @@
-"""Vectors from files, and encoders that compute them from texts."""
+"""Reads vectors from files, and loads encoders that compute vectors from texts."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Vectors = NDArray[np.float64]
 
 
 def encoder_of(model: str) -> Callable[[list[str]], Vectors]:
-    """An encoder of texts: a sentence-transformers model, from a folder or by its name.
+    """Load a text encoder: a sentence-transformers model, from a folder or by name.
 
-    Raises `DataError` for a version of the library that runs code from the folder of a model.
+    Raises `DataError` for library versions that run code from the model folder.
     """
     import sentence_transformers
 
@@ -47,7 +47,7 @@ def encoder_of(model: str) -> Callable[[list[str]], Vectors]:
 
 
 def read_vectors(path: Path, key: str, ids: Sequence[str]) -> Vectors:
-    """The vectors of `ids`, in their order; raises `DataError` if one is missing or not a vector."""
+    """Read the vectors for `ids`, in their order; raises `DataError` if a vector is missing or invalid."""
     vectors = _npy(path) if path.suffix == ".npy" else _parquet(path, key, ids)
     if vectors.ndim != 2 or not vectors.shape[1]:
         raise DataError(f"{path}: expected an array of shape (rows, dimensions), found shape {vectors.shape}")
@@ -58,7 +58,7 @@ def read_vectors(path: Path, key: str, ids: Sequence[str]) -> Vectors:
 
 
 def table_of(path: Path) -> dict[str, Vectors]:
-    """{id: vector} of a parquet file; raises `DataError`."""
+    """Read `{id: vector}` from a parquet file; raises `DataError`."""
     if path.suffix != ".parquet":
         raise DataError(f"{path}: expected a parquet file with an id and a vector in each row, found another name")
     frame = _table(path)

@@ -1,4 +1,4 @@
-"""Writes ground truth and results in any format, and reports what the format cannot represent."""
+"""Writes ground truth and results in any format, and reports everything that the format cannot represent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from groupgt.model.validity import are_ids
 
 @dataclass(frozen=True)
 class _Writer:
-    """A writer of ground truth, and what its format can represent."""
+    """A writer for ground truth, with the features that its format can represent."""
 
     write: Callable[[Path, GroundTruth], None]
     groups: bool = True
@@ -39,9 +39,9 @@ class _Writer:
 
 
 def _labels(truth: GroundTruth, *, blanks: bool = True) -> list[str]:
-    """The label of each group in a row: its name or its number; only numbers if the names cannot be used.
+    """Return a label for each group: its name or number, or only numbers if the names cannot be used.
 
-    No two groups of a query may have the same label. Without `blanks`, a label is one word, which can be read back.
+    No two groups in a query may have the same label. Without `blanks`, a label is one word that can be read back.
     """
     first = np.searchsorted(truth.group_query, truth.group_query)
     numbers = [str(number) for number in (np.arange(len(first)) - first + 1).tolist()]
@@ -61,7 +61,7 @@ def _judgments(truth: GroundTruth, *, blanks: bool = True) -> Iterator[Judgment]
 
 
 def _flat(truth: GroundTruth) -> Iterator[Judgment]:
-    """The distinct documents with their highest grades, in the order of the ground truth."""
+    """Yield the distinct documents with their highest grades, in ground truth order."""
     grades = truth.judgments.document_grade
     for alternative in np.flatnonzero(truth.document_of == np.arange(len(truth.ids))).tolist():
         qid = truth.qids[int(truth.query_of[alternative])]
@@ -69,14 +69,14 @@ def _flat(truth: GroundTruth) -> Iterator[Judgment]:
 
 
 def flat_fault(truth: GroundTruth) -> str | None:
-    """Why `write_flat` cannot write this ground truth; None if it can."""
+    """Explain why `write_flat` cannot write this ground truth; returns None if it can."""
     if truth.set_of is not None:
         return "qrels cannot say which documents are needed together"
     return trec.judgments_fault(_flat(truth))
 
 
 def write_flat(path: Path, truth: GroundTruth) -> None:
-    """Writes qrels as the convention `trec` sees them: groups are flattened, so that other tools agree."""
+    """Write flattened qrels, following the convention `trec`, so that other tools compute the same values."""
     trec.write_qrels(path, _flat(truth))
 
 
@@ -126,7 +126,7 @@ RUN_WRITERS: dict[str, Callable[..., None]] = {
 
 
 def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]:
-    """Writes ground truth; returns what the format cannot represent. A loss that would change scores is an error."""
+    """Write ground truth and list what the format cannot represent; a loss that would change scores is an error."""
     if truth.forms and not (format in TRUTH_WRITERS and TRUTH_WRITERS[format].shapes):
         raise DataError(f"{format} can only store ids, but this ground truth has spans or texts; write jsonl")
     if format == FLAT:
@@ -148,7 +148,7 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
 
 
 def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
-    """The losses in this format that would change scores; None if there are none."""
+    """Describe a loss in this format that would change scores; returns None if there is none."""
     if not writer.groups and (bool((truth.judgments.group_sizes > 1).any()) or not truth.judgments.one_to_one):
         return (
             "has no groups, but this ground truth has alternatives; write jsonl or trec-subtopics, "
@@ -173,7 +173,7 @@ def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
 
 
 def _lost(truth: GroundTruth, writer: _Writer) -> list[str]:
-    """The losses in this format that do not change scores by default."""
+    """List the losses in this format that do not change scores by default."""
     empty = int((truth.per_query == 0).sum())
     losses = {
         "the importance of groups": bool(truth.importance) and not writer.importance,
@@ -186,7 +186,7 @@ def _lost(truth: GroundTruth, writer: _Writer) -> list[str]:
 
 
 def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
-    """The loss of names of groups; empty if all of them can be read back."""
+    """Describe the loss of group names; empty if all names can be read back."""
     if truth.group_name is None or writer.names == "any":
         return ""
     if writer.names == "none":
@@ -202,9 +202,10 @@ def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
 def write_run(
     path: Path, rankings: list[Ranking], format: str, *, scored: bool, tag: str, calls: Calls | None = None
 ) -> list[str]:
-    """Writes results; TREC runs get 1 ÷ rank as scores if results have no scores or are ordered by call.
+    """Write results; TREC runs get 1 ÷ rank as scores if results have no scores or are ordered by call.
 
-    Returns what the format cannot represent. Raises `DataError`, before anything is written, if they cannot be written.
+    Returns a list of everything that the format cannot represent. Raises `DataError`, before anything is written, if
+    the results cannot be written.
     """
     if format not in RUN_WRITERS:
         near = near_names(format, RUN_WRITERS)

@@ -1,1 +1,1 @@
-"""Making ground truth by hand: a local page on which people judge passages, and audits of existing ground truth."""
+"""Creates ground truth by hand: a local page for judging passages, and audits of existing ground truth."""

@@ -1,6 +1,6 @@
-"""The questions of an audit: which passages may be missing alternatives, and which groups may not be needed.
+"""Audit questions: which passages may be missing alternatives, and which groups may not be needed.
 
-Questions that are most likely to find an error come first. No answer is assumed: people answer all of them.
+Questions that are most likely to reveal an error come first. No answer is assumed: people answer every question.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ HIGHEST_SUSPICION = 1000.0
 
 @dataclass(frozen=True)
 class Question:
-    """One question of an audit.
+    """A single audit question.
 
-    `same`: does `doc` by itself do the same as the passages of this group? `needed`: is this group still needed, given
-    the others? `group` is counted from 1. Questions with a higher `suspicion` come first.
+    `same` asks whether `doc` by itself does the same as the passages in this group. `needed` asks whether this group is
+    still needed, given the other groups. `group` is counted from 1. Questions with a higher `suspicion` come first.
     """
 
     qid: str
@@ -39,7 +39,7 @@ class Question:
 
     @property
     def item(self) -> dict[str, Any]:
-        """The question in the form used in acts."""
+        """The question as it appears in acts."""
         return {"kind": self.kind, "group": self.group, **({"doc": self.doc} if self.doc is not None else {})}
 
 
@@ -51,20 +51,20 @@ def questions(
     size: int = 50,
     nonrelevant: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Question]:
-    """All questions about ground truth, the most suspicious first.
+    """Return all audit questions: groups before candidates, and the most suspicious first.
 
-    Candidates for a group are the `size` passages outside it that are ranked highest for the query (by BM25 and in
-    `runs`) and are most similar to its passages; passages of another group may belong to both. Their suspicion is the
-    sum of rank and similarity as standard scores, and higher if they are alternatives of its passages for another
-    query. Groups are compared by their most similar passages.
+    Candidates for a group are the `size` passages outside it that rank highest for the query (by BM25 and in `runs`)
+    and are most similar to its passages; a passage from another group may belong to both groups. Their suspicion is the
+    sum of rank and similarity as standard scores, and it is higher if they are alternatives to the group's passages for
+    another query. Groups are compared by their most similar passages.
 
     Args:
-        groups: The relevant passages of each group of each query.
+        groups: The relevant passages in each group, by query.
         texts: The text of each query.
         index: The corpus.
-        runs: Results of systems.
-        size: The number of candidates of each group.
-        nonrelevant: The passages of each query that are judged not relevant; questions about them come last.
+        runs: System results.
+        size: The number of candidates per group.
+        nonrelevant: The passages that are judged non-relevant, by query; questions about them come last.
     """
     elsewhere = _alternatives_elsewhere(groups)
     suspicious: list[Question] = []
@@ -86,14 +86,14 @@ def questions(
 
 
 def shown_for(groups: Sequence[Sequence[str]], number: int) -> str:
-    """The passage that represents a group: one that is in no other group, if there is one."""
+    """Return the passage that represents a group, preferably one that is in no other group."""
     *before, group = groups[:number]
     others = set(chain(*before, *groups[number:]))
     return next((doc for doc in group if doc not in others), group[0])
 
 
 def reference(groups: Sequence[Sequence[str]], number: int, doc: str, index: Index) -> tuple[str, bool]:
-    """The passage of a group to compare a candidate with, and whether the two share another group of the query.
+    """Return the passage in a group to compare a candidate with, and whether both share another group in the query.
 
     The most similar passage is chosen, if possible among passages that do not share another group: passages that are
     interchangeable for one part of the query may not be for another.
@@ -107,7 +107,7 @@ def reference(groups: Sequence[Sequence[str]], number: int, doc: str, index: Ind
 
 
 def _alternatives_elsewhere(groups: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Counter[str]]:
-    """How often two passages are alternatives of each other."""
+    """Count how often two passages are alternatives to each other."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for group in chain.from_iterable(groups.values()):
         for doc in group:
@@ -121,7 +121,7 @@ def _standard(values: Floats) -> Floats:
 
 
 def _relevance(index: Index, text: str, rankings: Sequence[Sequence[str]]) -> Floats:
-    """The ranking of each passage for a query, as a standard score."""
+    """Return each passage's relevance to a query, from BM25 and runs, as a standard score."""
     by_text = _standard(index.scores(text))
     if not rankings:
         return by_text
@@ -157,7 +157,7 @@ def _candidates(
 
 
 def _overlap(groups: Sequence[Sequence[str]], position: int, index: Index) -> float:
-    """The highest similarity, as a mean of both directions, of a passage of a group and one of another group."""
+    """Return the highest similarity, averaged over both directions, of a passage in this group to one in another."""
     pairs = [
         (index.likeness(doc)[index.number[other]] + index.likeness(other)[index.number[doc]]) / 2
         for doc in groups[position]

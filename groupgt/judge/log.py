@@ -1,4 +1,4 @@
-"""The journal of one annotator: append-only, synced before an act is confirmed, open in one process at a time."""
+"""One annotator's journal: append-only, synced before an act is confirmed, and open in one process at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME = re.compile(r"[\w.@-]{1,80}")
 
 
 class ActLog:
-    """The acts of one annotator; another process cannot open the same journal at the same time."""
+    """The acts of one annotator; no other process can open the same journal at the same time."""
 
     def __init__(self, folder: Path, by: str) -> None:
         if not _NAME.fullmatch(by) or by.startswith("."):
@@ -45,7 +45,7 @@ class ActLog:
             self.acts = list(acts.get(by, []))
 
     def _take(self) -> None:
-        """Creates the lock; takes over that of a process that has ended."""
+        """Create the lock, or take over a lock from a process that has ended."""
         for _ in range(2):
             try:
                 handle = os.open(self._lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
@@ -62,7 +62,7 @@ class ActLog:
         raise ConfigError(f"{self._lock}: cannot be created")
 
     def _mend(self) -> None:
-        """Cuts off a last line that is incomplete after a crash: it was never confirmed."""
+        """Remove an incomplete last line after a crash; it was never confirmed."""
         if not self.path.exists():
             return
         data = self.path.read_bytes()
@@ -74,7 +74,7 @@ class ActLog:
                 os.fsync(file.fileno())
 
     def append(self, fields: Mapping[str, Any]) -> Act:
-        """Writes one act and syncs it to disk; raises `DataError` if it is invalid or cannot be written."""
+        """Write one act and sync it to disk; raises `DataError` if it is invalid or cannot be written."""
         seq = self.acts[-1]["seq"] + 1 if self.acts else 1
         act = {"at": now(), "by": self.by, "seq": seq, **fields}
         if fault := act_fault(act):
@@ -103,12 +103,12 @@ class ActLog:
         return act
 
     def close(self) -> None:
-        """Lets other processes open the journal."""
+        """Release the journal so that other processes can open it."""
         self._lock.unlink(missing_ok=True)
 
 
 def read_folder(folder: Path) -> dict[str, list[Act]]:
-    """The acts of all annotators in a folder of journals."""
+    """Read the acts of all annotators from a folder of journals."""
     acts: dict[str, list[Act]] = {}
     files = sorted(folder.glob(f"*{ENDING}"))
     if not files:

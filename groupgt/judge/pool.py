@@ -1,4 +1,4 @@
-"""The passages to judge for each query: from runs, or by BM25 from the corpus, in an order that hides their ranks."""
+"""Selects the passages to judge for each query, from runs or by BM25, in an order that hides their ranks."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ Way = Literal["depth", "rrf", "bm25"]
 
 @dataclass(frozen=True)
 class PoolRule:
-    """How passages are chosen, such as `depth:10`.
+    """A rule for selecting passages, such as `depth:10`.
 
-    `depth`: the first n of every run; `rrf`: the n best of all runs by reciprocal ranks; `bm25`: the n best by BM25.
+    `depth` takes the first n results of every run, `rrf` the n best of all runs by reciprocal ranks, and `bm25` the n
+    best by BM25.
     """
 
     way: Way
@@ -34,7 +35,7 @@ class PoolRule:
 
     @classmethod
     def of(cls, text: str | None, *, has_runs: bool) -> PoolRule:
-        """Reads `WAY:N`; raises `ConfigError` if it is invalid or needs runs.
+        """Parse `WAY:N`; raises `ConfigError` if it is invalid or requires runs.
 
         >>> PoolRule.of("rrf:20", has_runs=True), PoolRule.of(None, has_runs=False)
         (PoolRule(way='rrf', size=20), PoolRule(way='bm25', size=20))
@@ -51,10 +52,10 @@ class PoolRule:
 
 
 class Index:
-    """The texts of a corpus, searched by BM25 over the four-letter pieces of their words.
+    """A BM25 index of corpus texts, which are split into four-letter pieces of words.
 
-    Pieces match other forms of a word and parts of compounds in any language with blanks between words; texts in
-    scripts without blanks are also cut into pieces.
+    Pieces match inflected words and parts of compounds in any language that separates words by spaces; texts in scripts
+    without spaces are also cut into pieces.
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
@@ -72,19 +73,19 @@ class Index:
         return model
 
     def scores(self, text: str) -> Floats:
-        """The score of every passage for a text, in the order of `ids`."""
+        """Return the score of every passage for a text, in the order of `ids`."""
         pieces = [piece for piece in _pieces(text) if piece in self._model.vocab_dict]
         if not pieces or not self.ids:
             return np.zeros(len(self.ids))
         return np.asarray(self._model.get_scores(pieces), dtype=np.float64)
 
     def search(self, text: str, k: int) -> list[str]:
-        """The k best passages for a text; only passages that share a piece with it."""
+        """Return the k best passages for a text, considering only passages that share a piece with it."""
         scores = self.scores(text)
         return [self.ids[row] for row in np.argsort(-scores, kind="stable")[:k].tolist() if scores[row] > 0]
 
     def likeness(self, doc: str) -> Floats:
-        """The similarity of every passage to one of them: its score for that text ÷ the score of the text itself."""
+        """Return the similarity of every passage to `doc`: its score for that text ÷ the score of the text itself."""
         if doc not in self._likeness:
             scores = self.scores(self.texts[doc])
             highest = scores[self.number[doc]]
@@ -93,7 +94,7 @@ class Index:
 
 
 def _pieces(text: str) -> list[str]:
-    """The pieces of four characters of each word, with a blank at both ends.
+    """Split each word into pieces of four characters, after adding a space at both ends.
 
     >>> _pieces("Ferry to")
     [' fer', 'ferr', 'erry', 'rry ', ' to ']
@@ -107,7 +108,7 @@ _WORD = re.compile(r"\w+")
 
 
 def fused(rankings: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Reciprocal ranks, Σ 1 ÷ (60 + rank), of the results of one query in several runs, highest first."""
+    """Return reciprocal ranks, Σ 1 ÷ (60 + rank), for one query's results in several runs, highest first."""
     scores: dict[str, float] = {}
     for ranking in rankings:
         for rank, doc in enumerate(dict.fromkeys(ranking), 1):
@@ -116,7 +117,7 @@ def fused(rankings: Sequence[Sequence[str]]) -> dict[str, float]:
 
 
 def shuffled(seed: int, qid: str, docs: Sequence[str]) -> list[str]:
-    """The passages of a query in a random order that depends only on the seed."""
+    """Return the passages of a query in a random order that depends only on the seed."""
     mixed = sorted(docs)
     digest = hashlib.sha256(f"{seed}\0{qid}".encode("utf-8", "surrogatepass")).digest()
     random.Random(digest).shuffle(mixed)  # noqa: S311  # not a secret
@@ -124,7 +125,7 @@ def shuffled(seed: int, qid: str, docs: Sequence[str]) -> list[str]:
 
 
 def pooled(rule: PoolRule, qid: str, text: str, runs: Sequence[Rankings], index: Index) -> list[str]:
-    """The passages to judge for a query that are in the corpus, best first."""
+    """Return the passages to judge for a query, best first, without passages that are missing from the corpus."""
     rankings = [run.get(qid, ()) for run in runs]
     if rule.way == "depth":
         docs = list(fused([ranking[: rule.size] for ranking in rankings]))

@@ -1,4 +1,4 @@
-"""The page on 127.0.0.1: static files without a token, data and acts only with one."""
+"""The page on 127.0.0.1: static files need no token, but data and acts do."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ STATIC: dict[str, tuple[str, Callable[[], str]]] = {
 
 
 def application(session: Session, token: str, hosts: set[str], finished: Callable[[], None] | None = None) -> Starlette:
-    """The application; `finished` is called after a query is done or skipped."""
+    """Return the web application; `finished` is called after a query is done or skipped."""
     from starlette.applications import Starlette
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
@@ -128,7 +128,7 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
 
 
 def serve(session: Session, port: int, ready: Callable[[str], None], finished: Callable[[], None]) -> None:
-    """Serves the page until interrupted; `ready` is called with its address, which has the token in the fragment."""
+    """Serve the page until interrupted; `ready` is called with its address, whose fragment contains the token."""
     try:
         import uvicorn
     except ImportError:

@@ -1,4 +1,4 @@
-"""The session of one annotator: the next query, its view on the page, and the acts that the page sends."""
+"""An annotator's session: it selects the next query, prepares its view, and records acts from the page."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is judged, and how.
+    """The scope and settings of a judging session.
 
     Args:
-        kind: `judge` makes groups; `audit` asks questions about `truth`; `adjudicate` settles differing `opinions`.
+        kind: `judge` makes groups; `audit` asks questions about `truth`; `adjudicate` resolves different `opinions`.
         queries: The text of each query, in order.
         index: The corpus.
-        pool: How passages are chosen.
-        runs: Results of systems.
-        truth: Existing ground truth; its passages join the pool.
+        pool: The rule for selecting passages.
+        runs: System results.
+        truth: Existing ground truth; its passages are added to the pool.
         prior: Prior judgments.
-        blind: Whether prior judgments are shown only after one's own.
+        blind: Whether prior judgments are hidden until the annotator has judged the query.
         sample: A random sample in a fixed order.
-        seed: Shuffles passages and questions.
-        next: `pool`: queries with the largest pools first; `rrf`: those whose best passage has the lowest score first.
+        seed: The seed for shuffling passages and questions.
+        next: `pool` puts queries with the largest pools first, `rrf` those whose best passage has the lowest score.
         opinions: The states of two annotators.
     """
 
@@ -82,7 +82,7 @@ class Plan:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings with which a journal is begun; it cannot be continued with others."""
+        """The settings recorded at the start of a journal, which cannot be continued with different settings."""
         chosen: dict[str, Any] = {"kind": self.kind, "pool": str(self.pool), "seed": self.seed}
         if self.sample is not None:
             chosen[SAMPLE] = self.sample
@@ -145,14 +145,14 @@ class Session:
 
     @property
     def states(self) -> dict[str, QueryState]:
-        """The state of every query with an act."""
+        """The state of every query that has an act."""
         return replayed(self.log.acts)
 
     def _acts_of(self, qid: str) -> list[Act]:
         return [act for act in self.log.acts if act.get("qid") == qid]
 
     def state(self, qid: str) -> QueryState:
-        """The state of one query; raises `DataError` if it is unknown."""
+        """Return the state of one query; raises `DataError` if the query is unknown."""
         if qid not in self.plan.queries:
             raise DataError(f"expected a query of this session, found {display(qid)}")
         return replayed(self._acts_of(qid)).get(qid, QueryState())
@@ -160,7 +160,7 @@ class Session:
     # --- What the page shows.
 
     def overview(self) -> dict[str, Any]:
-        """All queries in order, with their progress."""
+        """Return all queries in order, with their progress."""
         states = self.states
         rows = [{"qid": qid, "status": states[qid].status if qid in states else OPEN} for qid in self.order]
         finished = sum(row["status"] != OPEN for row in rows)
@@ -179,7 +179,7 @@ class Session:
         }
 
     def _in_queue(self, states: Mapping[str, QueryState]) -> dict[str, Any]:
-        """The number of answered questions of an audit, and the first open one, by its position in its query."""
+        """Return the number of answered audit questions, and the first open question by its position in its query."""
         answered = sum(len(state.answers) for state in states.values())
         progress = {"answered": answered, "of": len(self._queue), "qid": None, "at": None}
         for question in self._queue:
@@ -189,7 +189,7 @@ class Session:
         return progress
 
     def _left(self, qid: str, state: QueryState) -> list[Question]:
-        """The questions about a query, except those made moot by other answers."""
+        """Return the questions about a query, except those made moot by other answers."""
         return [
             question
             for question in self._questions.get(qid, [])
@@ -197,7 +197,7 @@ class Session:
         ]
 
     def _minutes_left(self, left: int) -> float | None:
-        """The median time from opening a query to finishing it, without breaks, times the queries left."""
+        """Estimate the remaining time: the median time per query, without breaks, times the remaining queries."""
         opened: dict[str, datetime] = {}
         took: list[float] = []
         for act in self.log.acts:
@@ -210,7 +210,7 @@ class Session:
         return left * median(took) / 60 if took and left else None
 
     def view(self, qid: str) -> dict[str, Any]:
-        """The view of one query for the page; opening it for the first time is an act."""
+        """Return the page view of one query; opening it for the first time is an act."""
         state = self.state(qid)
         self._check_order(qid)
         if not any(act["act"] == "open" for act in self._acts_of(qid)):
@@ -244,7 +244,7 @@ class Session:
         return shown
 
     def _check_order(self, qid: str) -> None:
-        """Checks that the queries of a sample are opened in its order."""
+        """Check that the queries of a sample are opened in its order."""
         if self.plan.sample is None:
             return
         states = self.states
@@ -253,7 +253,7 @@ class Session:
                 raise DataError(f"the order of a sample is fixed: query {earlier!r} comes first; finish or skip it")
 
     def _opening(self, qid: str) -> dict[str, Any]:
-        """The passages, and the groups that a query starts with."""
+        """Return the initial passages and groups of a query."""
         plan = self.plan
         groups: list[dict[str, float]] = []
         names: list[dict[str, Any]] = []
@@ -277,7 +277,7 @@ class Session:
         return {"query": plan.queries[qid], "pool": pool, "groups": described, "nonrelevant": nonrelevant}
 
     def _aligned(self, qid: str) -> tuple[list[QueryState], list[tuple[int | None, int | None]]]:
-        """The states of the two annotators, and their groups in pairs, matched by the passages that they share."""
+        """Return the states of both annotators, and pairs of their groups, matched by shared passages."""
         states = [by_query[qid] for by_query in self.plan.opinions.values()]
         numbers = [[number for number in state.groups if state.members(number)] for state in states]
         members = [
@@ -289,7 +289,7 @@ class Session:
         ]
 
     def _agreed(self, qid: str) -> tuple[list[dict[str, float]], list[dict[str, Any]], list[str]]:
-        """The groups and judgments on which two annotators agree; the others stay open."""
+        """Return the groups and judgments on which both annotators agree; everything else stays open."""
         (first, second), pairs = self._aligned(qid)
         apart = {
             doc
@@ -307,7 +307,7 @@ class Session:
         return groups, names, [doc for doc in first.nonrelevant if doc in second.nonrelevant]
 
     def _opinions(self, qid: str) -> dict[str, Any]:
-        """The judgments of each annotator on each passage: its groups, with the same numbers for both, or none."""
+        """Return each annotator's groups for each passage, numbered consistently; None if the query was skipped."""
         states, pairs = self._aligned(qid)
         judgments: dict[str, Any] = {}
         for side, (by, state) in enumerate(zip(self.plan.opinions, states)):
@@ -324,7 +324,7 @@ class Session:
         return {"doc": doc, "text": self.plan.index.texts.get(doc, ""), "judged": judged, "pooled": doc in state.pool}
 
     def _question(self, qid: str, question: Question, state: QueryState) -> dict[str, Any]:
-        """A question with its texts in an order that does not reveal which passage is in the ground truth."""
+        """Return a question with its texts in an order that does not reveal which passage is in the ground truth."""
         index, shared = self.plan.index, False
         groups = list(map(list, starting(self.plan.truth, qid)[0])) if self.plan.truth is not None else []
         if question.doc is not None:
@@ -341,7 +341,7 @@ class Session:
         return {"item": question.item, "passages": passages, "answer": answer, "part": part, "shared": shared}
 
     def _suggestions(self, state: QueryState) -> dict[str, dict[str, Any]]:
-        """Unjudged passages that are nearly equal to a relevant one, that one, and the similarity."""
+        """Return unjudged passages that are nearly equal to a relevant one, with that passage and the similarity."""
         suggestions: dict[str, dict[str, Any]] = {}
         for doc, judgment in state.passages.items():
             if judgment.groups and doc in self.plan.index.texts:
@@ -361,20 +361,20 @@ class Session:
         return self._similar.get(doc, [])
 
     def search(self, text: str, qid: str) -> list[dict[str, Any]]:
-        """The passages of the corpus that match a text best."""
+        """Return the corpus passages that best match a text."""
         state = self.state(qid)
         return [self._passage(doc, state) for doc in self.plan.index.search(text[:1000], SEARCH_RESULTS)]
 
     # --- What an act becomes.
 
     def _new_group(self, qid: str, state: QueryState) -> int:
-        """A number that no group of a query has had, not even one that was undone."""
+        """Return a group number that the query has never used, not even in an undone act."""
         acts = self._acts_of(qid)
         had = [int(act[key]) for act in acts for key in ("group", "new") if isinstance(act.get(key), int)]
         return 1 + max([0, *had, *state.groups])
 
     def act(self, requested: Mapping[str, Any]) -> Act:
-        """Writes an act of the page to the journal; raises `DataError` if it is not valid now."""
+        """Write an act from the page to the journal; raises `DataError` if the act is currently invalid."""
         kind, qid = requested.get("act"), requested.get("qid")
         if not isinstance(qid, str) or not isinstance(kind, str) or kind in ("begin", "open"):
             raise DataError(f"expected an act on a query, found {display(dict(requested))}")
@@ -398,7 +398,7 @@ class Session:
         return self.log.append(fields)
 
     def _check(self, act: Mapping[str, Any], state: QueryState) -> None:
-        """Raises `DataError` if an act names passages or groups that do not exist."""
+        """Raise `DataError` if an act names passages or groups that do not exist."""
         texts, kind = self.plan.index.texts, act["act"]
         for doc in (act.get("doc"), *(act.get("docs") or [])):
             if doc is not None and doc not in texts and doc not in state.passages:
@@ -424,7 +424,7 @@ class Session:
                 raise DataError("expected a question of this audit")
 
     def _last(self, qid: str) -> int | None:
-        """The last act of a query that can be undone."""
+        """Return the last act of a query that can be undone."""
         acts = self._acts_of(qid)
         undone = {act["of"] for act in acts if act["act"] == "undo"}
         left = [act["seq"] for act in acts if act["act"] not in ("undo", "open", "note") and act["seq"] not in undone]
@@ -432,14 +432,14 @@ class Session:
 
 
 def _is_moot(question: Question, state: QueryState) -> bool:
-    """Whether other answers make a question pointless, because the group is gone or is the last one."""
+    """Return whether other answers make a question pointless, as its group was removed or is the last group."""
     if not state.groups:
         return False
     return question.group not in state.groups or (question.kind == "needed" and len(state.groups) == 1)
 
 
 def starting(truth: GroundTruth, qid: str) -> tuple[list[dict[str, float]], list[dict[str, Any]], list[str]]:
-    """The grades of each group of a query by id, its name, weight and importance, and the ids judged not relevant."""
+    """Return each group's grades, its name, weight and importance, and the ids that are judged non-relevant."""
     grades: list[dict[str, float]] = []
     described: list[dict[str, Any]] = []
     nonrelevant: list[str] = []

@@ -1,1 +1,1 @@
-"""Results held as columns: files of any size and frames, labelled in batches of rows."""
+"""Labels results stored as columns, such as frames and files of any size, in batches of rows."""

@@ -19,12 +19,12 @@ from groupgt.runtime import pl
 
 
 def ranked_hits(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy, duplicated: int = 0) -> RankedHits:
-    """The hits with their ranks, in two passes over the rows."""
+    """Return the hits with their ranks, in two passes over the rows."""
     return _Count(truth, keys, batches, policy).walk(duplicated)
 
 
 class _Count:
-    """Two passes: the first finds the hits, the second counts the results that rank above each."""
+    """Two passes over the rows: the first finds the hits, the second counts the results that rank above each hit."""
 
     def __init__(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> None:
         self.truth, self.keys, self.batches, self.policy = truth, keys, batches, policy
@@ -58,7 +58,7 @@ class _Count:
         )
 
     def passes(self, *exprs: pl.Expr | str) -> Iterator[tuple[pl.DataFrame, Ints, Ints]]:
-        """Batches of columns, each with the queries of its rows (−1: no ground truth) and the row numbers."""
+        """Yield batches of columns, each with query positions (−1 without ground truth) and row numbers."""
         seen = 0
         for batch in self.batches(self.query, *exprs, *(["row"] if self.numbered else [])):
             query = batch["query"].fill_null(-1).to_numpy()
@@ -67,7 +67,7 @@ class _Count:
             seen += len(batch)
 
     def first_pass(self) -> tuple[pl.DataFrame, dict[str, None]]:
-        """The hits, and the queries without ground truth; counts the results of all other queries."""
+        """Return the hits, and the queries without ground truth; counts the results of all other queries."""
         names = dict.fromkeys(("doc", "score", self.tie))
         code = self.keys.code(pl.col("doc")).alias("code")
         plain = self.batches.plain().alias("plain")
@@ -94,7 +94,7 @@ class _Count:
         return pl.concat(hits), extra_qids
 
     def note(self, qids: pl.Series, extra_qids: dict[str, None]) -> None:
-        """Records queries without ground truth; raises `InvalidRowError` for an invalid id."""
+        """Record queries without ground truth; raises `InvalidRowError` for an invalid id."""
         names = dict.fromkeys(qids.unique(maintain_order=True).to_list())
         for qid in names:
             if qid is None or (not self.batches.columns.ids_checked and id_fault(qid)):
@@ -102,7 +102,7 @@ class _Count:
         extra_qids.update(names)
 
     def second_pass(self, hits: pl.DataFrame, levels: _Levels) -> tuple[Ints, Ints, Ints]:
-        """The numbers of higher and equal results per level, and of equal results that rank above each hit."""
+        """Count higher and equal results per level, and equal results that rank above each hit."""
         beaten, equal = np.zeros((2, len(levels) + 1), dtype=np.int64)
         better = np.zeros(len(hits), dtype=np.int64)
         if not len(hits):
@@ -126,7 +126,7 @@ class _Count:
         return levels.summed(beaten[:-1]), equal, better
 
     def compare(self, hits: pl.DataFrame, levels: _Levels, equals: tuple[pl.Series, Ints, Ints], better: Ints) -> None:
-        """Adds to each hit the number of non-hits with the same score that rank above it."""
+        """Add to each hit the number of non-hits with the same score that rank above it."""
         tie, row, level = equals
         met = np.flatnonzero(np.isin(levels.of_hit, level))
         of_hits = hits.select("tie", "row").with_columns(level=levels.of_hit, hit=np.arange(len(hits)))[met]
@@ -139,7 +139,7 @@ class _Count:
 
 
 class _Levels:
-    """The distinct scores of each query's hits, ascending; query q has the range `first[q]` to `first[q + 1]`."""
+    """The distinct scores of each query's hits in ascending order, at `first[q]` to `first[q + 1]` for query q."""
 
     def __init__(self, hits: pl.DataFrame, size: int) -> None:
         query, score = hits["query"].to_numpy(), hits["score"].to_numpy()
@@ -161,11 +161,11 @@ class _Levels:
         return len(self.score)
 
     def reached(self, query: Ints, score: Floats) -> Ints:
-        """The rows that score at least as high as some hit of their query."""
+        """Return the rows that score at least as high as some hit for their query."""
         return np.flatnonzero(score >= self.least[query])
 
     def place(self, query: Ints, score: Floats) -> tuple[Ints, Ints]:
-        """For each row, the first level that is not below it, and the same level if equal, otherwise −1."""
+        """Return the first level that is not below each score, and that level again if they are equal, otherwise −1."""
         low, high = self.first[query], self.first[query + 1]
         end = high.copy()
         for _ in range(self.steps):
@@ -176,7 +176,7 @@ class _Levels:
         return low, np.where(same, low, -1)
 
     def summed(self, beaten: Ints) -> Ints:
-        """Converts counts of results that beat each level but no higher one into counts that beat each level."""
+        """Sum counts of results that beat a level but no higher level, to count all results that beat each level."""
         from_behind = np.concatenate((np.cumsum(beaten[::-1])[::-1], [0]))
         summed: Ints = from_behind[:-1] - from_behind[self.first[self.query + 1]]
         return summed

@@ -1,4 +1,4 @@
-"""The carrier of results held as columns: rows are read in batches; only hits and one row per query are kept."""
+"""The carrier for results in columns: it reads rows in batches and keeps only hits and one row per query."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ NAMED = 100
 
 
 class ColumnCarrier:
-    """Works with results held as lazy columns. If a row may be invalid, the slow reader decides."""
+    """Accesses results in lazy columns; if a row may be invalid, the slow reader decides."""
 
     def __init__(self, run: Run, columns: Columns) -> None:
         self.run, self.columns = run, columns
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """The hits; raises `DataError` that lists invalid rows."""
+        """Return the hits; raises `DataError` that lists invalid rows."""
         columns = self.columns
         try:
             matches = matched(truth, labeller, policy, lambda rules: self.flat(truth, rules, "text"))
@@ -51,7 +51,7 @@ class ColumnCarrier:
 
     @property
     def checked(self) -> LocalCarrier:
-        """The carrier of the slow reader's output: lists, or columns if lists would be too large."""
+        """The carrier for the slow reader's output: lists, or columns if lists would be too large."""
         return row_carrier_of(replace(self.run, contents=self.columns.checked.contents))
 
     def _hits(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> RankedHits:
@@ -67,7 +67,7 @@ class ColumnCarrier:
         return any_order.ranked_hits(truth, keys, batches, policy)
 
     def _without_repeats(self, truth: GroundTruth, policy: Policy) -> tuple[pl.LazyFrame, int]:
-        """The best row per (query, document), and the number of queries with repeats, unless these are errors."""
+        """Return the best row per (query, document) and the number of queries with repeats, which may be errors."""
         columns = self.columns
         rows, first = columns.frame.with_row_index("row"), best_row(policy, columns.tie)
         ties = [] if columns.tie == "doc" else [pl.col(columns.tie).filter(pl.col("row") == first).first()]
@@ -85,7 +85,7 @@ class ColumnCarrier:
         return (best.drop("len") if len(repeated) else rows), repeated["qid"].n_unique()
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """The run with results renamed by the labeller."""
+        """Return the run with results renamed by the labeller."""
         columns = replace(
             self.columns,
             frame=self._renamed(labeller),
@@ -95,7 +95,7 @@ class ColumnCarrier:
         return replace(self.run, contents=columns, original=self.run)
 
     def _renamed(self, labeller: Labeller) -> pl.LazyFrame:
-        """The rows with `doc` renamed, and the original ids as `own`."""
+        """Return the rows with `doc` renamed and the original ids in `own`."""
         frame = self.columns.frame
         schema = frame.collect_schema()
         original_doc = pl.col("doc").alias("own")
@@ -121,7 +121,7 @@ class ColumnCarrier:
         return joined.select(kept)
 
     def _check_places(self, schema: pl.Schema) -> None:
-        """Raises `DataError` for rows whose document, start and end are not a valid span."""
+        """Raise `DataError` for rows whose document, start and end are not a valid span."""
         for name in ("start", "end"):
             if not schema[name].is_numeric():
                 raise DataError(
@@ -135,7 +135,7 @@ class ColumnCarrier:
         self._refuse(~sound.fill_null(False), ["start", "end"], what)
 
     def _check_names(self, column: str, schema: pl.Schema) -> None:
-        """Raises `DataError` for rows without a name or text."""
+        """Raise `DataError` for rows without a name or text."""
         kind = schema[column]
         if kind != pl.String and not kind.is_integer():
             raise DataError(f"{self.run.title}: expected strings or integers in the column {column!r}, found {kind}")
@@ -143,7 +143,7 @@ class ColumnCarrier:
         self._refuse(blank, [column], f"expected a {column}")
 
     def _refuse(self, wrong: pl.Expr, cells: list[str], what: str) -> None:
-        """Raises `DataError` that lists the invalid rows with these cells."""
+        """Raise `DataError` that lists invalid rows and their values in these columns."""
         rows, guard = self.columns.frame.with_row_index("row").filter(wrong), self.columns.guard
         count = guard(lambda: rows.select(pl.len()).collect(engine="streaming")).item()
         if not count:
@@ -157,19 +157,19 @@ class ColumnCarrier:
         faults.stop(DataError)
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
-        """The results of one query."""
+        """Return the results of one query."""
         of_query = self.columns.frame.filter(pl.col("qid") == qid).with_row_index("row")
         ids, scores = self._ranking(self.columns.guard(lambda: of_query.collect(engine="streaming")), policy)
         return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
 
     def qids(self) -> list[str]:
-        """The queries, in the order of the run."""
+        """Return the query ids in run order."""
         rows = self.columns.guard(self.columns.frame.select("qid").collect)
         distinct: list[str] = rows["qid"].drop_nulls().unique(maintain_order=True).to_list()
         return distinct
 
     def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
-        """Every query with its results, in the order of the run."""
+        """Yield every query with its results, in run order."""
         columns = self.columns
         try:
             names = list(dict.fromkeys(("qid", "doc", "score", columns.tie)))
@@ -190,17 +190,17 @@ class ColumnCarrier:
         return rows["doc"].to_list(), None if self.carries(CALLS) else rows["score"].to_list()
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """The distinct ids of queries and of results among the first `limit` rows."""
+        """Return the distinct query ids and result ids in the first `limit` rows."""
         lazy = self.columns.frame.select("qid", "doc").head(limit)
         rows = self.columns.guard(lazy.collect)
         return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
 
     def carries(self, field: str) -> bool:
-        """Whether results carry a `text`, their length in a unit, or the calls that returned them."""
+        """Return whether results have a `text`, a length in this unit, or the calls that returned them."""
         return field in self.columns.frame.collect_schema()
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
-        """The results of all judged queries in rank order, with these fields."""
+        """Return the results of all judged queries in rank order, with these fields."""
         columns = self.columns
         judged = pl.LazyFrame({"qid": pl.Series(truth.qids, dtype=pl.String), "query": np.arange(len(truth))})
         rows = columns.frame.with_row_index("row").join(judged, on="qid", how="inner")
@@ -220,7 +220,7 @@ class ColumnCarrier:
         return Flat(query, sorted_rows["doc"], {field: cells.get(field, nothing) for field in fields})
 
     def _lengths(self, truth: GroundTruth, rows: pl.DataFrame, unit: str) -> Ints:
-        """A column of lengths as whole numbers; raises `DataError` that lists results with invalid lengths."""
+        """Return a length column as whole numbers; raises `DataError` that lists results with invalid lengths."""
         lengths = rows[unit].cast(pl.Float64, strict=False)
         sound = lengths.is_between(0, LONGEST).fill_null(False) & (lengths == lengths.round(0)).fill_null(False)
         wrong = rows.filter(~sound)
@@ -235,7 +235,7 @@ class ColumnCarrier:
 
 
 def row_carrier_of(run: Run) -> LocalCarrier:
-    """The carrier of results that are local rows: lists or columns."""
+    """Return the carrier for local results, which are lists or columns."""
     run = run.resolved
     if isinstance(run.contents, Lists):
         return ListCarrier(run, run.contents)

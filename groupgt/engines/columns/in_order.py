@@ -1,4 +1,4 @@
-"""The first plan: each query's rows are contiguous, best first, so a rank is the distance from the first row."""
+"""The first plan, for contiguous queries sorted best first: a rank is the distance from the query's first row."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ TAIL = 1 << 10
 
 
 class NotSortedError(Exception):
-    """Raised if rows turn out not to be in order."""
+    """Raised if rows turn out not to be sorted."""
 
 
 def ranked_hits(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> RankedHits:
-    """The hits with their ranks; raises `NotSortedError` if a query is scattered or its scores rise."""
+    """Return the hits with their ranks; raises `NotSortedError` if a query is scattered or its scores increase."""
     return _Walk(truth, keys, batches, policy).walk()
 
 
 class _Walk:
-    """One pass over the rows. Rows are numbered from 0, and batches keep the order of rows."""
+    """A single pass over the rows, which are numbered from 0 and keep their order across batches."""
 
     def __init__(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> None:
         self.truth, self.keys, self.batches, self.policy = truth, keys, batches, policy
@@ -62,7 +62,7 @@ class _Walk:
         return self.ranked()
 
     def take(self, batch: pl.DataFrame) -> None:
-        """Finds the hits of a batch."""
+        """Find the hits in a batch."""
         score, query_code = batch["score"].to_numpy(), batch["query"].to_numpy()
         # Adjacent queries with the same 64-bit code are not expected, and comparing texts is ten times as slow.
         start = np.empty(len(batch), dtype=np.bool_)
@@ -87,7 +87,7 @@ class _Walk:
         self.last_score, self.last_query_code = float(score[-1]), query_code[-1]
 
     def place(self, batch: pl.DataFrame, score: Floats, start: Bools, hits: tuple[Ints, Ints, Ints]) -> None:
-        """Determines the final rows of hits: at once in complete blocks of equal scores, otherwise later."""
+        """Determine the final rows of hits: immediately in complete blocks of equal scores, otherwise later."""
         query, target, rows = hits
         lead = 0
         if not start[0] and score[0] == self.last_score:
@@ -105,7 +105,7 @@ class _Walk:
         self.hold(batch, last, len(start), hits)
 
     def hold(self, batch: pl.DataFrame, begin: int, end: int, hits: tuple[Ints, Ints, Ints]) -> None:
-        """Keeps rows of a block that may continue."""
+        """Keep the rows of a block that may continue in the next batch."""
         query, target, rows = hits
         is_within = (rows >= begin) & (rows < end)
         self.pending_ties.append(batch[self.tie][begin:end])
@@ -115,7 +115,7 @@ class _Walk:
             raise NotSortedError
 
     def let_go(self) -> None:
-        """Places the hits of the held block, which is complete."""
+        """Determine the final rows of the hits in the pending block, which is complete."""
         if self.pending_hits:
             query, target, rows = (np.concatenate(parts) for parts in zip(*self.pending_hits))
             size = sum(map(len, self.pending_ties))
@@ -128,7 +128,7 @@ class _Walk:
         self.pending_ties, self.pending_hits = [], []
 
     def numbered(self, qids: list[str | None]) -> Ints:
-        """Converts queries to their numbers, −1 without ground truth; each query may occur only once."""
+        """Convert query ids to positions, or −1 without ground truth; each query may occur only once."""
         numbers = []
         for qid in qids:
             if qid is None:
@@ -145,7 +145,7 @@ class _Walk:
         return np.array(numbers, dtype=np.int64)
 
     def among_equals(self, batch: pl.DataFrame, score: Floats, start: Bools, rows: Ints) -> tuple[Ints, Ints, Ints]:
-        """The rows of hits after ordering equal scores, and the first and last row with the same score."""
+        """Return the rows of hits after sorting equal scores, and the first and last row with the same score."""
         follows = np.zeros(len(start) + 1, dtype=np.bool_)
         follows[1:-1] = (score[1:] == score[:-1]) & ~start[1:]
         tied = np.flatnonzero(follows[rows] | follows[rows + 1])
@@ -165,7 +165,7 @@ class _Walk:
         return placed, low, high
 
     def places_of_equals(self, tie: pl.Series, block: Ints) -> Ints:
-        """The position of each row after each block of equal scores is ordered."""
+        """Return the position of each row after sorting each block of equal scores."""
         places = np.arange(len(block))
         if self.policy.ties == "id":
             rows = pl.DataFrame({"block": block, "row": places}).with_columns(tie=tie)
@@ -186,7 +186,7 @@ class _Walk:
 
 
 def _first_block(score: Floats, start: Bools) -> int:
-    """The end of the first block of equal scores of one query."""
+    """Return the end of the first block of equal scores within one query."""
     for width in (TAIL, len(score)):
         goes_on = (score[1:width] == score[: width - 1][: len(score) - 1]) & ~start[1:width]
         ends = np.flatnonzero(~goes_on)
@@ -196,7 +196,7 @@ def _first_block(score: Floats, start: Bools) -> int:
 
 
 def _last_block(score: Floats, start: Bools) -> int:
-    """The start of the last block of equal scores of one query."""
+    """Return the start of the last block of equal scores within one query."""
     for width in (TAIL, len(score)):
         begin = max(len(score) - width, 0)
         begins = (score[begin + 1 :] != score[begin:-1]) | start[begin + 1 :]

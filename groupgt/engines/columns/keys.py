@@ -1,4 +1,4 @@
-"""The table that rows are joined with: hash codes are compared first, then the ids themselves."""
+"""A lookup table that matches rows by comparing hash codes first, and then the ids themselves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from groupgt.runtime import pl
 
 
 def key_table(truth: GroundTruth, matches: Matches) -> pl.DataFrame:
-    """A labeller's table as columns `qid`, `doc`, `query` and `target`; only the first of repeated keys."""
+    """Return a labeller's table with `qid`, `doc`, `query` and `target`; only the first of repeated keys is kept."""
     frame = pl.DataFrame(
         {
             "qid": pl.Series(truth.qids, dtype=pl.String).gather(matches.queries),
@@ -34,9 +34,9 @@ PIECE = 1 << 15
 
 
 class Keys:
-    """A labeller's table as hash codes: `code` computes them for a column of ids; `likely` and `sure` find the hits.
+    """A labeller's table as hash codes; `code` hashes a column of ids, and `likely` and `sure` find the hits.
 
-    Each query has its own adjacent slots, so that rows of one query stay in the processor's cache.
+    Each query has its own adjacent slots, so that all slots of one query stay in the CPU cache.
     """
 
     def __init__(self, truth: GroundTruth, matches: Matches) -> None:
@@ -59,15 +59,15 @@ class Keys:
         self.taken[self.slots(query) + (hashes >> self.shift).view(np.int64)] = True
 
     def code(self, doc: pl.Expr) -> pl.Expr:
-        """The hash codes of a column of ids."""
+        """Return the hash codes of a column of ids."""
         return doc.hash(SEED)
 
     def slots(self, query: Ints) -> Ints:
-        """The first slot of each query; the slots of −1 (no ground truth) are empty."""
+        """Return the first slot of each query; the slots of −1 (no ground truth) are empty."""
         return (query + 1) << self.bits
 
     def likely(self, code: Codes, slots: Ints) -> Ints:
-        """The rows that may be hits; nearly all others are skipped."""
+        """Return the rows that may be hits, skipping nearly all other rows."""
         flags = np.empty(len(code), dtype=np.bool_)
         # In pieces whose intermediate results stay in the processor's cache.
         place, mixed = np.empty(PIECE, dtype=np.uint64), np.empty(PIECE, dtype=np.int64)
@@ -80,7 +80,7 @@ class Keys:
         return np.flatnonzero(flags)
 
     def sure(self, doc: pl.Series, code: Codes, query: Ints) -> tuple[Bools, Ints]:
-        """Which of these rows are hits, and their targets."""
+        """Return which of these rows are hits, and their targets."""
         hits, target = np.zeros(len(query), dtype=np.bool_), np.zeros(len(query), dtype=np.int64)
         codes = _code(code, query)
         rows, place = np.arange(len(query)), np.searchsorted(self.codes, codes)

@@ -1,6 +1,6 @@
-"""The carrier of a TREC file that is not loaded: the compiled module compares its lines, part by part.
+"""The carrier for a TREC file that is not loaded: compiled code compares its lines, one part of the file at a time.
 
-For everything else the lines are read as columns, and a careful reader reports invalid lines.
+All other operations read the lines as columns, and a careful reader reports invalid lines.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ class DoubtfulLineError(Exception):
 
 
 class LineCarrier:
-    """Works with the lines of a TREC file."""
+    """Accesses results in the lines of a TREC file."""
 
     def __init__(self, run: Run, lines: Lines) -> None:
         self.run, self.lines = run, lines
 
     @cached_property
     def columns(self) -> LocalCarrier:
-        """The carrier of the same results as columns, or as lists from the careful reader."""
+        """The carrier for the same results as columns, or as lists from the careful reader."""
         return row_carrier_of(replace(self.run, contents=self.lines.columns.contents))
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """The hits; raises `DataError` that lists invalid lines."""
+        """Return the hits; raises `DataError` that lists invalid lines."""
         matches = matched(truth, labeller, policy, lambda rules: self.flat(truth, rules, "text"))
         try:
             ranked = self._ranked_hits(truth, matches, policy)
@@ -64,7 +64,7 @@ class LineCarrier:
         return ranked.labelled(truth, labeller, matches, policy)
 
     def _ranked_hits(self, truth: GroundTruth, matches: Matches, policy: Policy) -> RankedHits | None:
-        """The hits with their ranks; None if the module does not support the policy or an id."""
+        """Return the hits with their ranks, or None if the compiled module does not support the policy or an id."""
         index = matches.compiled if policy.duplicates in ("penalize", "keep") else None
         if native.built is None or index is None:
             return None
@@ -76,36 +76,36 @@ class LineCarrier:
         return RankedHits(query, matches.targets[key], rank, low, high, scan.length, len(scan.extra), extra)
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """The run with results renamed by the labeller."""
+        """Return the run with results renamed by the labeller."""
         return self.columns.rename(truth, labeller, policy)
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
-        """The results of one query."""
+        """Return the results of one query."""
         return self.columns.ranking(qid, policy)
 
     def qids(self) -> list[str]:
-        """The queries, in the order of the run."""
+        """Return the query ids in run order."""
         return self.columns.qids()
 
     def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
-        """Every query with its results, in the order of the run."""
+        """Yield every query with its results, in run order."""
         return self.columns.rankings(policy)
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """The distinct ids of queries and of results among the first `limit` rows."""
+        """Return the distinct query ids and result ids in the first `limit` rows."""
         return self.columns.sample(limit)
 
     def carries(self, field: str) -> bool:
-        """Whether results carry a `text`, or their length in a unit: lines have no field for either."""
+        """Return False, because TREC lines have no such fields."""
         return False
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
-        """The results of all judged queries in rank order."""
+        """Return the results of all judged queries in rank order."""
         return self.columns.flat(truth, policy, *fields)
 
 
 class _Part(NamedTuple):
-    """The contents of a part of the lines: hits, judged queries with their numbers of lines, and other query ids.
+    """The contents of one part of the file: hits, judged queries with their line counts, and ids of other queries.
 
     In a pass over contiguous queries, a query that occurs twice is listed twice.
     """
@@ -117,9 +117,9 @@ class _Part(NamedTuple):
 
 
 class _Scan:
-    """One labelling of lines: one pass if the lines of each query are contiguous, two if they are scattered.
+    """A labelling scan over lines: one pass if the lines of each query are contiguous, two if they are scattered.
 
-    `length` is the number of results per query; `extra` are the ids of queries without ground truth.
+    `length` is the number of results per query; `extra` contains the ids of queries without ground truth.
     """
 
     def __init__(self, module: ModuleType, lines: Lines, index: bytes, queries: int, *, by_id: bool) -> None:
@@ -127,19 +127,19 @@ class _Scan:
         self.forget()
 
     def forget(self) -> None:
-        """Resets the counts for a pass over all parts."""
+        """Reset the counts before a pass over all parts."""
         self.length = np.zeros(self.queries, dtype=np.int64)
         self.extra: dict[bytes, None] = {}
 
     def note(self, part: _Part) -> None:
-        """Records the queries of a part."""
+        """Record the queries of a part."""
         np.add.at(self.length, part.query, part.lines)
         self.extra.update(part.extra)
 
     def together(self) -> Ints | None:
-        """The hits as rows of query, key, rank, first and last rank of equals; None if a query is scattered.
+        """Return hits as rows of query, key, rank, first and last rank of equal scores; None if a query is scattered.
 
-        Also None if a query is too long to find a cut.
+        Also returns None if a query is so long that the file cannot be split into parts.
         """
         try:
             spans = list(pairwise(self.cuts()))
@@ -158,7 +158,7 @@ class _Scan:
         return np.concatenate(hits)
 
     def scattered(self) -> Ints:
-        """Labels lines in any order: a second pass counts the results that are better than each hit."""
+        """Label lines in any order: a second pass counts the results that are better than each hit."""
         self.forget()
         spans = list(pairwise(self.cuts(scattered=True)))
         parts: list[Ints] = []
@@ -179,7 +179,7 @@ class _Scan:
         return np.stack((query, key, ahead + 1, above + 1, above + equal), axis=1)
 
     def scan(self, mode: int, hits: bytes, span: tuple[int, int]) -> _Part:
-        """The output of the module for the lines between two offsets."""
+        """Return the compiled module's output for the lines between two offsets."""
         data = self.lines.part(*span)
         rows, facts, doubt = self.module.scan(data, self.index, mode, self.by_id, span[0], hits)
         if doubt >= 0:
@@ -191,7 +191,7 @@ class _Scan:
         return _Part(np.frombuffer(rows, dtype=np.int64).reshape(-1, 5), judged[:, 0], judged[:, 1], extra)
 
     def cuts(self, *, scattered: bool = False) -> list[int]:
-        """Offsets at which lines begin; unless `scattered`, each is also the first line of another query."""
+        """Return offsets at which lines begin; unless `scattered`, each offset is also the start of another query."""
         size, end = SCATTERED_PART if scattered else PART, self.lines.end
         cuts = [self.lines.begin]
         while (target := cuts[-1] + size) < end:
@@ -199,7 +199,7 @@ class _Scan:
         return cuts if cuts[-1] == end and len(cuts) > 1 else [*cuts, end]
 
     def cut_behind(self, target: int, *, scattered: bool) -> int:
-        """The first such offset after a target; the end if there is none."""
+        """Return the first offset after a target at which the file can be cut, or the end if there is none."""
         size = WINDOW
         while target + size < self.lines.end:
             window = bytes(self.lines.part(target, target + size))
@@ -221,7 +221,7 @@ class _Scan:
 
 
 def _side_by_side(scan: Callable[[tuple[int, int]], T], spans: Sequence[tuple[int, int]]) -> Iterator[T]:
-    """The result of each part, in order; starts no more parts once one fails or the caller stops."""
+    """Yield the result of each part in order; stops starting parts after a failure or when the caller stops."""
     from concurrent.futures import ThreadPoolExecutor
 
     workers = os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""The order of results held as columns: descending score, and the tie rule among equal scores."""
+"""Sorts results in columns by descending score, and applies the tie rule to equal scores."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
 
 
 def best_first(rows: Frame, leads: list[str], policy: Policy, *, tie: str = "tie", scored: bool = False) -> Frame:
-    """Rows sorted by the leading columns, then best first; ties are sorted by `row`.
+    """Sort rows by the leading columns, then best first; remaining ties are sorted by `row`.
 
-    Results are tied if their leading columns are equal, and also their scores if `scored`. Ties are ordered by
-    descending bytes of the column `tie`, or by input order.
+    Results are tied if their leading columns are equal, and with `scored`, also their scores. Ties are ordered by the
+    column `tie` in descending byte order, or by input order.
     """
     falling: list[str] = (["score"] if scored else []) + ([tie] if policy.ties == "id" else [])
     return rows.sort([*leads, *falling, "row"], descending=[False] * len(leads) + [True] * len(falling) + [False])
 
 
 def best_row(policy: Policy, tie: str) -> pl.Expr:
-    """The `row` that comes first among the rows of a group, by the same rule."""
+    """Return an expression for the `row` that ranks first in a group, as in `best_first`."""
     best = pl.col("score") == pl.col("score").max()
     if policy.ties == "id":
         best &= pl.col(tie) == pl.col(tie).filter(best).max()
@@ -49,7 +49,7 @@ class InvalidRowError(Exception):
 
 
 class Batches:
-    """The rows of a run in order, as frames of selected columns."""
+    """The rows of a run in order, as frames with selected columns."""
 
     def __init__(self, columns: Columns, title: str, ceiling: int = 0) -> None:
         self.columns, self.title, self.ceiling = columns, title, ceiling
@@ -58,18 +58,18 @@ class Batches:
         self.size = min(max(share, FEWEST_ROWS), MOST_ROWS)
 
     def of(self, rows: pl.LazyFrame) -> Batches:
-        """The rows of another frame in order; they have their number as `row`."""
+        """Return the rows of another frame in order, with their row numbers in `row`."""
         other = Batches(self.columns, self.title, self.ceiling)
         other.rows = rows
         return other
 
     @property
     def are_numbered(self) -> bool:
-        """Whether the rows are numbered by a column."""
+        """True if a column contains row numbers."""
         return "row" in self.rows.collect_schema().names()
 
     def __call__(self, *exprs: pl.Expr | str) -> Iterator[pl.DataFrame]:
-        """Batches of these columns."""
+        """Yield batches with these columns."""
         try:
             for batch in _flowing(self.rows.select(*exprs), self.size, self.columns.guard):
                 self.check_memory()
@@ -79,7 +79,7 @@ class Batches:
             raise InvalidRowError from None
 
     def check_memory(self) -> None:
-        """Raises `DataError` if the process exceeds the memory limit."""
+        """Raise `DataError` if the process exceeds the memory limit."""
         if self.ceiling and resident() > self.ceiling:
             _give_back()
             bytes_used = resident()
@@ -91,32 +91,32 @@ class Batches:
             )
 
     def plain(self) -> pl.Expr:
-        """Whether the id and the score of a row are certainly valid, by a quick check."""
+        """Return an expression that quickly checks whether the id and score of a row are certainly valid."""
         score = is_score(pl.col("score"))
         return score if self.columns.ids_checked else score & is_plainly_id(pl.col("doc"))
 
     def check(self, batch: pl.DataFrame) -> None:
-        """Rechecks rows that are not `plain`; raises `InvalidRowError` for an invalid id or score."""
+        """Recheck rows that are not `plain`; raises `InvalidRowError` for an invalid id or score."""
         if not batch["plain"].all():
             rest = batch.filter(~batch["plain"])
             if not rest.select(self.sound("doc").all()).item():
                 raise InvalidRowError
 
     def sound(self, *names: str) -> pl.Expr:
-        """Whether a row has a finite score, and these of its columns are ids."""
+        """Return an expression that checks whether a row has a finite score and valid ids in these columns."""
         holds = is_score(pl.col("score"))
         for name in names:
             holds &= pl.col(name).is_not_null() if self.columns.ids_checked else is_id(pl.col(name))
         return holds
 
     def refuse_invalid_rows(self) -> None:
-        """Raises `InvalidRowError` if a row is invalid."""
+        """Raise `InvalidRowError` if a row is invalid."""
         for batch in self(self.sound("qid", "doc").alias("sound")):
             if not batch["sound"].all():
                 raise InvalidRowError
 
     def begin_in_order(self) -> bool:
-        """Whether the first rows could be from a sorted run; recognizes a shuffled run without reading all of it."""
+        """Return whether the first rows could be from a sorted run; detects a shuffled run without a full read."""
         head = replace(self.columns, frame=self.rows.head(LOOKED_AT).select("qid", "score"))
         for batch in Batches(head, self.title)("qid", "score"):
             starts = (batch["qid"] != batch["qid"].shift(1)).fill_null(True)
@@ -127,9 +127,9 @@ class Batches:
 
 
 def _flowing(rows: pl.LazyFrame, size: int, guard: Callable[[Callable[[], Any]], Any]) -> Iterator[pl.DataFrame]:
-    """The batches of a query that runs on its own thread, at most one ahead; raises what the query raises.
+    """Yield batches from a query in its own thread, at most one batch ahead; raises any exception from the query.
 
-    (The iterator of polars ends silently if one of its threads panics.)
+    The polars iterator ends silently if one of its threads panics.
     """
     waiting: queue.Queue[pl.DataFrame | BaseException | None] = queue.Queue(maxsize=1)
     enough = threading.Event()
@@ -163,7 +163,7 @@ def _flowing(rows: pl.LazyFrame, size: int, guard: Callable[[Callable[[], Any]],
 
 
 def _give_back() -> None:
-    """Frees unused memory and makes the C library return it to the system, if it can."""
+    """Free unused memory, and make the C library return it to the system if possible."""
     import ctypes
     import gc
 

@@ -1,4 +1,4 @@
-"""Evaluation on Apache Spark. `per_query` and `means` are for further work in Spark."""
+"""Evaluation on Apache Spark; the output of `per_query` and `means` can be processed further in Spark."""
 
 from groupgt.engines.spark.values import means as means
 from groupgt.engines.spark.values import per_query as per_query

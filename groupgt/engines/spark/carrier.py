@@ -1,9 +1,8 @@
-"""The carrier of results on a Spark cluster: rows stay there; only hits and one row per query are collected.
+"""The carrier for results on a Spark cluster: rows stay there; only hits and one row per query are collected.
 
 If the ground truth can be broadcast, rows are never shuffled: one pass finds the hits, one counts the results of each
-query, one counts the better results for every hit. If it cannot, or if a query has many hits, rows are shuffled by
-query and sorted. Ranks depend only on scores and ids, so neither the order of partitions nor a task that is run again
-changes a bit.
+query, and one counts the better results for every hit. Otherwise, or if a query has many hits, rows are shuffled by
+query and sorted. Ranks depend only on scores and ids, so partition order and repeated tasks do not change a single bit.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ ELSEWHERE = f"{WAYS}; or write the results to parquet and evaluate the files"
 
 
 class SparkCarrier:
-    """Works with results in a Spark frame."""
+    """Accesses results in a Spark frame."""
 
     def __init__(self, run: Run, remote: Remote) -> None:
         self.run = run
@@ -59,11 +58,11 @@ class SparkCarrier:
         self.rows: Rows = remote.frame if isinstance(remote.frame, Rows) else rows_of(remote.frame, run.title)
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """The hits; raises `DataError` that lists the first invalid rows."""
+        """Return the hits; raises `DataError` that lists the first invalid rows."""
         return _Plan(truth, self.rows, self.title, policy, labeller, engine.broadcast).walk()
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """The run with results renamed by a labeller; ties are ordered by the previous names."""
+        """Return the run with results renamed by a labeller; ties are ordered by the original names."""
         frame = self.rows.frame
         if labeller.column == "span":
             what = "the labeller spans has no chunk table, and places of results are not read on Spark"
@@ -77,20 +76,20 @@ class SparkCarrier:
         return replace(self.run, contents=Remote(replace(self.rows, frame=named, tie="own")), original=self.run)
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
-        """The results of one query, collected."""
+        """Collect and return the results of one query."""
         of_query = self.rows.frame.filter(sql.col("qid") == qid).orderBy(*Order(self.rows.tie).best_first())
         rows = pl.DataFrame(of_query.select("doc", "score").toArrow())
         ids = rows["doc"].to_list()
         return (ids, rows["score"].to_list()) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """The distinct ids of queries and of results among the rows that come first."""
+        """Return the distinct query ids and result ids in the first rows that Spark returns."""
         rows = pl.DataFrame(self.rows.frame.select("qid", "doc").limit(min(limit, GLANCE_ROWS)).toArrow())
         return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
 
 
 def _renamer(names: Callable[[list[str]], Any]) -> Callable[..., Any]:
-    """Makes a function that renames a column of ids."""
+    """Return a function that renames a column of ids."""
 
     def renamed(doc: Any) -> Any:
         import pyarrow as pa
@@ -104,7 +103,7 @@ def _renamer(names: Callable[[list[str]], Any]) -> Callable[..., Any]:
 
 @dataclass(eq=False)
 class _Plan:
-    """One labelling pass: queries Spark and collects rows."""
+    """A labelling pass that queries Spark and collects rows."""
 
     truth: GroundTruth
     source: Rows
@@ -121,7 +120,7 @@ class _Plan:
         self.matches = matched(self.truth, self.labeller, self.policy, self.refuse_to_read)
 
     def refuse_to_read(self, policy: Policy) -> Flat:
-        """Raises `ConfigError`, as results are not collected."""
+        """Raise `ConfigError`, because results are not collected."""
         raise ConfigError(
             f"the labeller {self.labeller.name} needs all results locally, which is not supported on Spark; {ELSEWHERE}"
         )
@@ -152,7 +151,7 @@ class _Plan:
         return ranked.labelled(self.truth, self.labeller, self.matches, self.policy)
 
     def collect(self, frame: DataFrame) -> pl.DataFrame:
-        """Collects rows by Arrow; whole numbers have 64 bits."""
+        """Collect rows through Arrow, with 64-bit integers."""
         import polars.selectors as cs
 
         rows = pl.DataFrame(frame.toArrow()).with_columns(cs.integer().cast(pl.Int64))
@@ -160,15 +159,15 @@ class _Plan:
         return rows
 
     def sent(self, table: pl.DataFrame) -> DataFrame:
-        """A table as a Spark frame."""
+        """Return a table as a Spark frame."""
         return sent(self.session, table)
 
     def near(self, frame: DataFrame) -> DataFrame:
-        """A frame, broadcast if the ground truth is."""
+        """Return a frame, broadcast if the ground truth is broadcast."""
         return sql.broadcast(frame) if self.fits else frame
 
     def queries(self) -> tuple[Ints, int, tuple[str, ...]]:
-        """The number of results per query, shape (Q,), the number of other queries, and the first of them."""
+        """Return the number of results per query, shape (Q,), the number of other queries, and a few of their ids."""
         judged = pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String), "query": np.arange(len(self.truth))})
         per_id = self.rows.groupBy("qid").agg(
             sql.count(sql.lit(1)).alias("n"),
@@ -202,7 +201,7 @@ class _Plan:
         return length, extra, names
 
     def fail(self) -> None:
-        """Raises an error that lists the invalid rows."""
+        """Raise an error that lists the invalid rows."""
         wrong = self.rows.filter(~is_result())
         faults = Faults(grouped=False)
         for qid, document, score in self.collect(wrong.select("qid", "doc", "score").limit(100)).iter_rows():
@@ -212,12 +211,12 @@ class _Plan:
         faults.fail(DataError)
 
     def refuse_invalid_rows(self) -> None:
-        """Raises `DataError` for invalid rows, as only the best of repeated rows would be checked later."""
+        """Raise `DataError` for invalid rows, because later only the best of repeated rows would be checked."""
         if self.collect(self.rows.agg(sql.bool_and(is_result()).alias("sound")))["sound"].item() is False:
             self.fail()
 
     def counted(self, keys: pl.DataFrame) -> pl.DataFrame:
-        """Hits with their ranks: rank = 1 + number of better results of the query."""
+        """Return hits with their ranks, where rank = 1 + number of better results for the query."""
         columns = ("qid", "query", "target", "score", self.tie)
         hit_rows = self.rows.join(sql.broadcast(self.sent(keys)), ["qid", "doc"]).select(*dict.fromkeys(columns))
         hits = self.collect(hit_rows).rename({self.tie: "its_tie", "score": "its_score"}).with_row_index("hit")
@@ -250,7 +249,7 @@ class _Plan:
         return pl.concat([ranked.select(row_columns), self.ranked(self.sent(keys.join(names, on="qid")), there)])
 
     def ranked(self, keys: DataFrame, rows: DataFrame | None = None) -> pl.DataFrame:
-        """Finds the hits with their ranks by sorting the rows of each query."""
+        """Find the hits and their ranks by sorting the rows of each query."""
         placed = with_ranks(self.rows if rows is None else rows, self.near(keys), self.tie).filter("hit")
         return self.collect(placed.select("query", "target", "rank", "higher", "equal"))
 
@@ -262,7 +261,7 @@ class _Plan:
             raise ConfigError(f"{self.title}: {what} (ties=input); choose ties=id, or give a column rank")
 
     def remove_repeats(self) -> None:
-        """Keeps the best row of each (query, document), or raises `DataError` for repeats."""
+        """Keep the best row of each (query, document), or raise `DataError` for repeats."""
         judged = self.sent(pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String)}))
         first = without_repeats(self.rows, self.tie)
         repeated = first.filter("n > 1").join(self.near(judged), "qid", "semi")

@@ -1,4 +1,4 @@
-"""Reads frames and files with Spark: the same columns as everywhere, with no rows collected."""
+"""Reads frames and files with Spark into the columns that all engines use, without collecting rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ INTEGER_TYPES = ("tinyint", "smallint", "int", "bigint")
 class Rows:
     """Results as a frame with `qid` and `doc` as text and `score` as a double; higher is better.
 
-    `tie` is the column that orders equal scores. The score of rows that were `nested` is minus their position, from 0.
+    `tie` is the column that orders equal scores. If rows were `nested`, their score is the negative position, from 0.
     """
 
     frame: DataFrame
@@ -41,7 +41,7 @@ class Rows:
 
 
 def rows_of(value: Any, title: str = "results") -> Rows:
-    """The results of a frame with `qid, doc_id, score | rank`, or `qid, retrieved_ids` (in their order)."""
+    """Read results from a frame with `qid, doc_id, score | rank`, or with `qid, retrieved_ids` (best first)."""
     frame: DataFrame = value.to_spark() if type(value).__module__.startswith("pyspark.pandas") else value
     names, kinds = frame.columns, dict(frame.dtypes)
     refuse_calls(names, title)
@@ -78,7 +78,7 @@ def rows_of(value: Any, title: str = "results") -> Rows:
 
 
 def refuse_calls(names: Sequence[str], title: str) -> None:
-    """Raises `ConfigError` if results have a column of calls."""
+    """Raise `ConfigError` if results have a call column."""
     calls = [name for name in names if name in (CALL_COLUMN, CALL_LIST)]
     if calls:
         raise ConfigError(
@@ -91,13 +91,13 @@ def refuse_calls(names: Sequence[str], title: str) -> None:
 def run_of_files(
     session: SparkSession, path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], format: str | None = None
 ) -> Run:
-    """A run of files that Spark reads; reads only a first line here, and only if no suffix gives the format."""
+    """Return a run that Spark will read; reads only the first line now, and only if no suffix gives the format."""
     paths, chosen, title = located(path, format)
     return Run(Remote(_read(session, paths, chosen)), name=name_of(title), source=title)
 
 
 def _read(session: SparkSession, paths: list[str], format: str) -> DataFrame:
-    """The rows of files: trec, csv, jsonl or parquet."""
+    """Read the rows of files in the format trec, csv, jsonl or parquet."""
 
     if format == "trec":
         return _trec(session.read.text(paths, lineSep="\n"))
@@ -107,7 +107,7 @@ def _read(session: SparkSession, paths: list[str], format: str) -> DataFrame:
 
 
 def _trec(lines: DataFrame) -> DataFrame:
-    """The results in lines of TREC runs; the score is null in lines that are invalid in `groupgt.formats.trec`."""
+    """Parse the lines of TREC runs; the score is null in lines that `groupgt.formats.trec` considers invalid."""
     line = sql.regexp_replace("value", r"\r\z", "")
     cells = sql.split(sql.trim(sql.translate("line", "\t\x0b\x0c", "   ")), " +")
     rows = lines.select(line.alias("line")).select("line", cells.alias("cells")).filter("cells[0] != ''")
@@ -124,7 +124,7 @@ def _trec(lines: DataFrame) -> DataFrame:
 
 
 def _csv(session: SparkSession, paths: list[str]) -> DataFrame:
-    """The rows of tables; the score of a row is null if it has no number, or more or fewer cells than the header."""
+    """Read the rows of tables; the score is null if it is not a number or if the row has too few or too many cells."""
     separator = "\t" if paths[0].endswith((".tsv", ".tsv.gz")) else ","
     options: dict[str, Any] = {"header": True, "sep": separator, "escape": '"'}
     names = session.read.options(**options).csv(paths[:1]).columns
@@ -140,14 +140,14 @@ def _csv(session: SparkSession, paths: list[str]) -> DataFrame:
 
 
 def ids(kind: str, name: str, title: str) -> Column:
-    """The expression that converts ids to text; raises `DataError` if they are neither text nor whole numbers."""
+    """Return an expression that converts ids to text; raises `DataError` if they are neither text nor whole numbers."""
     if kind not in ("string", *INTEGER_TYPES) and not kind.startswith(("varchar", "char")):
         raise DataError(f"{title}: expected strings or integers in the column {name!r}, found {kind}")
     return sql.col(name).cast("string").alias(name)
 
 
 def is_result(*names: str) -> Column:
-    """Whether a row of results has a finite score and valid ids in these columns (default: `qid` and `doc`)."""
+    """Return whether a row has a finite score and valid ids in these columns (default: `qid` and `doc`)."""
     score = sql.col("score")
     holds = score.isNotNull() & ~sql.isnan(score) & (sql.abs(score) < sql.lit(float("inf")))
     for name in names or ("qid", "doc"):
@@ -156,7 +156,7 @@ def is_result(*names: str) -> Column:
 
 
 def is_id(name: str) -> Column:
-    """Whether a column contains a valid id."""
+    """Return whether a column contains a valid id."""
     text = sql.col(name)
     holds = text.isNotNull() & (sql.octet_length(text) <= LONGEST_ID)
     holds &= text.rlike(f"[^{BLANKS}]") & ~text.rlike(f"[{FORBIDDEN}]")
@@ -164,7 +164,7 @@ def is_id(name: str) -> Column:
 
 
 def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
-    """Ground truth as one row per query: `qid` and `groups`, a list of lists of (id, grade).
+    """Convert ground truth to one row per query: `qid` and `groups`, a list of lists of (id, grade).
 
     The input is `qid, retrieval_gt` (as in AutoRAG) or `qid, group, doc_id[, grade]`.
     """
@@ -206,7 +206,7 @@ def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
 
 
 def session_of(master: str = "", config: Mapping[str, str] | None = None) -> SparkSession:
-    """The current session, or a new one; its workers run the current Python."""
+    """Return the current session or a new one, with workers that run the current Python."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -223,7 +223,7 @@ def session_of(master: str = "", config: Mapping[str, str] | None = None) -> Spa
 
 
 def by_arrow(function: Callable[..., Any], kind: str, *, one: bool = False) -> Callable[..., Column]:
-    """Turns a function of Arrow arrays into one of columns; it returns a column, or `one` value per group."""
+    """Turn a function of Arrow arrays into a function of columns, which returns a column, or `one` value per group."""
     import pyarrow as pa
     from pyspark.sql import functions
 
@@ -239,7 +239,7 @@ def by_arrow(function: Callable[..., Any], kind: str, *, one: bool = False) -> C
 
 
 def _same_python() -> None:
-    """Makes local workers run the current Python, unless another is configured."""
+    """Make local workers run the current Python, unless another one is configured."""
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -253,7 +253,7 @@ def _same_python() -> None:
 
 
 def sent(session: Any, table: pl.DataFrame) -> DataFrame:
-    """Converts a table to a frame of a session, by Arrow."""
+    """Convert a table to a frame in a session through Arrow."""
     import pyarrow as pa
 
     kinds = {"String": pa.string(), "Int64": pa.int64(), "Float64": pa.float64()}
@@ -264,26 +264,26 @@ def sent(session: Any, table: pl.DataFrame) -> DataFrame:
 
 @dataclass(frozen=True)
 class Order:
-    """The order of the results of a query: descending score, equal scores by descending bytes of the column `tie`."""
+    """The result order within a query: descending score, then the column `tie` in descending byte order."""
 
     tie: str
 
     def best_first(self) -> list[Column]:
-        """The sort keys of rows."""
+        """Return the columns to sort rows by."""
         return [sql.col("score").desc(), sql.col(self.tie).desc()]
 
     def best(self) -> Column:
-        """The `score` and the `first` of the row that ranks first in a group."""
+        """Return the `score` and the tie value (`first`) of the best row in a group."""
         return sql.max(sql.struct("score", sql.col(self.tie).alias("first")))
 
     def before(self, score: str, tie: str) -> Column:
-        """Whether a row ranks above one with this score and this tie, both columns."""
+        """Return whether a row ranks above a row with this score and tie; both are column names."""
         equal = sql.col("score") == sql.col(score)
         return (sql.col("score") > sql.col(score)) | (equal & (sql.col(self.tie) > sql.col(tie)))
 
 
 def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = True) -> DataFrame:
-    """The rows with their ranks, keys, and numbers of results of their query with `higher` and `equal` scores.
+    """Add ranks, keys, and the numbers of results with `higher` and `equal` scores for the same query.
 
     `hit` is true if a row is among the keys, otherwise null. Without `equals`, only ranks are computed.
     """
@@ -301,7 +301,7 @@ def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = Tru
 
 
 def without_repeats(rows: DataFrame, tie: str) -> DataFrame:
-    """The best row of each (query, document), with the number of its rows as `n`."""
+    """Return the best row of each (query, document), with the number of its rows in `n`."""
     grouped = rows.groupBy("qid", "doc").agg(sql.count(sql.lit(1)).alias("n"), Order(tie).best().alias("best"))
     columns = [sql.col("qid"), sql.col("doc"), sql.col("best.score").alias("score"), sql.col("n")]
     kept: DataFrame = grouped.select(*columns, *([] if tie == "doc" else [sql.col("best.first").alias(tie)]))

@@ -1,4 +1,4 @@
-"""Values per query as a Spark frame, computed on the cluster without collecting rows."""
+"""Computes values per query as a Spark frame on the cluster, without collecting rows."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def per_query(
     k: int | Sequence[int] = (),
     policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
 ) -> DataFrame:
-    """A frame with `qid` and one column of doubles per metric, null for queries left out of its mean; not collected.
+    """Return a frame with `qid` and a column of doubles per metric; null marks queries that the mean leaves out.
 
     `run` has `qid, doc_id, score | rank` or `qid, retrieved_ids`; `truth` has `qid, retrieval_gt`, or `qid, group,
-    doc_id[, grade]`. Both are joined by query (Spark broadcasts a small ground truth by its own rule,
-    `spark.sql.autoBroadcastJoinThreshold`), ranked by sorting, and measured in batches by Arrow: values equal those of
-    `groupgt.evaluate` to the bit, with the groups of `group` sorted by name. Raises `DataError`, `MetricError` or
-    `ConfigError`; an invalid row raises when the frame is computed, in a message with its query.
-    Needs Spark 4.1.
+    doc_id[, grade]`. They are joined by query (Spark broadcasts a small ground truth if
+    `spark.sql.autoBroadcastJoinThreshold` allows it), results are ranked by sorting, and Arrow batches are evaluated.
+    Values are bit-identical to `groupgt.evaluate` with the groups in the column `group` sorted by name. Nothing is
+    collected. Raises `DataError`, `MetricError` or `ConfigError`; an invalid row raises an error that names its query
+    when the frame is computed. Requires Spark 4.1.
     """
     rules = Policy.of(policy)
     if convention == "auto":
@@ -88,10 +88,10 @@ def per_query(
 
 
 def means(values: DataFrame) -> dict[str, float]:
-    """The mean of each column of doubles without nulls and NaN, bit-identical to `groupgt.evaluate`.
+    """Return the mean of each column of doubles, ignoring nulls and NaN, bit-identical to `groupgt.evaluate`.
 
-    Each partition computes its exact sum, as a whole number; only these sums are collected. The order and number of
-    partitions do not change the result. The mean of no values is NaN.
+    Each partition computes its exact sum as a whole number, and only these sums are collected. The order and number of
+    partitions do not change the result. The mean of an empty column is NaN.
     """
     names = [name for name, kind in values.dtypes if kind == "double"]
     if not names:
@@ -108,7 +108,7 @@ def means(values: DataFrame) -> dict[str, float]:
 
 
 def _error(what: str) -> Column:
-    """An expression that raises when a row is computed."""
+    """Return an expression that raises when a row is computed."""
     qid, document = (sql.coalesce(sql.col(name), sql.lit("null")) for name in ("qid", "doc"))
     return sql.raise_error(sql.concat(sql.lit(what), qid, sql.lit(", result "), document))
 
@@ -117,7 +117,7 @@ def _error(what: str) -> Column:
 
 
 def _measure(parsed: Mapping[str, Metric], policy: Policy) -> Callable[..., pa.Array]:
-    """A function that computes values of queries from `qid`, `groups`, `n` and `hits`, as grouped by `per_query`."""
+    """Return a function that computes query values from `qid`, `groups`, `n` and `hits`, grouped as in `per_query`."""
 
     def measured(qid: pa.Array, groups: pa.Array, n: pa.Array, hits: pa.Array) -> pa.Array:
         import pyarrow as pa
@@ -146,7 +146,7 @@ def _measure(parsed: Mapping[str, Metric], policy: Policy) -> Callable[..., pa.A
 
 
 def _groups(groups: list[list[dict[str, Any]]] | None) -> list[list[Any]] | None:
-    """Groups of ids, with grades unless they are 1."""
+    """Return groups of ids, with grades unless they are 1."""
     if groups is None:
         return None
     return [
@@ -155,7 +155,7 @@ def _groups(groups: list[list[dict[str, Any]]] | None) -> list[list[Any]] | None
 
 
 def _total(column: pa.Array) -> str:
-    """The number of values and their exact sum: two whole numbers."""
+    """Return the number of values and their exact sum as two whole numbers."""
     values = np.asarray(column.drop_null(), dtype=np.float64)
     values = values[~np.isnan(values)]
     return f"{len(values)} {exact_sum(values)}"
