@@ -50,7 +50,7 @@ Basis = Literal["", "audit", "annotators"]
 
 
 class shared(Generic[T]):  # noqa: N801
-    """A cached property that does not depend on the primary metric, shared by tables that differ only in this metric."""
+    """A cached property that is independent of the primary metric, shared by tables that differ only in that metric."""
 
     def __init__(self, func: Callable[[Any], T]) -> None:
         self.func, self.__doc__ = func, func.__doc__
