@@ -1,4 +1,4 @@
-"""Approximate vector search in an HNSW graph, by usearch."""
+"""Approximate vector search in an HNSW graph, using usearch."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Options(vectors.Options):
 
 
 class Ann:
-    """Candidates come from the graph, built and searched by one thread to be reproducible.
+    """Finds candidates in the graph, which a single thread builds and searches for reproducibility.
 
-    Exact search determines their scores and order; a query whose vector is all zeros has no results.
+    Exact search then scores and sorts the candidates. A query whose vector is all zeros has no results.
     """
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
@@ -49,7 +49,7 @@ class Ann:
         self.graph.add(np.arange(len(documents)), documents.astype(np.float32), threads=1)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The k best results from the graph for each query."""
+        """Returns the k best results from the graph for each query."""
         rankings: list[base.Ranking] = []
         for vector in self.vectors.of(queries):
             if not vector.any():
