@@ -19,7 +19,7 @@ Candidates = Annotated[int, Ge(1), Le(100_000)]
 
 @dataclass(frozen=True)
 class Options(vectors.Options):
-    """The options of `use: ann`: options of `dense` and of the graph. Larger values are slower and more exact."""
+    """The options of `use: ann`: those of `dense` and the graph parameters; larger values are slower but more exact."""
 
     connectivity: Annotated[Candidates, Doc("Edges per node of the graph.")] = 16
     expansion_add: Annotated[Candidates, Doc("Candidates examined when a passage is added.")] = 128

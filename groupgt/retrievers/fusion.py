@@ -46,7 +46,7 @@ class _Fusion(base.Options):
 class ReciprocalRank(_Fusion):
     """The options of `use: rrf`: score = Σ over inputs of weight ÷ (k + rank), ranks from 1.
 
-    Cormack, Clarke and Büttcher, SIGIR 2009, who use k = 60 and no weights.
+    Source: Cormack, Clarke and Büttcher, SIGIR 2009, with k = 60 and no weights.
     """
 
     k: Annotated[
@@ -61,9 +61,9 @@ class ReciprocalRank(_Fusion):
 class Convex(_Fusion):
     """The options of `use: convex`: score = Σ over inputs of weight × normalized score, weights divided by their sum.
 
-    If all scores of a query are equal, min_max and theoretical give 1 and z_score gives 0. A result that an input
-    did not return gets 0, under z_score the input's lowest value.
-    Bruch, Gai and Ingber, TOIS 2023.
+    If all scores of a query are equal, they become 1 with min_max and theoretical, and 0 with z_score. If an input did
+    not return a result, its score is 0, or the lowest value from that input with z_score.
+    Source: Bruch, Gai and Ingber, TOIS 2023.
     """
 
     normalization: Annotated[

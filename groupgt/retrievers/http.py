@@ -47,8 +47,8 @@ HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "Us
 class Options(base.Options):
     """The options of `use: http`: `{"queries": [text, …], "k": 10}` is posted.
 
-    The answer is `{"results": [ranking, …]}` or the list alone; a ranking contains ids, [id, score] pairs, or objects.
-    Queried on every run; set `version` (of the server) next to `use` to cache its responses.
+    The server returns `{"results": [ranking, …]}` or just the list; a ranking contains ids, [id, score] pairs, or
+    objects. The server is queried on every run; set its `version` next to `use` to cache responses.
     """
 
     url: Annotated[str, Doc("URL that requests are posted to.")]

@@ -36,8 +36,8 @@ INDEXED = (
 class Options(QueryOptions):
     """The options of `use: pgvector`.
 
-    Equal distances are ordered by id. A vector of zeros has no cosine: it is never a result and finds none. Queried on
-    every run; set `version` (of the table) next to `use` to cache its results.
+    Equal distances are ordered by id. A vector of zeros has no cosine: it is never returned, and as a query it has no
+    results. The table is queried on every run; set its `version` next to `use` to cache results.
     """
 
     dsn: Annotated[

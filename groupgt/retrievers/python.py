@@ -81,13 +81,13 @@ def _id(metadata: Mapping[str, Any], document_id: Any, id_field: str, framework:
 
 @dataclass(frozen=True)
 class Options(base.Options):
-    """The options of `use: python`, which runs code and is refused without --allow-code.
+    """The options of `use: python`, which runs code and requires --allow-code.
 
-    A factory is called with the `corpus` (`ids` and `texts`) and with `options`, as one mapping where it has a
-    parameter of that name, else as keywords. It returns the retriever: a function, an object with
-    `retrieve(queries, k)`, or a retriever of LangChain, LlamaIndex or Haystack. Any other function is called by
-    position, sync or async: `f(queries, k)` with a list, or `f(query, k)`. Code runs in a process of its own, in each
-    run; with a `version` beside `use`, answers of that version are reused.
+    A factory is called with the `corpus` (`ids` and `texts`) and with `options`, passed as one mapping if it has a
+    parameter with this name, and as keywords otherwise. It returns the retriever: a function, an object with
+    `retrieve(queries, k)`, or a retriever from LangChain, LlamaIndex or Haystack. Any other function is called with
+    positional arguments, sync or async: `f(queries, k)` with a list, or `f(query, k)`. Code runs in a separate process
+    in each run; with a `version` next to `use`, results from that version are reused.
     """
 
     target: Annotated[str, Doc("The callable, as module:name; modules next to the experiment file are found too.")]

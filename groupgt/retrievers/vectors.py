@@ -92,7 +92,7 @@ class QueryOptions(base.Options):
 
 @dataclass(frozen=True)
 class Options(QueryOptions):
-    """The options of `use: dense`: where vectors come from, and how two are compared."""
+    """The options of `use: dense`: the sources of the vectors, and the similarity measure."""
 
     documents: Annotated[
         File,
