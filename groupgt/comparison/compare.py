@@ -133,9 +133,7 @@ class Comparison(Systems, Result):
         return self._teller.latex(digits=digits, against=against, caption=caption)
 
     def power(self, *, difference: float | None = None, power: float = 0.8) -> PowerAnalysis:
-        """Returns the minimum detectable difference and the number of queries needed to detect a difference.
-        
-        Needs SciPy.
+        """Returns the minimum detectable difference and the queries needed to detect a difference. Needs SciPy.
 
         Args:
             difference: The difference to detect (default: the observed one).

@@ -207,10 +207,7 @@ def delta_intervals(
 
 
 def _agreeing(ends: Floats, differences: Floats, rejected: Bools, decides: Bools) -> Floats:
-    """Adjusts interval ends to exclude 0 where the test rejects it and include 0 where it does not.
-    
-    Only columns marked in `decides` are adjusted.
-    """
+    """Adjusts the ends for columns in `decides` to exclude 0 where the test rejects it and include it elsewhere."""
     mean = np.array([math.fsum(column) / len(column) for column in differences.T.tolist()])
     low, high = np.minimum(ends[:, 0], mean), np.maximum(ends[:, 1], mean)
     smallest = np.nextafter(0.0, 1.0)

@@ -382,10 +382,7 @@ def corrected(correction: str, values: Floats) -> Floats:
 
 
 def holm(values: Floats) -> Floats:
-    """Applies Holm's 1979 correction: the i-th smallest p is multiplied by (number − i + 1).
-    
-    Results never decrease with i and are at most 1.
-    """
+    """Applies Holm's 1979 correction: the i-th smallest p times (number − i + 1), never decreasing, at most 1."""
     order = np.argsort(values, kind="stable")
     factors = np.arange(len(order), 0, -1)
     result = np.empty(len(order))

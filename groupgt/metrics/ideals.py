@@ -143,10 +143,7 @@ def sorted_grades(judgments: Judgments, gain: str) -> IdealGains:
 
 
 def gain_of(grade: Floats, gain: str, judgments: Judgments) -> Floats:
-    """Returns the gain of each grade: the grade itself (`linear`) or 2^grade − 1 (`exp`).
-    
-    Raises `MetricError` if a grade is too high for `exp`.
-    """
+    """Returns each grade's gain, the grade (`linear`) or 2^grade − 1 (`exp`); raises `MetricError` if too high."""
     if gain == "linear":
         return grade
     highest = judgments.once("highest grade", lambda: float(judgments.alternative_grade.max(initial=0.0)))

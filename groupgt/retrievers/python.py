@@ -310,10 +310,7 @@ ONE_EACH = "where it answers one query at a time, set each: true"
 
 
 def ranking_of(answer: Any) -> Any:
-    """Converts a ranking to a list: {id: score} is sorted best first, (ids, scores) becomes pairs.
-    
-    Other values are returned unchanged.
-    """
+    """Converts a ranking to a list: {id: score} is sorted best first, and (ids, scores) becomes a list of pairs."""
     if isinstance(answer, dict):
         scores = [finite_number(score) for score in answer.values()]
         if None in scores:
