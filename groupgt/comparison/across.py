@@ -1,4 +1,4 @@
-"""Compares the same systems on several data sets with the same queries: each data set with a baseline."""
+"""Compares the same systems across several data sets with the same queries, against a baseline data set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from groupgt.render.results import Result
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One data set: its queries, their texts if they have any, and values by system and metric."""
+    """One data set: its query ids, any query texts, and metric values by system and metric."""
 
     qids: Sequence[str]
     texts: Mapping[str, str]
@@ -27,9 +27,9 @@ class Measured:
 
 
 class Shared(NamedTuple):
-    """The queries that a data set shares with the baseline, and how many others each has.
+    """Queries that a data set shares with the baseline, and the number of unshared queries on each side.
 
-    `alone` counts those only in the data set, `absent` those only in the baseline; `reworded` have different texts.
+    `alone` counts queries only in the data set, `absent` those only in the baseline; `reworded` queries differ in text.
     """
 
     qids: Sequence[str]
@@ -40,10 +40,10 @@ class Shared(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Across(Beside, Result):
-    """The same systems on several data sets, each compared with itself on the `baseline` data set.
+    """A comparison of systems across data sets, each system with its own result on the `baseline` data set.
 
-    `places` are the system and the data set of each name, `shared` the queries of each data set that are paired, and
-    `sizes` the mean length of a chunk in characters for each data set, if known.
+    `places` maps each name to its system and data set, `shared` maps each data set to the queries it shares with the
+    baseline, and `sizes` has the mean chunk length of each data set in characters, if known.
     """
 
     baseline: str
@@ -54,7 +54,7 @@ class Across(Beside, Result):
 
     @property
     def datasets(self) -> list[str]:
-        """All data sets, the baseline first."""
+        """Names of all data sets, starting with the baseline."""
         return [self.baseline, *self.shared]
 
     @property
@@ -64,9 +64,9 @@ class Across(Beside, Result):
 
 
 def shared_queries(datasets: Mapping[str, Measured], baseline: str) -> dict[str, Shared]:
-    """The queries that each other data set shares with the baseline, by id and text.
+    """Returns the queries that each other data set shares with the baseline, matched by id and text.
 
-    Raises `ConfigError` if the baseline is not one of them, or if one shares fewer than two queries with it.
+    Raises `ConfigError` if the baseline is unknown, or if a data set shares fewer than two queries with it.
     """
     if baseline not in datasets:
         near = near_names(baseline, datasets)
@@ -99,9 +99,9 @@ def across(
     primary: str | None = None,
     sizes: Mapping[str, float] | None = None,
 ) -> Across:
-    """Compares every system on every data set with itself on the baseline, by the requested metrics or all known ones.
+    """Compares every system on every data set with its own result on the baseline, by the requested metrics or all.
 
-    Raises as `shared_queries` does, and `ConfigError` for an unknown metric.
+    Raises the same errors as `shared_queries`, and `ConfigError` for an unknown metric.
     """
     metrics, first = _chosen(metrics_of_file, requested, primary, convention)
     shared = shared_queries(datasets, baseline)
@@ -133,7 +133,7 @@ def across(
 def _chosen(
     metrics: Mapping[str, Metric], requested: Sequence[str], primary: str | None, convention: str
 ) -> tuple[dict[str, Metric], str]:
-    """The requested metrics, or all, including the primary one, and which one that is; raises `ConfigError`."""
+    """Returns the requested metrics (default: all), plus the primary one, and its text; raises `ConfigError`."""
     texts = {metric: text for text, metric in metrics.items()}
 
     def text_of(name: str) -> str:
@@ -150,11 +150,11 @@ def _chosen(
 
 
 def mean_length(texts: Mapping[str, str]) -> float:
-    """The mean number of characters of texts."""
+    """Returns the mean length of the texts in characters."""
     return sum(map(len, texts.values())) / max(len(texts), 1)
 
 
 def _places(qids: Sequence[str], order: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The position of each wanted query."""
+    """Returns the index of each query in `order` among `qids`."""
     index = {qid: place for place, qid in enumerate(qids)}
     return np.array([index[qid] for qid in order], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Predicts the width of the intervals of corrected means and differences, by number of audited queries."""
+"""Predicts the width of confidence intervals for corrected means and differences from the number of audited queries."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SIZES = (20, 50, 100, 200)
 
 @dataclass(frozen=True)
 class AuditWidth:
-    """Half the width of an interval for one system and metric, for each number of audited queries.
+    """Half the interval width for one system and metric, for several numbers of audited queries.
 
-    `of_mean` is that of the corrected mean, `of_delta` that of the corrected difference from the baseline (empty for
-    the baseline itself).
+    `of_mean` is the half-width for the corrected mean, `of_delta` the half-width for the corrected difference from the
+    baseline (empty for the baseline itself).
     """
 
     system: str
@@ -29,7 +29,7 @@ class AuditWidth:
 
 @dataclass(frozen=True)
 class AuditPower(Result):
-    """An `AuditWidth` for each system and metric, computed from the queries that are audited already."""
+    """Predicted interval widths for each system and metric, computed from the queries audited so far."""
 
     widths: tuple[AuditWidth, ...]
     level: float
@@ -37,7 +37,7 @@ class AuditPower(Result):
 
     @classmethod
     def of(cls, systems: Systems) -> AuditPower:
-        """The widths for systems with an audit; raises `ConfigError` without one."""
+        """Computes the widths for audited systems; raises `ConfigError` without an audit."""
         if systems.audit is None:
             raise ConfigError("audit_power: expected systems with an audit: audit=HUMAN, or --audit")
         level, rows = systems.settings.confidence, []

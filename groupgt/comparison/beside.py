@@ -1,4 +1,4 @@
-"""Pairs systems with counterparts of the same name, and compares them query by query."""
+"""Pairs systems with counterparts of the same name and compares them query by query."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from groupgt.model.hits import Bools
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Beside:
-    """Some systems, each paired with another one, by every metric.
+    """Systems paired with counterparts of the same name, with values for every metric.
 
-    `now` and `before` are the values of the same queries by name and metric, shape (Q,) each: NaN if a query does not
-    count. Names that are not in `before` are not compared.
+    `now` and `before` hold values for the same queries by name and metric, each of shape (Q,), with NaN for queries
+    that do not count. Systems missing from `before` are not compared.
     """
 
     metrics: Mapping[str, Metric]
@@ -31,7 +31,7 @@ class Beside:
     _computed: dict[tuple[str, bytes], dict[str, Contrast]] = field(default_factory=dict, repr=False)
 
     def contrasts(self, metric: str | None = None, among: Bools | None = None) -> dict[str, Contrast]:
-        """Compares each system with its counterpart by one metric, over all or some queries: one family."""
+        """Compares each system with its counterpart by one metric, over all or some queries, as one family of tests."""
         metric = self.primary if metric is None else metric
         key = metric, b"" if among is None else among.tobytes()
         if key not in self._computed:
@@ -44,19 +44,19 @@ class Beside:
         return self._computed[key]
 
     def means(self, name: str, metric: str) -> tuple[float, float]:
-        """The means of the counterpart and of this system, over the queries that count for both."""
+        """Returns the means of the counterpart and of the system over queries that count for both."""
         before, now = self.before[name][metric], self.now[name][metric]
         both = ~np.isnan(before) & ~np.isnan(now)
         return mean_of(before[both]), mean_of(now[both])
 
 
 def texts_of(truth: GroundTruth) -> dict[str, str]:
-    """The texts of queries that have one."""
+    """Returns the texts of queries that have a text."""
     return {qid: text for qid, text in zip(truth.qids, truth.texts or ()) if text}
 
 
 def reworded(qids: Iterable[str], texts: Mapping[str, str], others: Mapping[str, str]) -> list[str]:
-    """The queries whose text differs in the other data set; a text that only one of the two has is ignored.
+    """Returns the queries whose text differs between two data sets; texts that exist in only one are ignored.
 
     >>> reworded(["q1", "q2"], {"q1": "Who?", "q2": "When?"}, {"q1": "Who?", "q2": "Where?"})
     ['q2']

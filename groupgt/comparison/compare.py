@@ -1,4 +1,4 @@
-"""Compares several runs on one ground truth with a baseline: `compare` returns a `Comparison`."""
+"""Compares several runs on one ground truth with a baseline run: `compare` returns a `Comparison`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from groupgt.store.files import write_bytes
 
 
 class OfSystem(dict[str, Row]):
-    """The rows of one system by metric; any spelling of a metric finds its row."""
+    """Rows of one system, keyed by metric; any spelling of a metric works."""
 
     def __init__(self, rows: Mapping[str, Row], metrics: Mapping[str, Metric], convention: str) -> None:
         super().__init__(rows)
@@ -49,16 +49,16 @@ class OfSystem(dict[str, Row]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Systems, Result):
-    """Systems compared with a baseline, query by query.
+    """A query-by-query comparison of systems with a baseline.
 
-    `rows` has a `Row` for each system and metric, `table["dense"]["ndcg@10"]` is one of them; `per_query` has every
-    value. `slices` shows where differences come from, `failures` which system covers which group, `headroom` what a
-    perfect choice among systems would reach, `pairs` all pairs of systems if `settings.pairs` is set.
-    `print` shows all of it. `evaluations` is empty if values were read from result folders.
+    `rows` has a `Row` for each system and metric, also available as `table["dense"]["ndcg@10"]`; `per_query` has all
+    values. `slices` shows where differences come from, `failures` shows which system covers which group, `headroom` has
+    the scores of a perfect choice among systems, and `pairs` compares all pairs of systems if `settings.pairs` is set.
+    Use `print` to show everything. `evaluations` is empty if values were read from result folders.
     """
 
     def __getitem__(self, system: str) -> OfSystem:
-        """The rows of one system by metric."""
+        """Returns the rows of one system, keyed by metric."""
         if system not in self._by_system:
             raise ConfigError(
                 f"system {system!r} is not part of this comparison{near_names(system, self.names)}; "
@@ -75,7 +75,7 @@ class Comparison(Systems, Result):
 
     @cached_property
     def per_query(self) -> pl.DataFrame:
-        """A polars frame: `run`, `qid` and one float column per metric, null if a query does not count."""
+        """A polars frame with columns `run`, `qid` and one float per metric, null if a query does not count."""
         frames = [
             pl.DataFrame(
                 {
@@ -90,50 +90,50 @@ class Comparison(Systems, Result):
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings against overinterpretation: few queries that differ, or queries that count for only one system."""
+        """Reasons for caution: few queries differ, or some queries count for only one system."""
         return self._teller.warnings()
 
     @property
     def footer(self) -> list[str]:
-        """Describes what was measured, and by which rules."""
+        """Lines that describe what was measured and under which rules."""
         return self._teller.footer()
 
     def summary(self) -> str:
-        """Short Markdown for a pull request: the verdict, and only what differs significantly from the baseline."""
+        """Returns short Markdown for a pull request: the verdict and any significant differences from the baseline."""
         return self._teller.summary()
 
     def to_metrics(self) -> dict[str, float]:
-        """The means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
+        """Returns the means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
 
-        `groupgt.report.tracking` defines the names; undefined means are left out.
+        The names are defined in `groupgt.report.tracking`; undefined means are left out.
         """
         return self._teller.metrics()
 
     def plot(self, name: str = "queries", *, metric: str | None = None) -> Figure:
-        """A figure of `groupgt.render.figures.FIGURES` by one metric (default: the first)."""
+        """Draws a figure from `groupgt.render.figures.FIGURES` for one metric (default: the first)."""
         return self._teller.plot(name, metric=metric)
 
     def to_html(
         self, path: str | os.PathLike[str], *, metric: str | None = None, corpus: Mapping[str, str] | None = None
     ) -> None:
-        """Writes the page of this comparison, one HTML file.
+        """Writes this comparison as a page, in a single HTML file.
 
-        `metric` decides which system is best (default: the first); `corpus` has texts by id.
+        `metric` decides which system is best (default: the first); `corpus` maps ids to texts.
         """
         write_bytes(Path(path), self._teller.page(metric=metric, corpus=corpus))
 
     def to_latex(self, *, digits: int = 3, against: Sequence[str] = (), caption: str = "") -> str:
-        """A LaTeX table for a paper: systems × metrics, the best in bold, superscripts for significant differences.
+        """Returns a LaTeX table of systems × metrics, with the best in bold and superscripts for significance.
 
         Args:
-            digits: Digits after the decimal point.
-            against: The systems that the others are tested against, one letter for each (default: the baseline).
-            caption: The caption (default: what was measured, over how many queries, and how it was tested).
+            digits: Number of digits after the decimal point.
+            against: The systems to test the others against, each marked by a letter (default: the baseline).
+            caption: The caption (default: a description of the metrics, the number of queries, and the test).
         """
         return self._teller.latex(digits=digits, against=against, caption=caption)
 
     def power(self, *, difference: float | None = None, power: float = 0.8) -> PowerAnalysis:
-        """Minimum detectable difference, and number of queries needed to detect a given one. Needs SciPy.
+        """Returns the minimum detectable difference and the queries needed to detect a difference. Needs SciPy.
 
         Args:
             difference: The difference to detect (default: the observed one).
@@ -149,7 +149,7 @@ class Comparison(Systems, Result):
         return PowerAnalysis(tuple(powers), power, alpha_of(self.rows, self.primary, self.settings), self)
 
     def audit_power(self) -> AuditPower:
-        """How wide the intervals will be if more, or fewer, queries are audited."""
+        """Predicts how wide the confidence intervals would be with more or fewer audited queries."""
         return AuditPower.of(self)
 
     def __repr__(self) -> str:
@@ -163,10 +163,10 @@ def comparison_of(
     metrics: Sequence[str] = (),
     primary: str | None = None,
 ) -> Comparison:
-    """A comparison of evaluations on one ground truth, by some or all of their metrics.
+    """Compares evaluations on the same ground truth, by some or all of their metrics.
 
-    `primary` decides which system is best (the first metric if it is not one of these).
-    Raises `ConfigError` if the baseline is not one of them.
+    `primary` decides which system is best; if it is not among `metrics`, the first metric does.
+    Raises `ConfigError` if the baseline is not one of the evaluations.
     """
     names = list(evaluations)
     if baseline not in evaluations:
@@ -207,22 +207,22 @@ def compare(
     annotators: Sequence[Any] = (),
     **options: Unpack[RequestOptions],
 ) -> Comparison:
-    """Compares several runs and tests differences for significance.
+    """Compares several runs with a baseline and tests the differences for significance.
 
-    Every mean and every delta has a bootstrap confidence interval. Raises `DataError`, `MetricError` or `ConfigError`.
+    Each mean and each delta has a bootstrap confidence interval. Raises `DataError`, `MetricError` or `ConfigError`.
 
     Args:
         baseline: The run to compare with (default: the first).
         primary: The metric that decides the verdict (default: the first).
-        test: The paired test: `randomization`, `t`, `wilcoxon` (these two need SciPy) or `bootstrap`.
-        correction: Correction of p-values over the runs compared in one metric: `holm`, `bonferroni`, `bh` or `none`.
-        alpha: Significance level: a difference is significant if its p-value is at most this.
-        confidence: Confidence level of the intervals of means.
+        test: The paired test: `randomization`, `bootstrap`, `t` or `wilcoxon` (`t` and `wilcoxon` need SciPy).
+        correction: P-value correction over all runs compared by a metric: `holm`, `bonferroni`, `bh` or `none`.
+        alpha: Significance level; a difference is significant if its p-value does not exceed it.
+        confidence: Confidence level for the intervals of means.
         resamples: Number of resamples.
         seed: Random seed; the same seed gives bit-identical results.
         pairs: Also compare all pairs of runs.
-        annotators: The ground truth of further annotators, on the same queries: differences are then averaged over
-        annotators, and intervals and p-values include their disagreement.
+        annotators: Ground truth from additional annotators for the same queries; differences are then averaged over
+            annotators, and intervals and p-values include their disagreement.
 
     >>> truth = {f"q{n}": [["a", "b"], ["c"]] for n in range(12)}
     >>> half, whole = {qid: ["a", "x"] for qid in truth}, {qid: ["b", "c"] for qid in truth}
@@ -258,10 +258,10 @@ def power(
     alpha: float = 0.05,
     **options: Unpack[RequestOptions],
 ) -> PowerAnalysis:
-    """Minimum detectable difference, and number of queries needed to detect a given one. Needs SciPy.
+    """Returns the minimum detectable difference and the number of queries needed to detect a difference.
 
-    Computed from the per-query differences of each run from the baseline. Raises `DataError`, `MetricError` or
-    `ConfigError`.
+    Both are computed from the per-query differences between each run and the baseline. Needs SciPy. Raises `DataError`,
+    `MetricError` or `ConfigError`.
 
     Args:
         baseline: The run to compare with (default: the first).
@@ -269,8 +269,8 @@ def power(
         difference: The difference to detect (default: the observed one).
         power: Target power.
         test: The paired test: `randomization`, `t`, `wilcoxon` or `bootstrap`.
-        correction: Unless this is `none`, alpha is divided by the number of comparisons.
-        alpha: Significance level: a difference is significant if its p-value is at most this.
+        correction: Unless set to `none`, alpha is divided by the number of comparisons.
+        alpha: Significance level; a difference is significant if its p-value does not exceed it.
     """
     comparison = compare(
         truth,

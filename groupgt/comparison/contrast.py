@@ -1,7 +1,7 @@
-"""Systems compared with a baseline, and all pairs: means, deltas, confidence intervals, tests, wins and losses.
+"""Compares systems with a baseline, or in pairs: means, deltas, confidence intervals, tests, wins and losses.
 
-`contrasts_in` tests families of comparisons; `rows_of` makes the rows of a table from the values of every system;
-`pairs_of` controls the error over all pairs, by Tukey's honestly significant difference.
+`contrasts_in` tests families of comparisons, `rows_of` builds table rows from the values of all systems, and `pairs_of`
+controls the error over all pairs with Tukey's honestly significant difference.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Contrast:
-    """One system vs. another by one metric, over the `pairs` queries that count for both.
+    """A comparison of two systems by one metric, over the `pairs` queries that count for both.
 
-    `delta` is the mean of the differences (system − other). `unpaired` counts queries that count for only one of the
-    two, `wins` those where the system is better (lower, if lower is better). `p_value` is corrected over its family,
-    `raw_p_value` is not. `spread` is the standard deviation of the differences, `effect_size` is Cohen's d_z, their
-    mean ÷ `spread`. Undefined values are NaN. `size` is the mean size of the nonzero differences, 0 if there are none;
-    `alike` is whether all of these have that size, as with 0/1 metrics. `significant` is whether `p_value` is at most
-    alpha; `confidence` is the level of `delta_interval`, at which the interval agrees with `significant`.
+    `delta` is the mean difference (system − other). `unpaired` is the number of queries that count for only one of the
+    two systems, and `wins` the number on which the system is better. `p_value` is corrected over its family,
+    `raw_p_value` is not. `spread` is the standard deviation of the differences, and `effect_size` is Cohen's d_z, the
+    mean difference ÷ `spread`. Undefined values are NaN. `size` is the mean size of the nonzero differences, or 0;
+    `alike` is True if all nonzero differences have this size, as with 0/1 metrics. `significant` is True if
+    `p_value` is at most alpha; `confidence` is the level at which `delta_interval` agrees with `significant`.
 
-    With an audit, `delta`, its interval and p are corrected; the other fields are by the ground truth that was audited.
+    With an audit, `delta`, its interval and p are corrected; all other fields are based on the audited ground truth.
     """
 
     delta: float
@@ -73,7 +73,7 @@ class Contrast:
 
     @property
     def differ(self) -> int:
-        """The number of queries that differ."""
+        """The number of queries on which the systems differ."""
         return self.wins + self.losses
 
 
@@ -81,7 +81,7 @@ T = TypeVar("T")
 
 
 class OfContrast(Generic[T]):
-    """A field of a row's contrast; None for the baseline."""
+    """A descriptor that reads a field from a row's contrast, or None for the baseline."""
 
     def __init__(self, value: Callable[[Contrast], T]) -> None:
         self.value = value
@@ -98,10 +98,10 @@ class OfContrast(Generic[T]):
 
 @dataclass(frozen=True)
 class Row:
-    """One system by one metric: its mean with a CI over `queries`, and its contrast `against` the baseline.
+    """A table row for one system and metric: the mean with its CI over `queries`, and the contrast with the baseline.
 
-    The fields of `against` (a `Contrast`, None for the baseline itself) can be read from the row: `row.delta`,
-    `row.p_value`, `row.wins` …, None for the baseline. With an audit, the mean and its CI are corrected.
+    The fields of the contrast `against` the baseline can be read from the row: `row.delta`, `row.p_value`, `row.wins` …
+    For the baseline itself, `against` and these fields are None. With an audit, the mean and its CI are corrected.
     """
 
     system: str
@@ -113,7 +113,7 @@ class Row:
 
     @property
     def significant(self) -> bool:
-        """Whether it differs significantly from the baseline."""
+        """True if the system differs significantly from the baseline."""
         return self.against is not None and self.against.significant
 
     delta = OfContrast(lambda contrast: contrast.delta)
@@ -140,7 +140,7 @@ Values = Mapping[str, Mapping[str, Floats]]
 class Family:
     """Comparisons by one metric whose p-values are corrected together.
 
-    Each of `systems` is compared with the one of `others` at the same position; both are columns of the same length.
+    Each column in `systems` is compared with the column at the same index in `others`; all columns have equal length.
     """
 
     metric: Metric
@@ -150,7 +150,7 @@ class Family:
 
 
 def rows_of(values: Values, metrics: Mapping[str, Metric], baseline: str, settings: Settings) -> list[Row]:
-    """Computes a row for each system and metric; each metric is a family."""
+    """Computes a row for each system and metric; the comparisons by each metric form a family."""
     names = [name for name in values if name != baseline]
     families = [
         Family(metric, [values[name][text] for name in names], [values[baseline][text]] * len(names), bounds)
@@ -170,14 +170,14 @@ def rows_of(values: Values, metrics: Mapping[str, Metric], baseline: str, settin
 
 
 def row_of(key: tuple[str, str], column: Floats, interval: Interval, contrast: Contrast | None) -> Row:
-    """The row of one system and metric, with the mean of its values."""
+    """Builds the row for one system and metric, with the mean of its values."""
     return Row(*key, mean_of(column), interval, int((~np.isnan(plain_of(column))).sum()), contrast)
 
 
 def mean_intervals(
     values: Values, metrics: Mapping[str, Metric], settings: Settings, among: Bools | None = None
 ) -> dict[tuple[str, str], Interval]:
-    """The confidence interval of the mean of each system by each metric, over all queries or some."""
+    """Returns the confidence interval for the mean of each system and metric, over all or some queries."""
     keys = [(name, text) for text in metrics for name in values]
     columns = [values[name][text] if among is None else values[name][text][among] for name, text in keys]
     width = len(values)
@@ -201,23 +201,23 @@ def mean_intervals(
 
 
 def comparisons(contrasts: Iterable[Contrast | None]) -> int:
-    """The number of comparisons in a family that have a p-value."""
+    """Counts the comparisons in a family that have a p-value."""
     return sum(contrast is not None and not math.isnan(contrast.raw_p_value) for contrast in contrasts)
 
 
 def bounds_of(metric: Metric, columns: Sequence[Floats]) -> Bounds | None:
-    """The bounds of the values of a metric; None if they are unbounded."""
+    """Returns the bounds of a metric's values, or None if they are unbounded."""
     highest = max((float(np.nanmax(column)) for column in columns if not np.isnan(column).all()), default=0.0)
     return (0.0, 1.0) if metric.definition.bounded and highest <= 1.0 else None
 
 
 def drop(delta: float, *, higher_is_better: bool) -> float:
-    """The loss: above 0 if the system is worse than the baseline."""
+    """Returns the loss, which is positive if the system is worse than the baseline."""
     return -delta if higher_is_better else delta
 
 
 def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Contrast]]:
-    """The contrasts of each family; all families share their random draws."""
+    """Computes the contrasts of each family; all families share their random draws."""
     differences = [[system - other for system, other in zip(family.systems, family.others)] for family in families]
     columns = [column for of_family in differences for column in of_family]
     family_of = np.repeat(np.arange(len(families)), [len(of_family) for of_family in differences])
@@ -290,7 +290,7 @@ def _contrast(metric: Metric, system: Floats, other: Floats, *, interval: Interv
 
 
 def _by_defined_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floats]]:
-    """Groups columns known for the same queries: their positions and their known values, shape (n, C)."""
+    """Groups columns defined on the same queries; returns their indices and values, shape (n, C)."""
     groups: dict[tuple[int, bytes], list[int]] = {}
     for place, column in enumerate(columns):
         groups.setdefault((len(column), np.packbits(np.isnan(column)).tobytes()), []).append(place)
@@ -302,17 +302,17 @@ def _by_defined_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floa
 
 
 def _widened(bounds: Bounds | None) -> Bounds | None:
-    """The bounds of differences of values within these bounds."""
+    """Returns the bounds for differences of values within the given bounds."""
     return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
 
 
 def _without_rounding(delta: float) -> float:
-    """Sets rounding errors to 0."""
+    """Replaces a rounding error with 0."""
     return 0.0 if math.fabs(delta) < SLACK else delta
 
 
 def _spread(differences: Floats) -> float:
-    """The standard deviation (n − 1); NaN for fewer than two queries, 0 for a rounding error."""
+    """Returns the standard deviation (n − 1); NaN for fewer than two queries, 0 for a rounding error."""
     if len(differences) < 2:
         return math.nan
     centred = differences - mean_of(differences)
@@ -321,7 +321,7 @@ def _spread(differences: Floats) -> float:
 
 
 def _effect_size(differences: Floats) -> float:
-    """Cohen's d_z; NaN for fewer than two queries, 0 if none differs, infinite if all differences are equal."""
+    """Returns Cohen's d_z: NaN for fewer than two queries, 0 if none differs, infinite if all differences are equal."""
     spread, mean = _spread(differences), _without_rounding(mean_of(differences))
     if spread == 0:
         return math.copysign(math.inf, mean) if mean else 0.0
@@ -330,9 +330,9 @@ def _effect_size(differences: Floats) -> float:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two systems by one metric: `first` vs. `second`.
+    """A comparison of two systems, `first` and `second`, by one metric.
 
-    `against.p_value` is corrected over the pairs by this metric; `tukey` is that of Tukey's HSD over all systems.
+    `against.p_value` is corrected over all pairs for this metric; `tukey` is the p-value from Tukey's HSD.
     """
 
     first: str
@@ -349,7 +349,7 @@ def contrasts_of(
     settings: Settings,
     among: Bools | None = None,
 ) -> dict[Key, Contrast]:
-    """Contrasts of pairs of systems by some metrics, over all queries or some; each metric is a family."""
+    """Compares pairs of systems by some metrics, over all or some queries; each metric is a family."""
     families = []
     for text, metric in metrics.items():
         columns = {
@@ -365,7 +365,7 @@ def contrasts_of(
 
 
 def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) -> list[Pair]:
-    """All pairs of systems by every metric, with Tukey's HSD over the queries that count for all systems."""
+    """Compares all pairs of systems by every metric, with Tukey's HSD over queries that count for all systems."""
     contrasts = contrasts_of(values, metrics, list(combinations(values, 2)), settings)
     place = {name: number for number, name in enumerate(values)}
     honest = {}
@@ -381,12 +381,12 @@ def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) 
 
 
 def tukey(values: Floats, settings: Settings) -> Floats:
-    """p-values of Tukey's HSD, shape (S, S), from values of shape (n, S): each query is a block.
+    """Returns p-values from Tukey's HSD, shape (S, S), for values of shape (n, S) with queries as blocks.
 
     With the t test, p comes from the studentized range of q = |difference of means| ÷ √(MSE ÷ n), where MSE is the
-    residual mean square of the two-way layout, with (S − 1)(n − 1) degrees of freedom (SciPy). With every other test, p
+    residual mean square of the two-way layout, with (S − 1)(n − 1) degrees of freedom (SciPy). With any other test, p
     comes from randomization: values are permuted within queries, and p is the share (1 + as far) ÷ (1 + resamples) of
-    ranges of the means that reach the difference. Sources: Tukey 1953; Carterette, TOIS 2012.
+    permutations whose range of means reaches the difference. Sources: Tukey 1953; Carterette, TOIS 2012.
 
     >>> tukey(np.array([[0.1, 0.9], [0.2, 0.8], [0.3, 0.9], [0.1, 0.7]]), Settings(resamples=999)).round(1).tolist()
     [[1.0, 0.1], [0.1, 1.0]]

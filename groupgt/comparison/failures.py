@@ -1,4 +1,4 @@
-"""Groups covered and missed by each system, queries complete for only one, the hardest groups, and headroom."""
+"""Reports the groups that each system covers or misses, queries complete for only one system, and headroom."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ MANY_RESULTS = 5_000_000
 
 @dataclass(frozen=True, eq=False)
 class Failures:
-    """Which groups each system covers within a cutoff.
+    """Groups and queries that each system covers within a cutoff.
 
-    `first` is the rank of each group's first hit, shape (G, S), 0 if a system does not cover it within the cutoff
-    (`anywhere` is the rank in the entire list); `solved`, shape (Q, S), is whether a query is complete; `completion` is
-    the rank at which it is, 0 if never; `redundancy` is the share of results that are relevant but cover no new group.
-    Queries that are not `counted` have no ground truth.
+    `first` is the rank of each group's first hit, shape (G, S), or 0 if a system does not cover it within the cutoff;
+    `anywhere` is the rank in the entire list. `solved`, shape (Q, S), marks complete queries, and `completion` is the
+    rank at which a query is complete, or 0. `redundancy` is the share of results that are relevant but cover no new
+    group. `counted` marks the queries that count, shape (Q,).
     """
 
     systems: list[str]
@@ -46,7 +46,7 @@ class Failures:
     redundancy: Floats
 
     def only(self, system: str) -> list[str]:
-        """Queries complete only for this system."""
+        """Returns the queries that are complete only for this system."""
         place = self.systems.index(system)
         return self._names(self.solved[:, place] & (self.solved.sum(axis=1) == 1))
 
@@ -66,18 +66,18 @@ class Failures:
         return {name: int(self.solved[self.counted, place].sum()) for place, name in enumerate(self.systems)}
 
     def between(self, first: str, second: str) -> dict[str, int]:
-        """Number of queries complete for both, one or neither."""
+        """Returns the number of queries complete for both systems, for only one, and for neither."""
         a, b = (self.solved[self.counted, self.systems.index(name)] for name in (first, second))
         parts = {"both": a & b, "only_first": a & ~b, "only_second": ~a & b, "neither": ~a & ~b}
         return {name: int(part.sum()) for name, part in parts.items()}
 
     def lost(self, system: str, than: str) -> list[str]:
-        """The queries that are complete for `than` but not for `system`."""
+        """Returns the queries that are complete for `than` but not for `system`."""
         complete, other = (self.solved[:, self.systems.index(name)] for name in (system, than))
         return self._names(other & ~complete)
 
     def hardest(self, most: int = 20) -> list[dict[str, Any]]:
-        """The groups that the fewest systems cover, those covered latest first: `qid`, `group`, `systems`, `ranks`."""
+        """Returns the groups covered by the fewest systems, then latest: `qid`, `group`, `systems`, `ranks`."""
         met = (self.first > 0).sum(axis=1)
         late = np.where(self.anywhere > 0, 1 / np.maximum(self.anywhere, 1), 0).sum(axis=1)
         candidates = np.flatnonzero(self.unmet)
@@ -86,12 +86,12 @@ class Failures:
 
     @cached_property
     def unmet(self) -> Bools:
-        """The groups that some system does not cover, of queries that count, shape (G,)."""
+        """Marks groups that at least one system does not cover, among queries that count, shape (G,)."""
         unmet: Bools = self.counted[self.truth.judgments.group_query] & ~(self.first > 0).all(axis=1)
         return unmet
 
     def query(self, qid: str) -> dict[str, Any]:
-        """One query: its groups with the rank at which each system covers them, and each system's completion rank."""
+        """Returns a query's groups, with the rank at which each system covers them, and each completion rank."""
         at = self.truth.index.get(qid)
         if at is None:
             raise DataError(f"query {qid!r} is not in the ground truth")
@@ -112,15 +112,15 @@ class Failures:
         }
 
     def text_of(self, qid: str) -> str | None:
-        """The text of a query, if known."""
+        """Returns the text of a query, or None if it is unknown."""
         return self.truth.texts[self.truth.index[qid]] if self.truth.texts else None
 
     def queries(self) -> list[dict[str, Any]]:
-        """Every query that counts, as returned by `query`."""
+        """Returns every query that counts, in the form returned by `query`."""
         return [self.query(self.truth.qids[at]) for at in np.flatnonzero(self.counted).tolist()]
 
     def rows(self) -> tuple[list[str], list[list[Any]]]:
-        """Headers and one row per query and system, as written by `--failures`."""
+        """Returns headers and one row per query and system, for `--failures`."""
         first = ["run", "qid", "cutoff", "groups", "covered", "missed"]
         headers = [*first, "first_hits", "completion_rank", "solved", "redundancy"]
         cutoff = "all" if self.cutoff is None else str(self.cutoff)
@@ -137,7 +137,7 @@ class Failures:
         return headers, rows
 
     def to_dict(self, most: int = 20) -> dict[str, Any]:
-        """Which queries are complete for which systems, and the hardest groups, as plain Python."""
+        """Returns the complete queries by system and the hardest groups, as plain Python."""
         return {
             "cutoff": None if self.cutoff is None else str(self.cutoff),
             "queries": int(self.counted.sum()),
@@ -173,13 +173,13 @@ Defined = Annotated[float, "known"]
 
 @dataclass(frozen=True)
 class Headroom:
-    """Scores of an oracle that chooses the best system per query, and of the union of all results.
+    """Scores of an oracle that picks the best system for each query, and of the union of all results.
 
-    `best` is the system with the best mean of `metric`, `per_query` the mean of the best value of each query, over the
-    `queries` that count for all. `union_recall` and `union_complete` are recall.coverage and complete of the union of
-    all results within the cutoff, which has `union_size` different results on average; `single_recall` is the best
-    recall.coverage of one system with as many results (rounded up). All are upper bounds that grow by chance as systems
-    are added.
+    `best` is the system with the best mean of `metric`, and `per_query` is the mean of the best value for each query,
+    over the `queries` that count for all systems. `union_recall` and `union_complete` are recall.coverage and complete
+    for the union of all results within the cutoff, which has `union_size` different results on average; `single_recall`
+    is the best recall.coverage of a single system with the same number of results (rounded up). All are upper bounds
+    that grow by chance as systems are added.
     """
 
     metric: str
@@ -194,7 +194,7 @@ class Headroom:
 
 
 def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | None = None) -> Failures:
-    """The groups that each of several systems covers within a cutoff; all are evaluated on one ground truth.
+    """Collects the groups that each system covers within a cutoff; all evaluations share one ground truth.
 
     >>> import groupgt
     >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]]}
@@ -229,7 +229,7 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
 
 
 def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts: Sequence[str] = ()) -> list[Headroom]:
-    """For all or the named metrics, the score of the best system and the score within reach of all together."""
+    """Computes the best single system's score and the oracle's score for each metric (default: all)."""
     measured = list(evaluations.values())
     union = _union(measured, failures)
     headroom = []
@@ -247,7 +247,7 @@ def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts
 
 
 def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float, float, float, float]:
-    """recall.coverage and complete of the union of all results, its size, and the recall of one system of that size."""
+    """Returns recall.coverage, complete and size of the union of results, and the best single recall at this size."""
     judgments, counted = failures.truth.judgments, failures.counted
     met = (failures.first > 0).any(axis=1)
     covered = total(judgments.group_query, met * judgments.weight, len(counted))
@@ -259,9 +259,9 @@ def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float
 
 
 def _union_sizes(evaluations: Sequence[Evaluation], cutoff: int | Budget | None) -> Floats:
-    """The number of different results of each query within the cutoff over all systems, shape (Q,).
+    """Counts the different results for each query within the cutoff over all systems, shape (Q,).
 
-    NaN if results stay on a cluster, or if they are so many that reading all ids again would take long.
+    Returns NaN if results stay on a cluster, or if reading so many ids again would take too long.
     """
     truth = evaluations[0].truth
     results_in_all = sum(int(evaluation.labelled.hits.length.sum()) for evaluation in evaluations)

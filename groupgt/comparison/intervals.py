@@ -1,15 +1,15 @@
-"""Bootstrap confidence intervals of means, with coverage close to nominal even for few queries and 0/1 metrics.
+"""Bootstrap confidence intervals for means, with near-nominal coverage even for few queries and 0/1 metrics.
 
-A percentile bootstrap of 40 zeros and ones covers too rarely (86 to 97 % at a nominal 95 %). This module resamples
-the score statistic of a mean μ between two bounds, as in Wilson's interval for shares:
+The percentile bootstrap undercovers: 86 to 97 % for 40 zeros and ones at a nominal 95 %. Instead, this module
+resamples the score statistic for a mean μ between two bounds, as in Wilson's interval for proportions:
 
     T(μ) = (m − μ) ÷ √(φ (μ − low)(high − μ) ÷ n),   φ = s² ÷ ((m − low)(high − m))
 
-where m and s² are the mean and variance of the n values: the variance of the bounded mean is a share φ of the largest
-possible one, (μ − low)(high − μ). The quantile q of |T*| over resamples (at the observed mean, with the resample's own
-mean and φ) replaces the normal one, and the interval is every μ with |T(μ)| ≤ q: two roots of a quadratic.
-q is kept between the normal quantile and 1.25 times that of Student's t, because few distinct values make |T*| lumpy.
-Without bounds the statistic is the usual (m − μ) ÷ √(s² ÷ n).
+where m and s² are the mean and variance of the n values, and φ is the variance as a share of its largest possible
+value, (μ − low)(high − μ). The quantile q of |T*| over resamples (at the observed mean, with the mean and φ of each
+resample) replaces the normal quantile. The interval contains every μ with |T(μ)| ≤ q; its ends are the two roots of a
+quadratic equation. Because few distinct values make |T*| lumpy, q is limited to the range from the normal quantile to
+1.25 times Student's t quantile. Without bounds, the statistic is the usual (m − μ) ÷ √(s² ÷ n).
 
 Sources: Wilson, JASA 1927 (the score interval); Efron & Tibshirani 1993, ch. 12 (the studentized bootstrap).
 """
@@ -45,11 +45,11 @@ def intervals(
     seed: int,
     added: Floats | None = None,
 ) -> Floats:
-    """The confidence interval of the mean of each column, shape (C, 2), from values of shape (n, C) within bounds.
+    """Returns the confidence interval for the mean of each column, shape (C, 2), from values of shape (n, C).
 
-    `bounds` apply to all columns, or have one entry for each; None means no bounds. `added` is added to the variance
-    of each column and of its resamples (see `unseen`). Fewer than two values give NaN. The same seed and n resample the
-    same queries in every column.
+    `bounds` is one pair for all columns, or a sequence with one entry per column; None means no bounds. `added` is
+    added to the variance of each column and of its resamples (see `unseen`). Fewer than two values give NaN. The same
+    seed and n resample the same queries in every column.
 
     >>> values = np.array([[0.0, 0.5], [1.0, 0.5], [1.0, 0.5], [1.0, 0.5]])
     >>> intervals(values, (0.0, 1.0), 0.95, 1000, 0).round(3).tolist()
@@ -76,12 +76,12 @@ def intervals(
 
 
 def _zeroed(variance: Floats, noise: Floats) -> Floats:
-    """Sets variances that are rounding errors to 0."""
+    """Replaces variances that are rounding errors with 0."""
     return np.where(variance <= noise, 0.0, variance)
 
 
 def _ends_of(bounds: Bounds | Sequence[Bounds | None] | None, width: int) -> Ends:
-    """The bounds of each column; infinite if there are none."""
+    """Returns the bounds of each column, infinite if there are none."""
     one_pair = bounds is None or isinstance(bounds[0], float | int)
     pairs = [bounds] * width if one_pair else list(bounds)  # type: ignore[arg-type]  # a pair, or a sequence of pairs
     finite = [(-math.inf, math.inf) if pair is None else pair for pair in pairs]
@@ -90,13 +90,13 @@ def _ends_of(bounds: Bounds | Sequence[Bounds | None] | None, width: int) -> End
 
 
 def _largest(mean: Floats, ends: Ends) -> Floats:
-    """The largest variance that values with this mean can have, (mean − low)(high − mean); infinite without bounds."""
+    """Returns the largest possible variance for this mean, (mean − low)(high − mean); infinite without bounds."""
     largest: Floats = (mean - ends[0]) * (ends[1] - mean)
     return largest
 
 
 def _share(mean: Floats, variance: Floats, ends: Ends) -> Floats:
-    """φ: the variance as a share of the largest possible one; 1 if the latter is 0."""
+    """Returns φ, the variance as a share of its largest possible value, or 1 if that value is 0."""
     largest = _largest(mean, ends)
     share: Floats = np.divide(variance, largest, out=np.ones_like(variance), where=largest > 0)
     return share
@@ -105,7 +105,7 @@ def _share(mean: Floats, variance: Floats, ends: Ends) -> Floats:
 def _quantiles(
     values: Floats, mean: Floats, added: Floats, ends: Ends, level: float, resamples: int, seed: int
 ) -> Floats:
-    """The quantile of |T*| of each column."""
+    """Returns the quantile of |T*| for each column."""
     count, width = values.shape
     place = math.ceil(level * (resamples + 1)) - 1
     quantiles = np.full(width, np.inf)
@@ -135,7 +135,7 @@ def _quantiles(
 
 
 def _roots(mean: Floats, variance: Floats, count: int, quantile: Floats, ends: Ends) -> Floats:
-    """The ends of the interval of every μ with |T(μ)| ≤ q, shape (C, 2)."""
+    """Returns the ends of the interval that contains every μ with |T(μ)| ≤ q, shape (C, 2)."""
     half = quantile * np.sqrt(variance / count)
     roots = np.stack([mean - half, mean + half], axis=1)
     bounded = np.flatnonzero(np.isfinite(ends[0]))
@@ -153,12 +153,12 @@ def _roots(mean: Floats, variance: Floats, count: int, quantile: Floats, ends: E
 
 
 def unseen(differences: Floats, bound: float | None) -> Floats:
-    """The addition to the variance of each column of differences, shape (C,), if few of its n queries differ.
+    """Returns the amount to add to each column's variance, shape (C,), if few of its n queries differ.
 
-    If none of 40 queries differs, the 41st still might. Two more are therefore assumed, one in each direction, as large
-    as the largest observed (or `bound`, if there is none). The addition is their squares ÷ (n − 1), in full for up to 5
-    differing queries and not at all from 15 on. Agresti & Min (Statistics in Medicine 2005) make a similar addition to
-    counts of paired proportions.
+    If none of 40 queries differs, the 41st still might. Two more differences are therefore assumed, one in each
+    direction, as large as the largest observed difference (or `bound` if there is none). Their squares ÷ (n − 1) are
+    added in full for up to 5 differing queries, and fade out by 15. Agresti & Min (Statistics in Medicine 2005) add
+    similar pseudo-counts for paired proportions.
     """
     count = len(differences)
     if count < 2:
@@ -179,12 +179,12 @@ def delta_intervals(
     resamples: int,
     seed: int,
 ) -> Floats:
-    """The confidence interval of the mean of each column of differences, shape (C, 2), that agrees with a test.
+    """Returns confidence intervals for the means of columns of differences, shape (C, 2), that agree with a test.
 
-    Each column has its own alpha. From 15 differing queries on, the interval contains every mean that the test does not
-    reject. With fewer, or if the test cannot be inverted, `intervals` computes it at the level 1 − alpha, because an
-    inverted test covers too rarely if few of many queries differ. If p is exact or the test is inverted, 0 is inside if
-    and only if p is above alpha.
+    Each column has its own alpha. With at least 15 differing queries, the interval contains every mean that the test
+    does not reject. With fewer, or if the test cannot be inverted, `intervals` computes it at level 1 − alpha, because
+    inverted tests undercover if only a few of many queries differ. If p is exact or the test is inverted, the interval
+    contains 0 if and only if p is above alpha.
     """
     count, width = differences.shape
     if count < 2 or not width:
@@ -207,7 +207,7 @@ def delta_intervals(
 
 
 def _agreeing(ends: Floats, differences: Floats, rejected: Bools, decides: Bools) -> Floats:
-    """Adjusts the ends so that 0 is outside if it is rejected and inside if not, for columns whose p decides."""
+    """Adjusts the ends for columns in `decides` to exclude 0 where the test rejects it and include it elsewhere."""
     mean = np.array([math.fsum(column) / len(column) for column in differences.T.tolist()])
     low, high = np.minimum(ends[:, 0], mean), np.maximum(ends[:, 1], mean)
     smallest = np.nextafter(0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Groups that runs miss: `misses`, for one run or several, and the groups covered by the fewest runs."""
+"""Lists groups that one or several runs miss, or that the fewest runs cover: `misses`."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def misses(
     worst: int = 20,
     **options: Unpack[OneRunOptions],
 ) -> Misses | HardestGroups:
-    """Lists groups not covered within the top k, worst queries first.
+    """Lists the groups not covered in the top k results, worst queries first.
 
-    For several runs, `{name: run}`, it lists the groups that the fewest of them cover, as `HardestGroups`. Raises
+    For several runs, `{name: run}`, it returns the groups that the fewest runs cover, as `HardestGroups`. Raises
     `DataError` or `ConfigError`.
 
     Args:
-        run: `{qid: ranking}`, a `Run`, a path or a frame; or `{name: run}` with several of these.
-        k: Cutoff: a group is covered if it has a hit in the top k.
-        worst: Number of queries to list; with several runs, number of groups.
-        corpus: A path or `{id: text}`: for the labeller, and to show texts next to ids.
+        run: `{qid: ranking}`, a `Run`, a path or a frame; or `{name: run}` for several runs.
+        k: The cutoff; a group is covered if it has a hit in the top k.
+        worst: Number of queries to list, or number of groups with several runs.
+        corpus: A path or `{id: text}`, used by the labeller and to show texts next to ids.
 
     >>> found = misses({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, k=2)
     >>> found.queries[0]["groups"][1]["rank"]
@@ -58,14 +58,14 @@ def misses(
 def hardest_of(
     evaluations: Sequence[Evaluation], k: int, worst: int = 20, texts: Mapping[str, str] | None = None
 ) -> HardestGroups:
-    """The groups that the fewest of several runs, measured on one ground truth, cover within k."""
+    """Finds the groups that the fewest runs cover within k; all runs share one ground truth."""
     by_name = {evaluation.name: evaluation for evaluation in evaluations}
     return HardestGroups(failures_of(by_name, k), by_name, worst, texts or {})
 
 
 @dataclass(frozen=True, eq=False)
 class HardestGroups(Result):
-    """The groups that the fewest runs cover, at most `worst` of them; `texts`, by id, are shown next to ids."""
+    """Up to `worst` groups that the fewest runs cover; `texts` maps ids to texts shown next to them."""
 
     failures: Failures
     evaluations: Mapping[str, Evaluation] = field(repr=False)
@@ -73,5 +73,5 @@ class HardestGroups(Result):
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def plot(self) -> Figure:
-        """A figure of the groups listed: the rank of their first hit in each run."""
+        """Draws a figure of the listed groups, with the rank of the first hit in each run."""
         return self._teller.plot("groups")

@@ -1,9 +1,9 @@
-"""Power: the difference that a set of queries can detect, and the number of queries needed to detect a given one.
+"""Statistical power: the differences that a set of queries can detect, and the queries needed to detect a difference.
 
-If all differences have the same size (0/1 metrics), the power is that of the test itself: a share of n queries
+If all differences have the same size (0/1 metrics), the power is computed for the test itself: a share of n queries
 differs, each of these is a win or a loss, and the test detects a difference if wins and losses are far enough apart.
-Otherwise it is the power of the paired t test, limited to the probability that enough queries differ for the test to
-detect anything. Needs SciPy.
+Otherwise the power of the paired t test is used, capped at the probability that enough queries differ for the test
+to detect anything. This module needs SciPy.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ TIE = 1e-9
 
 @dataclass(frozen=True)
 class Power:
-    """Power for one system by one metric; `spread` is the standard deviation of the differences over `queries` pairs.
+    """The power of a comparison for one system and metric; `spread` is the standard deviation of the differences.
 
-    `detectable` is the smallest difference that as many queries detect with the target power (None if there is none),
-    `needed` the number of queries that detect `difference` with it (None: more than 10^9, or nothing differs),
-    `reached` the power with which the available queries detect it. `exact` is whether this is the power of the test in
-    use, and not that of the t test. `alpha` is that of each comparison; `by` and `value` name the slice, if any.
+    `queries` is the number of pairs, `detectable` the smallest difference that they can detect with the target power,
+    if any. `needed` is the number of queries required to detect `difference` (None: over 10^9, or none differs), and
+    `reached` the power that the available queries have. `exact` is True if the power was computed for the test in use,
+    not for the t test. `alpha` applies to each single comparison; `by` and `value` name the slice, if any.
     """
 
     system: str
@@ -66,11 +66,11 @@ class Power:
 
 
 def power(difference: float, spread: float, queries: int, alpha: float = 0.05) -> float:
-    """The probability that a two-sided paired t test at alpha detects a true difference.
+    """Returns the probability that a two-sided paired t test at alpha detects a true difference.
 
-    P(|T'| > t), where T' is noncentral t with n − 1 degrees of freedom and noncentrality √n · difference ÷ spread, and
-    t is the 1 − alpha/2 quantile of Student's t. The randomization test has nearly the same power if many queries
-    differ (Hoeffding 1952). Source: Cohen 1988; Sakai, Information Retrieval 2016.
+    The probability is P(|T'| > t), where T' follows a noncentral t distribution with n − 1 degrees of freedom and
+    noncentrality √n · difference ÷ spread, and t is the 1 − alpha/2 quantile of Student's t. The randomization test has
+    nearly the same power if many queries differ (Hoeffding 1952). Cohen 1988; Sakai, IRJ 2016.
     """
     stats = scipy_stats("power")
     if queries < 2:
@@ -90,9 +90,9 @@ def power(difference: float, spread: float, queries: int, alpha: float = 0.05) -
 
 @dataclass(frozen=True)
 class Differences:
-    """The differences of two systems: the `share` of queries that differ, and their mean `size`.
+    """A summary of the differences between two systems: the `share` of differing queries and their mean `size`.
 
-    `alike` is whether all have that size; `spread` is the standard deviation of all, including zero differences.
+    `alike` is True if all nonzero differences have this size; `spread` is the standard deviation, zeros included.
     """
 
     share: float
@@ -102,13 +102,13 @@ class Differences:
 
     @classmethod
     def of(cls, contrast: Contrast) -> Differences:
-        """The differences of a contrast."""
+        """Summarizes the differences of a contrast."""
         return cls(contrast.differ / contrast.pairs, contrast.size, contrast.alike, contrast.spread)
 
     def power(self, difference: float, queries: int, alpha: float, test: str) -> float:
-        """The probability that a test at alpha detects a true difference.
+        """Returns the probability that a test at alpha detects a true difference.
 
-        If a difference is too large for the share of differing queries, more queries are assumed to differ.
+        If the difference is too large for the share of differing queries, a larger share is assumed.
         """
         mean = abs(difference) / self.size
         share = min(max(self.share, mean), 1.0)
@@ -119,19 +119,19 @@ class Differences:
         return _power_of_counts(share, min(mean / share, 1.0), queries, alpha, test)
 
     def detectable(self, queries: int, alpha: float, target: float, test: str) -> float | None:
-        """The smallest difference that this many queries detect with the target power; None if there is none."""
+        """Returns the smallest difference that this many queries detect with the target power, if any."""
         largest = self.size if self.alike else math.inf
         return smallest_difference(lambda difference: self.power(difference, queries, alpha, test), target, largest)
 
     def needed(self, difference: float, alpha: float, target: float, test: str) -> int | None:
-        """The smallest number of queries that detects a difference with the target power; None if 10^9 do not."""
+        """Returns the fewest queries that detect a difference with the target power; None if 10^9 are not enough."""
         if abs(difference) < SLACK or (self.alike and abs(difference) > self.size * (1 + SLACK)):
             return None
         return fewest_queries(lambda queries: self.power(difference, queries, alpha, test), target)
 
 
 def smallest_difference(power_at: Callable[[float], float], target: float, largest: float = math.inf) -> float | None:
-    """The smallest difference with the target power, up to the largest possible one; None if there is none."""
+    """Returns the smallest difference, up to `largest`, that reaches the target power; None if there is none."""
     low, high = 0.0, min(1.0, largest)
     while power_at(high) < target:
         low, high = high, min(high * 2, largest)
@@ -144,7 +144,7 @@ def smallest_difference(power_at: Callable[[float], float], target: float, large
 
 
 def fewest_queries(power_at: Callable[[int], float], target: float) -> int | None:
-    """A number of queries with the target power, such that one fewer is not enough; None if 10^9 are not."""
+    """Returns the fewest queries, found by bisection, that reach the target power; None if 10^9 are not enough."""
     low, high = 1, 2
     while power_at(high) < target:
         low, high = high, high * 2
@@ -157,10 +157,10 @@ def fewest_queries(power_at: Callable[[int], float], target: float) -> int | Non
 
 
 def _power_of_counts(share: float, balance: float, queries: int, alpha: float, test: str) -> float:
-    """The power for differences of one size: Σ over m of P(m differ) · P(wins and losses are far enough apart).
+    """Returns the power for differences of one size: Σ_m P(m differ) · P(wins and losses are far enough apart).
 
-    m is binomial: each of n queries differs with probability `share`. The number of wins is binomial: each of m is a
-    win with probability (1 + balance) ÷ 2.
+    The number m of differing queries is binomial: each of n queries differs with probability `share`. The number of
+    wins is binomial too: each differing query is a win with probability (1 + balance) ÷ 2.
     """
     binom = scipy_stats("power").binom
     low, high = (int(end) for end in (binom.ppf(NEGLIGIBLE, queries, share), binom.isf(NEGLIGIBLE, queries, share)))
@@ -178,7 +178,7 @@ def _power_of_counts(share: float, balance: float, queries: int, alpha: float, t
 
 
 def _enough_differ(share: float, queries: int, alpha: float, test: str) -> float:
-    """The probability that enough queries differ for a test at alpha to detect it, whether they are wins or losses."""
+    """Returns the probability that enough queries differ for a test at alpha to be able to detect a difference."""
     differing = np.arange(1, min(queries, MOST_NEEDED) + 1)
     if test == "bootstrap":
         enough = next((m for m in differing.tolist() if _bootstrap_gaps(queries, m, alpha)), 0)
@@ -188,9 +188,9 @@ def _enough_differ(share: float, queries: int, alpha: float, test: str) -> float
 
 
 def _least_gaps(test: str, queries: int, differing: Ints, alpha: float) -> Ints:
-    """The minimum gap between wins and losses that a test detects if a number of queries differ by one size.
+    """Returns the minimum gap between wins and losses that a test detects, for each number of differing queries.
 
-    More than `differing` if no gap is enough. Gaps of the bootstrap test are those of t, to which it is close.
+    The gap exceeds `differing` if none is large enough. For the bootstrap test, the similar gaps of t are used.
     """
     stats = scipy_stats("power")
     # p = 2 P(losses or fewer), binomial with 1/2: this is the randomization test if all sizes are equal.
@@ -210,17 +210,17 @@ def _least_gaps(test: str, queries: int, differing: Ints, alpha: float) -> Ints:
 
 
 def _even_with(gaps: Floats, differing: Ints) -> Ints:
-    """The smallest positive integers that are not below these, and even or odd like the number of differing queries."""
+    """Rounds gaps up to positive integers with the same parity as the number of differing queries."""
     integers = np.maximum(np.ceil(gaps * (1 - TIE)).astype(np.int64), 1)
     return integers + (integers - differing) % 2
 
 
 @lru_cache(maxsize=4096)
 def _bootstrap_gaps(queries: int, differing: int, alpha: float) -> tuple[int, ...]:
-    """The gaps between wins and losses that the bootstrap test detects.
+    """Returns the gaps between wins and losses that the bootstrap test detects.
 
-    Even the widest gap may be missing: with 11 wins and one tie, a third of all resamples have no variance and are
-    therefore as far as possible.
+    Even the widest gap may be undetectable: with 11 wins and one tie, a third of all resamples have no variance, so
+    their t is infinite.
     """
     if differing > FEW_DIFFERENCES:
         least = int(_least_gaps("t", queries, np.array([differing]), alpha)[0])
@@ -230,7 +230,7 @@ def _bootstrap_gaps(queries: int, differing: int, alpha: float) -> tuple[int, ..
 
 
 def _bootstrap_p(queries: int, differing: int, gap: int) -> float:
-    """The share of all resamples of the centred differences whose t is at least as far as the observed one."""
+    """Returns the share of resamples of the centred differences with t at least as extreme as the observed t."""
     binom = scipy_stats("power").binom
     # The number drawn of those that differ, and the wins among them.
     counts = np.arange(int(binom.isf(NEGLIGIBLE, queries, differing / queries)) + 1)[:, None]
@@ -245,7 +245,7 @@ def _bootstrap_p(queries: int, differing: int, gap: int) -> float:
 
 
 def _t_of(away: Ints, variance: Ints) -> Floats:
-    """Computes |away| ÷ √variance, up to a factor; infinite for a nonzero mean without variance."""
+    """Computes |away| ÷ √variance, up to a constant factor; infinite for a nonzero mean without variance."""
     infinite = np.where(away != 0, np.inf, 0.0)
     t: Floats = np.divide(np.abs(away), np.sqrt(np.maximum(variance, 0)), out=infinite, where=variance > 0)
     return t
@@ -260,9 +260,9 @@ def power_of(
     by: str = "",
     value: str = "",
 ) -> list[Power]:
-    """The power of the observed differences of every system; `difference` is the observed one by default.
+    """Computes the power for each system; `difference` defaults to the observed difference.
 
-    If p-values are corrected, alpha is divided by the number of comparisons by one metric. Raises `ConfigError`.
+    If p-values are corrected, alpha is divided by the number of comparisons per metric. Raises `ConfigError`.
     """
     faults = Faults()
     if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 < power < 1:
@@ -307,6 +307,6 @@ def power_of(
 
 
 def alpha_of(rows: Sequence[Row], metric: str, settings: Settings) -> float:
-    """The alpha of one comparison by a metric: Bonferroni's share of its family if p-values are corrected."""
+    """Returns alpha for a single comparison by a metric, divided by the family size if p-values are corrected."""
     count = comparisons(row.against for row in rows if row.metric == metric) if settings.correction != "none" else 1
     return settings.alpha / max(count, 1)

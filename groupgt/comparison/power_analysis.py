@@ -1,4 +1,4 @@
-"""The result of a power analysis: for each system and metric, the difference that these queries can detect."""
+"""Results of a power analysis: the smallest detectable difference for each system and metric."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PowerAnalysis(ResultRows[Power]):
-    """A `Power` for each system and metric, first over all queries, then for each slice.
+    """Power values for each system and metric, first over all queries, then for each slice.
 
-    `power` is the target power, `alpha` that of each comparison over all queries; `systems` are those compared.
+    `power` is the target power, and `alpha` applies to each single comparison over all queries.
     """
 
     powers: tuple[Power, ...]
@@ -27,11 +27,11 @@ class PowerAnalysis(ResultRows[Power]):
 
     @property
     def baseline(self) -> str:
-        """The system that the others are compared with."""
+        """Name of the system that the others are compared with."""
         return self.systems.baseline
 
     def plot(self) -> Figure:
-        """A figure of power against the number of queries, by the first metric.
+        """Draws a figure of power against the number of queries for the first metric.
 
         Raises `ConfigError` if no system differs from the baseline.
         """

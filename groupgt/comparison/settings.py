@@ -1,7 +1,7 @@
-"""How systems are compared: one value, printed under every table, with one field per setting.
+"""Settings for comparing systems, in a single class; tables print them in their footer.
 
-A field has its type and range, its meaning, and its default. The options of `groupgt compare`, the section
-`compare` of experiment files, their JSON Schemas, and the errors for invalid values all follow from these fields.
+Each field declares its type, range, description and default. The options of `groupgt compare`, the `compare` section
+of experiment files, their JSON Schemas, and the errors for invalid values are all derived from these fields.
 """
 
 from __future__ import annotations
@@ -35,5 +35,5 @@ class Settings:
 
     @property
     def draws(self) -> bool:
-        """Whether the test draws random numbers."""
+        """True if the test uses random numbers."""
         return TESTS[self.test].draws

@@ -1,4 +1,4 @@
-"""Where differences come from: comparisons within each slice, the slices that gain and lose most, and reversals."""
+"""Compares systems within slices of the queries, and finds the largest gains, losses and reversals."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ MOST_SLICES = 200
 
 @dataclass(frozen=True)
 class Slice:
-    """The rows of one slice: the queries with this value in column `by`, `queries` of which are defined.
+    """The table rows for one slice: the queries with the same value in column `by`.
 
-    p-values are corrected over systems and values of the column, separately for each metric.
+    `queries` is the number of defined queries in the slice. p-values are corrected over all systems and all values of
+    the column, separately for each metric.
     """
 
     by: str
@@ -39,14 +40,14 @@ class Slice:
 
     @cached_property
     def index(self) -> dict[tuple[str, str], Row]:
-        """The row of each system and metric."""
+        """Rows keyed by system and metric."""
         return {(row.system, row.metric): row for row in self.rows}
 
 
 def slices_of(
     values: Values, metrics: Mapping[str, Metric], baseline: str, settings: Settings, slicer: Slicer
 ) -> list[Slice]:
-    """The comparison within every slice; systems × values of a column, by one metric, are a family."""
+    """Compares systems within every slice; for each metric, systems × values of a column form a family."""
     slices: list[Slice] = []
     defined = slicer.truth.judgments.defined
     left_out = too_many(slicer)
@@ -76,14 +77,14 @@ def slices_of(
 
 
 def too_many(slicer: Slicer) -> dict[str, int]:
-    """Columns with too many slices to compare within each, and their numbers of slices."""
+    """Returns columns with too many slices for a comparison within each, and their slice counts."""
     counts = {by: len(set(slicer.texts(by))) for by in slicer.by}
     return {by: count for by, count in counts.items() if count > MOST_SLICES}
 
 
 @dataclass(frozen=True)
 class Extreme:
-    """The slices of one column in which a system gains and loses most, with its contrasts there, if any."""
+    """The slices of one column in which a system gains and loses most, with its contrasts there."""
 
     system: str
     overall: Contrast
@@ -93,7 +94,7 @@ class Extreme:
 
 
 def extremes(rows: Sequence[Row], slices: Sequence[Slice], metric: str, *, higher_is_better: bool) -> Iterator[Extreme]:
-    """For each system and column, the slices in which it gains and loses most by one metric, if any."""
+    """Yields, for each system and column, the slices with the largest gain and the largest loss by one metric."""
     for row in rows:
         if row.metric != metric or row.against is None:
             continue
@@ -118,7 +119,7 @@ def extremes(rows: Sequence[Row], slices: Sequence[Slice], metric: str, *, highe
 
 
 def reversals(rows: Sequence[Row], slices: Sequence[Slice]) -> Iterator[tuple[Row, Slice, Row]]:
-    """Slices in which a system gains although it loses overall, or loses although it gains overall."""
+    """Yields slices in which a system gains although it loses overall, or loses although it gains overall."""
     for row in rows:
         for part in slices if row.against is not None else ():
             inner = part.index[row.system, row.metric]

@@ -1,6 +1,6 @@
-"""The central table: systems × queries × metrics on one ground truth, and how systems compare.
+"""The central table of systems × queries × metrics on one ground truth, with comparisons between systems.
 
-A comparison, the figures and the page all use it. Expensive results are computed once, when they are first needed.
+Comparisons, figures and the page all use this table. Expensive results are computed once, when first needed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Basis = Literal["", "audit", "annotators"]
 
 
 class shared(Generic[T]):  # noqa: N801
-    """A property that does not depend on the primary metric; tables that differ only in that metric share its value."""
+    """A cached property that is independent of the primary metric, shared by tables that differ only in that metric."""
 
     def __init__(self, func: Callable[[Any], T]) -> None:
         self.func, self.__doc__ = func, func.__doc__
@@ -71,15 +71,15 @@ class shared(Generic[T]):  # noqa: N801
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Systems:
-    """Some systems on one ground truth, in the order of the tables: `values[system][metric]`, shape (Q,).
+    """Systems evaluated on one ground truth, in table order: `values[system][metric]`, shape (Q,).
 
-    `evaluations` has everything else that is known; it is empty if only values are known, and `population` and `rules`
-    then describe what was measured. `passages` are the texts of documents, `absent` the ids of the ground truth that
-    are not in the corpus, `scores` those of results that a run does not contain; `hide` removes secrets from texts.
+    `evaluations` is empty if only metric values are available; `population` and `rules` then describe the measurement.
+    `passages` maps ids to texts, `absent` has the ground-truth ids missing from the corpus, and `scores` has result
+    scores, which runs do not store; `hide` removes secrets from texts.
 
-    Systems are compared with the `baseline` by the metrics in `compared` (by all if it names none). Without a baseline
-    nothing is compared, and means have no confidence intervals. `is_baseline_named` is whether the user named it;
-    otherwise it is just the first.
+    Systems are compared with the `baseline` by the metrics in `compared` (default: all). Without a baseline, nothing is
+    compared, and means have no confidence intervals. `is_baseline_named` is True if the user chose the baseline, and
+    False if it is simply the first system.
     """
 
     qids: Sequence[str]
@@ -102,7 +102,7 @@ class Systems:
 
     @classmethod
     def of(cls, evaluations: Mapping[str, Evaluation], primary: str | None = None, **more: Any) -> Self:
-        """A table from evaluations on one ground truth; the primary metric is the first by default."""
+        """Builds a table from evaluations on one ground truth; the primary metric defaults to the first."""
         first = next(iter(evaluations.values()))
         check_aggregates(first.metrics, "a page or figure")
         return cls(
@@ -116,7 +116,7 @@ class Systems:
         )
 
     def by(self, metric: str | None = None, **more: Any) -> Self:
-        """Copies the table with all evaluated metrics and `metric` as the primary one; `more` are other fields."""
+        """Copies the table with all evaluated metrics and `metric` as the primary one; `more` sets other fields."""
         requested = metric or self.primary
         if not self.evaluations:
             parsed = parse_metric(requested, self.convention)
@@ -127,7 +127,7 @@ class Systems:
         return replace(self, primary=text, metrics=metrics, values=values, compared=list(self._compared), **more)
 
     def only(self, names: Collection[str]) -> Self:
-        """Copies the table with only some systems and the baseline; raises `ConfigError` for unknown systems."""
+        """Copies the table with the named systems and the baseline; raises `ConfigError` for unknown systems."""
         for name in names:
             if name not in self.values:
                 near = near_names(name, self.names)
@@ -146,37 +146,37 @@ class Systems:
 
     @property
     def is_compared(self) -> bool:
-        """Whether systems are compared by the primary metric."""
+        """True if systems are compared by the primary metric."""
         return self.primary in self._compared
 
     @property
     def always(self) -> Sequence[str]:
-        """The systems that figures always show, no matter how many there are."""
+        """Systems that figures always show, no matter how many systems there are."""
         return [self.baseline] if self.baseline and len(self.values) > 1 else []
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """The name of each metric in tables: without the convention in force."""
+        """Metric names for tables, without the current convention."""
         return {text: metric.label(text, self.convention) for text, metric in self.metrics.items()}
 
     @property
     def cutoff(self) -> int | Budget | None:
-        """The cutoff within which a query must be complete: the primary metric's cutoff, or the entire ranking."""
+        """The cutoff for completeness: the primary metric's cutoff, or None for the entire ranking."""
         return self.metrics[self.primary].cutoff if self.evaluations else None
 
     @property
     def names(self) -> list[str]:
-        """The systems, in their order."""
+        """Names of the systems, in table order."""
         return list(self.values)
 
     @property
     def every(self) -> list[Evaluation]:
-        """The evaluations."""
+        """All evaluations, in table order."""
         return list(self.evaluations.values())
 
     @property
     def first(self) -> Evaluation:
-        """The first evaluation, for what all share."""
+        """The first evaluation, used for properties that all evaluations share."""
         return self.every[0]
 
     @property
@@ -186,72 +186,72 @@ class Systems:
 
     @property
     def higher(self) -> bool:
-        """Whether higher values of the primary metric are better."""
+        """True if higher values of the primary metric are better."""
         return self.metrics[self.primary].higher_is_better
 
     @property
     def audit(self) -> Evaluation | None:
-        """The audit that corrects means and differences, if any."""
+        """The audit that corrects means and differences, or None."""
         return self.first.audit if self.evaluations else None
 
     @property
     def basis(self) -> Basis:
-        """The basis of means and differences, if it is more than one ground truth."""
+        """The basis for means and differences: `audit`, `annotators`, or empty for a single ground truth."""
         if not self.evaluations:
             return ""
         return "audit" if self.first.audit else "annotators" if self.first.annotators else ""
 
     @cached_property
     def tested(self) -> Values:
-        """The values used to test means and differences; with an audit or annotators, their values are included."""
+        """The values used for means and tests, including values from an audit or from annotators."""
         if not self.basis:
             return self.values
         return {name: self.evaluations[name].tested for name in self.values}
 
     @cached_property
     def means(self) -> dict[str, dict[str, float | None]]:
-        """`means[system][metric]`, None if no query counts."""
+        """Means by system and metric, `means[system][metric]`; None if no query counts."""
         return {
             name: {text: finite(mean_of(columns[text])) for text in self.metrics}
             for name, columns in self.tested.items()
         }
 
     def mean(self, name: str) -> float | None:
-        """The mean of a system by the primary metric."""
+        """Returns a system's mean for the primary metric."""
         return self.means[name][self.primary]
 
     def ends(self, name: str) -> tuple[float, float] | tuple[None, None]:
-        """The ends of the confidence interval of that mean."""
+        """Returns the confidence interval for a system's mean of the primary metric."""
         return self.intervals.get((name, self.primary)) or (None, None)
 
     def best_mean(self, metric: str) -> float | None:
-        """The best mean that any system has by a metric."""
+        """Returns the best mean that any system reaches for a metric."""
         means = [mean for name in self.names if (mean := self.means[name][metric]) is not None]
         choose = max if self.metrics[metric].higher_is_better else min
         return choose(means) if means else None
 
     @property
     def best(self) -> str | None:
-        """The system with the best mean by the primary metric; the first of several."""
+        """The system with the best mean for the primary metric, or the first one if several are tied."""
         return self.tied[0] if self.tied else None
 
     @property
     def tied(self) -> list[str]:
-        """The systems with the best mean by the primary metric."""
+        """All systems that share the best mean for the primary metric."""
         best = self.best_mean(self.primary)
         return [name for name in self.names if best is not None and self.mean(name) == best]
 
     def queries_of(self, name: str) -> int:
-        """The number of queries in a system's mean by the primary metric."""
+        """Returns the number of queries in a system's mean for the primary metric."""
         return int((~np.isnan(plain_of(self.tested[name][self.primary]))).sum())
 
     def counts(self, evaluation: Evaluation) -> Bools:
-        """Which queries count, shape (Q,)."""
+        """Marks the queries that count, shape (Q,)."""
         defined = evaluation.truth.judgments.defined
         return defined & evaluation.labelled.present if evaluation.policy.missing == "skip" else defined
 
     def solved(self, evaluation: Evaluation) -> Bools:
-        """The queries that are complete within the cutoff, shape (Q,)."""
+        """Marks the queries that are complete within the cutoff, shape (Q,)."""
         last = views.completion_ranks(evaluation.labelled.hits)
         top = Cut.at(evaluation.labelled.hits, self.cutoff).top
         within: Bools = (last > 0) & (last <= top)
@@ -259,7 +259,7 @@ class Systems:
 
     @property
     def unsolved(self) -> int | None:
-        """The number of queries that are complete for no system; None if only values are known."""
+        """The number of queries that are complete for no system; None if only values are available."""
         if not self.evaluations:
             return None
         anybody = np.any([self.solved(each) for each in self.every], axis=0)
@@ -268,7 +268,7 @@ class Systems:
 
     @cached_property
     def most_telling(self) -> Ints:
-        """The positions of the queries, most informative first: those on which systems differ most, then the worst."""
+        """Query indices, most informative first: by the spread between systems, then by the lowest performance."""
         table = np.stack([columns[self.primary] for columns in self.values.values()])
         there = ~np.isnan(table)
         low = np.where(there, table, np.inf).min(axis=0)
@@ -280,17 +280,17 @@ class Systems:
 
     @shared
     def rows(self) -> list[Row]:
-        """A row for each system and metric, in their order."""
+        """Comparison rows for each system and metric, in table order."""
         return rows_of(self.tested, self._compared, self.baseline, self.settings) if self.baseline else []
 
     @shared
     def row_of(self) -> dict[tuple[str, str], Row]:
-        """The rows by system and metric."""
+        """Comparison rows keyed by system and metric."""
         return {(row.system, row.metric): row for row in self.rows}
 
     @cached_property
     def intervals(self) -> Mapping[tuple[str, str], Interval | None]:
-        """The confidence interval of the mean of each system by each metric; None if there is none."""
+        """Confidence intervals for the means, keyed by system and metric; None if undefined."""
         intervals = {key: row.interval for key, row in self.row_of.items()}
         rest = {text: metric for text, metric in self.metrics.items() if text not in self._compared}
         if rest and self.baseline:
@@ -299,40 +299,40 @@ class Systems:
 
     @shared
     def slices(self) -> list[Slice]:
-        """The comparison within each slice of `by`."""
+        """Comparisons within each slice."""
         if not self.evaluations or not self.baseline:
             return []
         return slices_of(self.tested, self._compared, self.baseline, self.settings, self.first.slicer)
 
     @shared
     def left_out(self) -> dict[str, int]:
-        """Columns of `by` with too many values to compare within each, and their numbers of values."""
+        """Slice columns with too many values for a comparison within each, and their value counts."""
         return too_many(self.first.slicer) if self.evaluations else {}
 
     @shared
     def pairs(self) -> list[Pair]:
-        """All pairs of systems by every metric, with Tukey's HSD; empty unless `settings.pairs` is set."""
+        """Comparisons of all pairs of systems, with Tukey's HSD; empty unless `settings.pairs` is set."""
         return pairs_of(self.tested, self._compared, self.settings) if self.settings.pairs else []
 
     @cached_property
     def failures(self) -> Failures | None:
-        """Which system covers which group within the cutoff of the primary metric; None if only values are known."""
+        """Groups covered by each system within the primary metric's cutoff; None if only values are available."""
         return failures_of(self.evaluations, self.cutoff) if self.evaluations else None
 
     @cached_property
     def headroom(self) -> list[Headroom]:
-        """For each metric, the score of a perfect choice among the systems, or of all their results together."""
+        """Scores that a perfect choice among the systems, or a union of their results, would reach for each metric."""
         if self.failures is None or self.basis:
             return []
         return headroom_of(self.evaluations, self.failures, list(self._compared))
 
     def reversals(self) -> list[tuple[Row, Slice, Row]]:
-        """Slices in which a system gains although it loses overall, or vice versa."""
+        """Returns slices in which a system gains although it loses overall, or vice versa."""
         return list(reversals(self.rows, self.slices))
 
     @cached_property
     def against_baseline(self) -> dict[str, Contrast]:
-        """Every other system compared with the baseline by the primary metric."""
+        """Contrasts of all other systems with the baseline, by the primary metric."""
         if self.is_compared:
             return {name: row.against for name in self.names if (row := self.row_of[name, self.primary]).against}
         twos = [(name, self.baseline) for name in self.names if name != self.baseline]
@@ -340,9 +340,9 @@ class Systems:
 
     @cached_property
     def others(self) -> dict[Key, Contrast]:
-        """All pairs of systems without the baseline, by metric.
+        """Contrasts of all pairs of systems without the baseline, by metric.
 
-        Pairs by other metrics than the primary, and pairs without the best system, are left out if they are too many.
+        If there are too many pairs, non-primary metrics and pairs without the best system are left out.
         """
         primary, count = self.primary, len(self.qids)
         twos = list(combinations([name for name in self.names if name != self.baseline], 2))
@@ -354,7 +354,7 @@ class Systems:
         return self._contrasts(metrics, twos)
 
     def others_within(self) -> Iterator[tuple[int, dict[Key, Contrast]]]:
-        """Those pairs within each slice (counted from 0), by the primary metric, unless there are too many."""
+        """Yields slice indices with the contrasts of those pairs by the primary metric, unless there are too many."""
         if not self.evaluations:
             return
         twos = [(first, second) for first, second, text in self.others if text == self.primary]
@@ -371,9 +371,9 @@ class Systems:
 
     @cached_property
     def has_clear_winner(self) -> bool:
-        """Whether the system with the best mean differs significantly from every other, with uncorrected p-values.
+        """True if the best system differs significantly from every other system, with uncorrected p-values.
 
-        No further correction is needed, because all of the tests must reject.
+        No correction is needed, because all tests must reject.
         """
         if self.best is None or len(self.names) < 2:
             return False
@@ -381,7 +381,7 @@ class Systems:
         return all(contrast.raw_p_value <= self.settings.alpha for contrast in lead.values())
 
     def between(self, first: str, second: str) -> Contrast | None:
-        """One system against another by the primary metric; None if that was not computed."""
+        """Returns the contrast of two systems by the primary metric, or None if it was not computed."""
         if second == self.baseline:
             return self.against_baseline.get(first)
         if first == self.baseline:
@@ -390,9 +390,9 @@ class Systems:
         return contrast if contrast is not None else turned(self.others.get((second, first, self.primary)))
 
     def kind(self, name: str, metric: str | None = None) -> str:
-        """Against the baseline: better, worse, not significant, or the baseline itself; empty if the system is alone.
+        """Classifies a system as `better`, `worse` or `not significant` against the baseline, or as `baseline` itself.
 
-        The metric is the primary one by default.
+        Returns an empty string if the system is alone. The metric defaults to the primary one.
         """
         if not self.always:
             return ""
@@ -407,7 +407,7 @@ class Systems:
 
 
 def turned(contrast: Contrast | None) -> Contrast | None:
-    """The contrast of the second system against the first."""
+    """Returns the reversed contrast, of the second system against the first."""
     if contrast is None:
         return None
     low, high = contrast.delta_interval
@@ -422,12 +422,12 @@ def turned(contrast: Contrast | None) -> Contrast | None:
 
 
 def interval(ends: Interval) -> Interval | None:
-    """The ends of an interval; None if there is none."""
+    """Returns the interval, or None if it is undefined."""
     return None if math.isnan(ends[0]) else ends
 
 
 def finite(value: float) -> float | None:
-    """A number; None if it is not finite.
+    """Returns the number, or None if it is not finite.
 
     >>> finite(0.5), finite(math.nan), finite(math.inf)
     (0.5, None, None)

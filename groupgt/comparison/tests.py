@@ -1,7 +1,7 @@
-"""Paired tests over the queries that count for both systems, and corrections for multiple comparisons.
+"""Paired significance tests over queries that count for both systems, and corrections for multiple comparisons.
 
-Their random draws (coins, resamples, permutations) are bit-identical on every machine; confidence intervals use them
-too.
+Random draws (coins, resamples, permutations) are bit-identical on every machine and also used for confidence
+intervals.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def halves(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 
 def resampled_counts(n: int, count: int, seed: int) -> Iterator[Floats]:
-    """Draws n of n queries with replacement `count` times; yields blocks of rows with how often each query is drawn."""
+    """Draws n of n queries with replacement, `count` times; yields blocks of rows of draw counts per query."""
     if n * count <= KEPT:
         yield _kept_counts(n, count, seed)
     else:
@@ -50,7 +50,7 @@ def resampled_counts(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 @lru_cache(maxsize=4)
 def _kept_counts(n: int, count: int, seed: int) -> Floats:
-    """All rows for few queries: every metric of a table, and every slice of the same size, reuses them."""
+    """Returns all rows for a few queries, cached for every metric of a table and every slice of the same size."""
     rows = np.concatenate(list(_counts(n, count, seed)))
     rows.setflags(write=False)
     return rows
@@ -72,7 +72,7 @@ def _counts(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 
 def permutations(n: int, width: int, count: int, seed: int) -> Iterator[Ints]:
-    """`count` times n independent permutations of `width` places, in blocks of shape (rows, n, width)."""
+    """Draws n independent permutations of `width` items, `count` times, in blocks of shape (rows, n, width)."""
     source = _source(seed, 3, n * width)
     for rows in _blocks(count, n * width):
         keys = _below(source, rows, n * width, np.uint64(1 << 32)).reshape(rows, n, width)
@@ -80,7 +80,7 @@ def permutations(n: int, width: int, count: int, seed: int) -> Iterator[Ints]:
 
 
 def _below(source: np.random.PCG64, rows: int, width: int, bound: np.uint64) -> Ints:
-    """Whole numbers below a bound, shape (rows, width), from 32 random bits each."""
+    """Draws integers below a bound, shape (rows, width), from 32 random bits each."""
     words = -(-width // 2)
     raw = source.random_raw(rows * words).astype("<u8").view("<u4").reshape(rows, -1)[:, :width]
     return ((raw.astype(np.uint64) * bound) >> np.uint64(32)).astype(np.int64)
@@ -91,17 +91,17 @@ def _source(seed: int, purpose: int, n: int) -> np.random.PCG64:
 
 
 def _blocks(count: int, width: int) -> Iterator[int]:
-    """The number of rows to draw at a time; the block size does not affect which random words a row uses."""
+    """Yields the number of rows to draw at a time; block size does not affect the random words used for a row."""
     size = max(1, AT_ONCE // max(width, 1))
     for start in range(0, count, size):
         yield min(size, count - start)
 
 
 def on_grid(values: Floats) -> Floats:
-    """Rounds columns to multiples of a power of two (2^-40 of the largest value, or more), shape (n, C).
+    """Rounds each column to multiples of a power of two (2^-40 of its largest value, or more), shape (n, C).
 
-    Any sum of n of them is then exact in any order. Sums that are equal in exact arithmetic (three times 1/3, and 1)
-    may differ by up to `slack_of`.
+    Any sum of n such values is then exact in any order. Sums that would be equal in exact arithmetic (three times 1/3,
+    and 1) may differ by up to `slack_of`.
 
     >>> on_grid(np.array([[0.1 + 0.2], [0.3]])).ravel().tolist() == [0.30000000000018190] * 2
     True
@@ -113,13 +113,13 @@ def on_grid(values: Floats) -> Floats:
 
 
 def slack_of(values: Floats) -> Floats:
-    """The maximum error of each column's sum that is due to rounding its values, shape (C,)."""
+    """Returns the maximum rounding error of each column's sum, shape (C,)."""
     slack: Floats = len(values) * _step(values)
     return slack
 
 
 def _step(values: Floats) -> Floats:
-    """2^-40 of the largest value, rounded up to a power of two; more if the sum would not fit into 52 bits."""
+    """Returns 2^-40 of the largest value, rounded up to a power of two, or more if the sum would exceed 52 bits."""
     highest = np.maximum(np.abs(values).max(axis=0), np.finfo(np.float64).tiny)
     exact = np.frexp(highest)
     largest = exact[1] - (exact[0] == 0.5)
@@ -139,11 +139,11 @@ Inverse = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """The p-value of each column of differences, shape (C,), and the same test for means other than 0.
+    """Results of a paired test: the p-value of each column of differences, shape (C,), and the inverted test.
 
-    `inverse` returns the ends of the interval of every μ with p(μ) > alpha, infinite if alpha is too small to reject
-    any; alpha must not exceed the one of the test. It is None for tests that are not inverted. `is_exact` marks the
-    p-values that count all sign patterns and not a sample of them.
+    `inverse` returns the ends of the interval containing every μ with p(μ) > alpha, infinite if alpha is too small to
+    reject any μ; alpha must not exceed the alpha of the test. It is None for tests that are not inverted. `is_exact`
+    marks p-values computed from all sign patterns rather than a sample.
     """
 
     p_values: Floats
@@ -152,12 +152,12 @@ class Inference:
 
     @classmethod
     def of(cls, p_values: Floats, inverse: Inverse | None = None) -> Inference:
-        """Returns False: the p-values of this test never count all sign patterns."""
+        """Builds an inference whose p-values are all marked as not exact."""
         return cls(p_values, np.zeros(len(p_values), dtype=np.bool_), inverse)
 
 
 def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Floats:
-    """The p-value of each column by a test of `TESTS`.
+    """Returns the p-value of each column, computed by a test from `TESTS`.
 
     >>> p_values("randomization", np.array([[0.1], [0.2], [0.3], [0.0]]), 10_000, 0).tolist()
     [0.25]
@@ -166,9 +166,9 @@ def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Float
 
 
 def infer(test: str, differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Tests each column, shape (n, C), by a test of `TESTS`, to be inverted at up to `alpha`.
+    """Tests each column, shape (n, C), with a test from `TESTS` that can then be inverted at up to `alpha`.
 
-    p is NaN without queries; columns without differences have p 1 and no interval (NaN).
+    Without queries, p is NaN. Columns without differences have p = 1 and no interval (NaN).
     """
     count, width = differences.shape
     if not count:
@@ -192,33 +192,33 @@ def infer(test: str, differences: Floats, resamples: int, seed: int, alpha: floa
 
 
 def _place(alphas: Floats, resamples: int) -> Ints:
-    """The number of draws that must be as far for p = (1 + as far) ÷ (1 + resamples) to exceed alpha, shape (C,)."""
+    """Returns the number of extreme draws needed for p = (1 + as far) ÷ (1 + resamples) to exceed alpha, shape (C,)."""
     return np.floor(alphas * (1 + resamples) * (1 + SLACK)).astype(np.int64)
 
 
 def _at(ordered: Floats, places: Ints, otherwise: float) -> Floats:
-    """The value of each column at a position counted from 1; `otherwise` at position 0."""
+    """Returns each column's value at a position counted from 1, or `otherwise` at position 0."""
     picked = np.take_along_axis(ordered, np.maximum(places - 1, 0)[None, :], axis=0)[0]
     return np.where(places > 0, picked, otherwise)
 
 
 def _smallest(values: Floats, count: int) -> Floats:
-    """The smallest of each column in ascending order, shape (count, C)."""
+    """Returns the smallest values of each column in ascending order, shape (count, C)."""
     if count < len(values):
         values = np.partition(values, count - 1, axis=0)[:count]
     return np.sort(values, axis=0)
 
 
 def randomization(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Fisher's randomization: signs of the differences are flipped at random, p is the share of sums as far from 0.
+    """Runs Fisher's randomization test, which flips signs at random; p is the share of sums as far from 0.
 
-    If the m queries that differ have at most `resamples` sign patterns (2^m), all are counted; otherwise that many
-    random ones, with p = (1 + as far) ÷ (1 + resamples). Source: Smucker, Allan & Carterette, CIKM 2007; Phipson &
+    If the m differing queries have at most `resamples` sign patterns (2^m), all are counted; otherwise that many are
+    drawn at random, and p = (1 + as far) ÷ (1 + resamples). Sources: Smucker, Allan & Carterette, CIKM 2007; Phipson &
     Smyth 2010.
 
-    Inverted: with μ subtracted from every difference, a pattern is as far as the observed mean m > μ if the mean over
-    the queries that keep their sign, or the mean over those that change it, is at most μ. So p(μ) rises up to m and
-    falls beyond. The ends are order statistics of the smaller and the larger of the two means in each draw.
+    Inversion: with μ subtracted from every difference, a pattern is as far as the observed mean m > μ if the mean over
+    queries that keep their sign, or the mean over queries that change it, is at most μ. So p(μ) rises up to m and falls
+    beyond. The ends are order statistics of the smaller and the larger of the two means in each draw.
     """
     count = len(differences)
     # Sums that are equal in exact arithmetic count as equally far.
@@ -261,11 +261,11 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
 
 
 def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """The bootstrap test for a mean of 0: p is the share of resamples of the centred differences with t as far from 0.
+    """Runs the bootstrap test for a mean of 0; p is the share of centred resamples with t as far from 0.
 
-    p = (1 + as far) ÷ (1 + resamples). Source: Efron & Tibshirani 1993, ch. 16; Sakai, SIGIR 2006.
+    More precisely, p = (1 + as far) ÷ (1 + resamples). Sources: Efron & Tibshirani 1993, ch. 16; Sakai, SIGIR 2006.
 
-    Inverted: the mean ± the quantile of |t| over the resamples × the standard error.
+    Inversion: the mean ± the quantile of |t| over the resamples × the standard error.
     """
     count, width = differences.shape
     if count < 2:
@@ -301,7 +301,7 @@ def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0
 
 
 def _t(mean: Floats, variance: Floats, count: int, noise: Floats) -> Floats:
-    """|mean| ÷ its standard error; infinite for a mean without variance."""
+    """Returns |mean| ÷ its standard error; infinite for a nonzero mean without variance."""
     scale = np.sqrt(np.where(variance <= noise, 0.0, variance) / (count - 1))
     away = np.abs(mean)
     infinite = np.where(away > np.sqrt(noise), np.inf, 0.0)
@@ -310,9 +310,9 @@ def _t(mean: Floats, variance: Floats, count: int, noise: Floats) -> Floats:
 
 
 def student(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Student's paired t, by SciPy's `ttest_rel`. Source: Student 1908.
+    """Runs Student's paired t test, using SciPy's `ttest_rel`. Source: Student 1908.
 
-    Inverted: the mean ± the quantile of Student's t × the standard error.
+    Inversion: the mean ± the quantile of Student's t × the standard error.
     """
     stats = scipy_stats("the t test")
     count, width = differences.shape
@@ -333,16 +333,16 @@ def student(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) 
 
 
 def wilcoxon(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Wilcoxon's signed ranks, by SciPy's `wilcoxon`, which omits queries that do not differ. Source: Wilcoxon 1945.
+    """Runs Wilcoxon's signed-rank test with SciPy, which omits queries without a difference. Source: Wilcoxon 1945.
 
-    Not inverted, because it is a test of ranks and not of means.
+    The test is not inverted, because it compares ranks, not means.
     """
     stats = scipy_stats("Wilcoxon's test")
     return Inference.of(np.array([float(stats.wilcoxon(column).pvalue) for column in differences.T]))
 
 
 def scipy_stats(what: str) -> ModuleType:
-    """`scipy.stats`; raises a `ConfigError` that explains how to install it."""
+    """Imports `scipy.stats`; raises a `ConfigError` that explains how to install it."""
     try:
         from scipy import stats
     except ImportError:
@@ -353,7 +353,7 @@ def scipy_stats(what: str) -> ModuleType:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """A test: (differences, resamples, seed, alpha) → `Inference`, its name in a sentence, and whether it is random."""
+    """A paired test: a function of (differences, resamples, seed, alpha) that returns an `Inference`, and its title."""
 
     function: Callable[[Floats, int, int, float], Inference]
     title: str
@@ -370,7 +370,7 @@ TESTS: Mapping[str, PairedTest] = {
 
 
 def corrected(correction: str, values: Floats) -> Floats:
-    """p-values corrected over all of them; NaN are not comparisons and stay.
+    """Corrects p-values for multiple comparisons; NaN values are not counted and stay NaN.
 
     >>> corrected("holm", np.array([0.01, 0.04, np.nan, 0.03])).tolist()
     [0.03, 0.06, nan, 0.06]
@@ -382,7 +382,7 @@ def corrected(correction: str, values: Floats) -> Floats:
 
 
 def holm(values: Floats) -> Floats:
-    """Holm 1979: the i-th smallest times (number − i + 1), never below the one before it, at most 1."""
+    """Applies Holm's 1979 correction: the i-th smallest p times (number − i + 1), never decreasing, at most 1."""
     order = np.argsort(values, kind="stable")
     factors = np.arange(len(order), 0, -1)
     result = np.empty(len(order))
@@ -391,15 +391,15 @@ def holm(values: Floats) -> Floats:
 
 
 def bonferroni(values: Floats) -> Floats:
-    """Bonferroni: times their number, at most 1."""
+    """Applies the Bonferroni correction: each p is multiplied by the number of p-values, up to 1."""
     return np.minimum(values * len(values), 1.0)
 
 
 def benjamini_hochberg(values: Floats) -> Floats:
-    """Benjamini & Hochberg 1995: the i-th smallest times number ÷ i, never above the one after it; at most 1.
+    """Applies the 1995 correction by Benjamini and Hochberg: the i-th smallest p times number ÷ i, at most 1.
 
-    Controls the false discovery rate, the expected share of false positives among significant differences, and not the
-    probability of any false positive.
+    No result exceeds the next larger one. The method controls the false discovery rate, the expected share of false
+    positives among significant differences, rather than the probability of any false positive.
     """
     order = np.argsort(values, kind="stable")
     factors = len(order) / np.arange(1, len(order) + 1)
@@ -409,10 +409,10 @@ def benjamini_hochberg(values: Floats) -> Floats:
 
 
 def alpha_at(correction: str, alpha: float, comparisons: int, rejected: int) -> float:
-    """The alpha that decides every single raw p of a family, so that intervals agree with the decisions.
+    """Returns the alpha that decides each raw p in a family, so that intervals agree with the decisions.
 
-    For m comparisons of which R are rejected: `none` alpha, `bonferroni` alpha ÷ m, `holm` alpha ÷ (m − R) (alpha
-    if R = m), `bh` max(R, 1) · alpha ÷ m. A p is at most this if and only if it is rejected after correction.
+    For m comparisons with R rejections, it is alpha for `none`, alpha ÷ m for `bonferroni`, alpha ÷ (m − R) for `holm`
+    (alpha if R = m), and max(R, 1) · alpha ÷ m for `bh`. A raw p is rejected if and only if it is at most this value.
 
     >>> [round(alpha_at(name, 0.05, 5, 1), 4) for name in ("none", "bonferroni", "holm", "bh")]
     [0.05, 0.01, 0.0125, 0.01]

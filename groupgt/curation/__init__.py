@@ -1,1 +1,1 @@
-"""Building and auditing ground truth: checks, rechunking, suggestions, near-duplicates, agreement."""
+"""Tools to build and audit ground truth: checks, rechunking, suggestions, near-duplicates, agreement."""

@@ -1,4 +1,4 @@
-"""Agreement of two labellers, or two annotators: Cohen's kappa, Krippendorff's alpha, and the groups they differ on."""
+"""Measures agreement between two labellers or annotators: Cohen's kappa, Krippendorff's alpha, and disagreements."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ COUNTS = ("both", "only_first", "only_second", "neither")
 
 @dataclass(frozen=True)
 class Agreement(Result):
-    """Agreement counts over the same items: `both` say hit, `only_first`, `only_second`, or `neither`.
+    """Agreement counts: items that are a hit for `both` sides, `only_first`, `only_second`, or `neither`.
 
-    An item is a result paired with a group of its query (two labellers), or a single result (two annotators). `groups`
-    lists each group with its own counts, most disagreement first; `labellers` are those compared. For two annotators,
-    `pairs` are their groups, matched by the passages that they share.
+    For two labellers, an item is a result paired with a group of its query; for two annotators, an item is a result.
+    `groups` lists each group with its own counts, most disagreement first, and `labellers` names the labellers. For two
+    annotators, `pairs` has their groups, matched by shared passages.
     """
 
     first: str
@@ -57,12 +57,12 @@ class Agreement(Result):
 
     @property
     def observed(self) -> float:
-        """p_o: the share of items on which the two agree; NaN without items."""
+        """The share of items on which both sides agree (p_o); NaN without items."""
         return (self.both + self.neither) / self.items if self.items else math.nan
 
     @property
     def expected(self) -> float:
-        """p_e: the share of items on which they would agree by chance."""
+        """The share of items on which both sides would agree by chance (p_e)."""
         if not self.items:
             return math.nan
         first, second = (self.both + self.only_first) / self.items, (self.both + self.only_second) / self.items
@@ -78,7 +78,7 @@ class Agreement(Result):
     def alpha(self) -> float:
         """Krippendorff's alpha for two coders and nominal data: 1 − (2n − 1)·differences ÷ (hits · others).
 
-        Hits and others are counted over both coders, n is the number of items; NaN if all labels are equal. Source:
+        Hits and others are counted over both coders, and n is the number of items; NaN if all labels are equal. Source:
         Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011.
         """
         hits = 2 * self.both + self.only_first + self.only_second
@@ -89,29 +89,29 @@ class Agreement(Result):
 
     @property
     def group_kappa(self) -> float:
-        """Cohen's kappa over every judged passage and every pair of matched groups of its query; NaN without pairs.
+        """Cohen's kappa over all judged passages and all pairs of matched groups; NaN without pairs.
 
-        An item is a hit for an annotator if the passage is in that annotator's group of the pair.
+        A passage is a hit for an annotator if it is in the annotator's group of the pair.
         """
         counts = [sum(getattr(pair, name) for pair in self.pairs) for name in COUNTS]
         return replace(self, **dict(zip(COUNTS, counts)), pairs=[]).kappa if self.pairs else math.nan
 
     @property
     def matched(self) -> int:
-        """The number of groups of one annotator that have a counterpart of the other."""
+        """The number of groups with a counterpart from the other annotator."""
         return sum(pair.first is not None and pair.second is not None for pair in self.pairs)
 
     @property
     def positive(self) -> float:
-        """The share of one's hits that the other calls hits too: 2·both ÷ (2·both + only one).
+        """The share of one side's hits that are also hits for the other: 2·both ÷ (2·both + only one).
 
-        Kappa is low if hits are rare, however well the two agree; this is not.
+        Unlike kappa, this share is not low merely because hits are rare.
         """
         calls = 2 * self.both + self.only_first + self.only_second
         return 2 * self.both / calls if calls else math.nan
 
     def group_rows(self) -> Grid:
-        """Headers and one row per group, with the agreement on it."""
+        """Returns headers and one row per group, with its agreement counts."""
         has_annotators = any("annotator" in group for group in self.groups)
         names = ["qid", *(["annotator"] if has_annotators else []), "group", "both", "only_first", "only_second"]
         return names, [[group[name] for name in names] for group in self.groups]
@@ -133,22 +133,22 @@ def agree(
 ) -> Agreement:
     """Compares two labellers on the results of a run, or two annotators (`other_truth`).
 
-    For two labellers, every result is paired with every group of its query. For two annotators, every result of the
-    queries that both have judged is relevant to one, to both or to neither. Without a run, the documents that both have
-    judged are considered, if both include non-relevant judgments; otherwise all documents that either has judged.
-    Raises `DataError` or `ConfigError`.
+    For two labellers, every result is paired with every group of its query. For two annotators, every result for a
+    query that both judged is relevant to one, to both or to neither. Without a run, the items are the documents judged
+    by both annotators if both include non-relevant judgments, and otherwise the documents judged by either. Raises
+    `DataError` or `ConfigError`.
 
     Args:
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
-        run: The results to compare on: `{qid: ranking}`, a `Run`, a path or a frame.
-        other_truth: The ground truth of another annotator for the same queries.
-        labeller: How results are matched to alternatives: a name, or `{"use": name, "with": options}`.
+        run: The results to label: `{qid: ranking}`, a `Run`, a path or a frame.
+        other_truth: Ground truth from another annotator for the same queries.
+        labeller: The labeller that matches results to alternatives: a name, or `{"use": name, "with": options}`.
         other_labeller: Another labeller for the same results.
-        corpus: A path or `{id: text}`, for the labellers.
+        corpus: The texts for the labellers: a path or `{id: text}`.
         policy: How invalid or ambiguous data are handled: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.
-        truth_format: The format of truth files (default: detected).
+        truth_format: The format of ground-truth files (default: detected).
         run_format: The format of a run file (default: detected).
-        parts: Whether a folder, a glob or a list of files is one run in many files.
+        parts: Whether a folder, a glob or a list of files is a single run split into several files.
         engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
 
     >>> first, second = {"q": [["a"], ["b"]]}, {"q": [["a", "c"]]}
@@ -187,7 +187,7 @@ def agree(
 
 
 def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
-    """The documents that both have judged, if both include non-relevant judgments; otherwise those of either."""
+    """Returns the documents judged by both, if both include non-relevant judgments; otherwise by either."""
     ids = {qid: (judged_ids(first, qid), judged_ids(second, qid)) for qid in first.qids}
     if first.irrelevant_groups and second.irrelevant_groups:
         return {qid: [doc for doc in one if doc in set(other)] for qid, (one, other) in ids.items()}
@@ -200,9 +200,9 @@ def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
 
 @dataclass(frozen=True, eq=False)
 class _Judgments:
-    """The labels of one labeller, or one annotator, for the results of a run.
+    """Labels from one labeller or annotator for the results of a run.
 
-    The query, the rank and the group of every hit of a relevant alternative; the length of each ranking.
+    `query`, `rank` and `group` describe each hit of a relevant alternative; `length` is the length of each ranking.
     """
 
     truth: GroundTruth
@@ -214,7 +214,7 @@ class _Judgments:
 
     @classmethod
     def of(cls, truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy, engine: Engine) -> _Judgments:
-        """Every result with a hit counts, not only the first; the two sides are matched by rank."""
+        """Labels a run, counting every result with a hit, not only the first, so that both sides match by rank."""
         read = labeller.read(truth)
         rules = Policy(ties=policy.ties)
         hits = label_run(read, renamed(read, run, labeller, rules), rules, labeller, engine=engine).hits
@@ -223,17 +223,17 @@ class _Judgments:
         return cls(read, labeller, hits.query[relevant], hits.rank[relevant], group, hits.length)
 
     def codes(self, numbers: Ints) -> Ints:
-        """(number, rank) of every hit as one number."""
+        """Encodes the (number, rank) of every hit as a single number."""
         return numbers * self.span + self.rank
 
     @property
     def span(self) -> int:
-        """More than the highest rank."""
+        """A bound above the highest rank."""
         return int(self.length.max(initial=0)) + 1
 
 
 def _of_labellers(first: _Judgments, second: _Judgments) -> Agreement:
-    """Items are pairs of results and groups, whose numbers stay even if a labeller changes their alternatives."""
+    """Compares two labellers on pairs of results and groups; group numbers do not depend on the labeller."""
     truth, length = first.truth, first.length
     one, two = (np.unique(side.codes(side.group)) for side in (first, second))
     relevant = np.bincount(truth.group_of[truth.is_relevant], minlength=len(truth.group_query)) > 0
@@ -256,7 +256,7 @@ def _of_labellers(first: _Judgments, second: _Judgments) -> Agreement:
 
 
 def _of_annotators(first: _Judgments, second: _Judgments) -> Agreement:
-    """Items are results; each group of either is listed with the other's labels for its hits."""
+    """Compares two annotators on results; each group is listed with the other annotator's labels for its hits."""
     one, two = (np.unique(side.codes(side.query)) for side in (first, second))
     rows: list[dict[str, Any]] = []
     for annotator, (side, others) in enumerate(((first, two), (second, one)), 1):
@@ -286,7 +286,7 @@ def _agreement(
     labellers: tuple[str, str],
     rows: list[dict[str, Any]],
 ) -> Agreement:
-    """The agreement of two on `items`, of which each calls some a hit; groups with most disagreement come first."""
+    """Builds an `Agreement` from the hits of both sides; groups with the most disagreement come first."""
     both = len(np.intersect1d(first, second, assume_unique=True))
     counts = (both, len(first) - both, len(second) - both, items - len(first) - len(second) + both)
     rows.sort(key=lambda row: -(row["only_first"] + row["only_second"]))

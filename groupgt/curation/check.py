@@ -1,4 +1,4 @@
-"""Suspicious data in ground truth and results, counted without scoring: the findings of `groupgt check`."""
+"""Finds suspicious data in ground truth and results, without scoring, for `groupgt check`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from groupgt.render.tables import counted
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of a check: what was counted, how many there are, and an example."""
+    """One line of a check: a description, a count, and an example."""
 
     what: str
     count: int
@@ -38,7 +38,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check(Result):
-    """Findings in ground truth and in each run: `findings` by the name of each, ground truth first."""
+    """Findings for the ground truth and for each run; `findings` is keyed by name, ground truth first."""
 
     findings: dict[str, list[Finding]]
 
@@ -63,10 +63,10 @@ def check(
     Raises `DataError` or `ConfigError`.
 
     Args:
-        runs: One run, `{name: run}`, or paths, of files or of a folder of them; None to check only the ground truth.
-        near_duplicates: Search `corpus` for unjudged passages that nearly equal a judged alternative.
-        threshold: Minimum similarity of these.
-        corpus: A path or `{id: text}`: ids of the ground truth that are not in it are also counted.
+        runs: One run, `{name: run}`, or paths to files or a folder; None to check only the ground truth.
+        near_duplicates: Search `corpus` for unjudged passages that are nearly identical to a judged alternative.
+        threshold: Minimum similarity of near-duplicates.
+        corpus: A path or `{id: text}`; ground-truth ids missing from it are also counted.
 
     >>> findings = check({"q": [["a"], ["a"]]}, {"q": ["a", "a"]}).findings
     >>> [(finding.what, finding.example) for finding in findings["truth"] if "equal" in finding.what]
@@ -95,7 +95,7 @@ def checked(
     texts: Mapping[str, str],
     threshold: float | None = None,
 ) -> Check:
-    """Checks ground truth that is already read; with a `threshold`, also searches for near-duplicates."""
+    """Checks loaded ground truth and runs; with a `threshold`, also searches for near-duplicates."""
     findings = {name: check_truth(truth)}
     if blank := warn_of_blank(truth, texts):
         findings[name].append(_finding("judged passages with no contents", blank))
@@ -109,7 +109,7 @@ def checked(
 
 
 def check_truth(truth: GroundTruth) -> list[Finding]:
-    """Sizes, and possible mistakes: undefined queries, redundant groups, ids that nearly match."""
+    """Reports sizes and possible mistakes: undefined queries, redundant groups, ids that nearly match."""
     judgments = truth.judgments
     equal, nested = _redundant_groups(truth)
     # The relevant rows that belong to sets needed together, and these sets.
@@ -148,7 +148,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
 
 
 def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Finding]:
-    """Sizes, and mismatches: queries on only one side, repeats, ties, no matches."""
+    """Reports sizes and mismatches: queries on only one side, repeats, ties, queries without hits."""
     labeller, plain = request.labeller, Policy(ties=request.policy.ties)
     truth = labeller.read(truth)
     run = renamed(truth, request.run_of(results, truth), labeller, plain)
@@ -174,7 +174,7 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
 
 
 def check_corpus(truth: GroundTruth, corpus: Mapping[str, str]) -> Finding:
-    """The number of alternatives that no search of a corpus can find."""
+    """Counts the alternatives that are missing from the corpus, so that no search can find them."""
     absent = list(dict.fromkeys(doc for doc in _plain_ids(truth) if doc not in corpus))
     finding = _finding("ids of the ground truth that are not in the corpus", absent)
     folded = {fold(doc): doc for doc in corpus} if absent else {}
@@ -184,14 +184,14 @@ def check_corpus(truth: GroundTruth, corpus: Mapping[str, str]) -> Finding:
 
 
 def _plain_ids(truth: GroundTruth) -> list[str]:
-    """The alternatives that are ids."""
+    """Returns the alternatives that are ids, not texts or spans."""
     if not truth.forms:
         return truth.ids
     return [name for name, form in zip(truth.ids, truth.forms) if form is None]
 
 
 def check_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: float) -> Finding:
-    """The number of passages that nearly equal a relevant alternative of a query and are not judged for it."""
+    """Counts unjudged passages that are nearly identical to a relevant alternative of a query."""
     lines = [
         f"{candidate.qid}: {candidate.candidate} ≈ {candidate.alternative} ({candidate.similarity:.2f})"
         for candidate in nearly_equal_passages(truth, corpus, threshold)
@@ -208,12 +208,12 @@ def _finding(what: str, names: Sequence[str]) -> Finding:
 
 
 def _cut(name: str) -> str:
-    """The beginning of an id, including blanks."""
+    """Returns the beginning of a long id."""
     return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
 
 
 def _spread(counts: Ints) -> str:
-    """The minimum, the maximum and the median of counts."""
+    """Formats the minimum, maximum and median of counts."""
     if not len(counts):
         return ""
     if counts.min() == counts.max():
@@ -222,7 +222,7 @@ def _spread(counts: Ints) -> str:
 
 
 def _sizes(groups: Ints) -> str:
-    """The number of queries per number of groups; the spread if there are many sizes."""
+    """Formats the number of queries per number of groups, or the spread if there are many sizes."""
     counts = [(count, size) for size, count in enumerate(np.bincount(groups).tolist()) if count]
     if len(counts) > SIZES:
         return _spread(groups)
@@ -230,7 +230,7 @@ def _sizes(groups: Ints) -> str:
 
 
 def _shared_documents(truth: GroundTruth) -> list[str]:
-    """The ids of documents that are in several groups of one query."""
+    """Returns the ids of documents that belong to several groups of a query."""
     judgments = truth.judgments
     relevant = judgments.alternative_group >= 0
     documents, groups = judgments.alternative_document[relevant], judgments.alternative_group[relevant]
@@ -241,7 +241,7 @@ def _shared_documents(truth: GroundTruth) -> list[str]:
 
 
 def _redundant_groups(truth: GroundTruth) -> tuple[list[str], list[str]]:
-    """Queries with two equal groups, and queries with a group inside another, larger one."""
+    """Returns queries with two equal groups, and queries with a group inside a larger one."""
     groups_by_query: dict[int, list[frozenset[tuple[str, ...]]]] = {}
     for group in truth.relevant_groups.tolist():
         names = frozenset(truth.members_of(group))

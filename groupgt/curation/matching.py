@@ -1,4 +1,4 @@
-"""The groups of two annotators, matched by the passages that they share."""
+"""Matches the groups of two annotators by shared passages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groupgt.model.hits import Ints
 
 @dataclass(frozen=True)
 class GroupPair:
-    """A group of the first annotator and the matched one of the second; None on a side without a counterpart."""
+    """A group from the first annotator and its match from the second; None if one side has no counterpart."""
 
     qid: str
     first: str | None
@@ -25,10 +25,10 @@ class GroupPair:
 
 
 def group_pairs(first: GroundTruth, second: GroundTruth) -> list[GroupPair]:
-    """The best matching of the groups of every query that both have; most disagreement first.
+    """Finds the best matching of groups for every query that both annotators judged; most disagreement first.
 
-    Counts are passages that either has judged for the query: in both groups, only in the first, only in the second, or
-    in neither. The matching has the largest number of shared passages; groups that share none are not matched.
+    Each pair counts the query's judged passages that are in both groups, only in the first, only in the second, or in
+    neither. The matching maximizes the number of shared passages; groups without shared passages are not matched.
 
     >>> truths = [GroundTruth.of({"q": groups}) for groups in ([["a", "b"], ["c"]], [["c"], ["a"], ["d"]])]
     >>> [(pair.first, pair.second, pair.both) for pair in group_pairs(*truths)]
@@ -48,19 +48,19 @@ def group_pairs(first: GroundTruth, second: GroundTruth) -> list[GroupPair]:
 
 
 def _groups(truth: GroundTruth, qid: str) -> tuple[list[set[str]], list[str]]:
-    """The relevant passages of each group of a query, and what the groups are called."""
+    """Returns the relevant passages and the labels of each group of a query."""
     groups = truth.relevant_groups[truth.group_query[truth.relevant_groups] == truth.index[qid]].tolist()
     members = [{truth.ids[alternative] for alternative in truth.relevant_in(group)} for group in groups]
     return members, list(map(truth.group_label, groups))
 
 
 def judged_ids(truth: GroundTruth, qid: str) -> list[str]:
-    """The ids that are judged for a query, once for each group."""
+    """Returns the ids judged for a query, repeated for each group."""
     return [truth.ids[row] for row in np.flatnonzero(truth.query_of == truth.index[qid]).tolist()]
 
 
 def matching(first: Sequence[set[str]], second: Sequence[set[str]]) -> list[tuple[int | None, int | None]]:
-    """Pairs of positions with the most elements in common; sets without a counterpart are paired with None.
+    """Pairs sets so that they have the most elements in common; sets without a counterpart are paired with None.
 
     >>> matching([{"a", "b"}, {"b"}], [{"b"}])
     [(0, 0), (1, None)]
@@ -77,7 +77,7 @@ def matching(first: Sequence[set[str]], second: Sequence[set[str]]) -> list[tupl
 
 
 def _assigned(value: Ints) -> dict[int, int]:
-    """The assignment of rows to columns with the largest sum, by shortest augmenting paths (Kuhn 1955)."""
+    """Finds the assignment of rows to columns with the largest sum, by shortest augmenting paths (Kuhn 1955)."""
     if value.shape[0] > value.shape[1]:
         return {row: column for column, row in _assigned(value.T).items()}
     rows, columns = value.shape

@@ -1,4 +1,4 @@
-"""Unjudged passages of a corpus that nearly equal a judged alternative: candidates for `suggest`."""
+"""Finds unjudged corpus passages that are nearly identical to a judged alternative: candidates for `suggest`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOCK = 10_000_000
 
 @dataclass(frozen=True)
 class Candidate:
-    """One passage that may belong to the group of an alternative, with the evidence."""
+    """A passage that may belong to the same group as an alternative, with evidence."""
 
     qid: str
     query: str
@@ -31,10 +31,10 @@ class Candidate:
 
 
 def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: float = 0.9) -> list[Candidate]:
-    """Unjudged passages whose similarity to a relevant alternative is at least `threshold`.
+    """Finds unjudged passages with a similarity of at least `threshold` to a relevant alternative.
 
-    The similarity is RapidFuzz's ratio of normalized texts: 1 − (insertions and deletions) ÷ (both lengths). Sorted by
-    query and group, the most similar first. Raises `ConfigError` if RapidFuzz is not installed.
+    The similarity is RapidFuzz's ratio of normalized texts: 1 − (insertions and deletions) ÷ (both lengths). Candidates
+    are sorted by query and group, most similar first. Raises `ConfigError` if RapidFuzz is not installed.
 
     >>> corpus = {"a": "Thirty days of leave a year.", "b": "thirty days of leave, a year", "c": "No leave."}
     >>> [candidate.candidate for candidate in near_duplicates(GroundTruth.of({"q": [["a"]]}), corpus)]
@@ -70,7 +70,7 @@ def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: fl
 
 
 def _texts_of_alternatives(truth: GroundTruth, corpus: Mapping[str, str]) -> dict[int, str]:
-    """The texts of the relevant alternatives, by their number; alternatives without a text are an error."""
+    """Returns the texts of relevant alternatives by index; raises `DataError` if any has no text."""
     faults = Faults()
     texts: dict[int, str] = {}
     for alternative in np.flatnonzero(truth.is_relevant).tolist():
@@ -89,14 +89,14 @@ def _texts_of_alternatives(truth: GroundTruth, corpus: Mapping[str, str]) -> dic
 
 
 class Passages:
-    """The passages of a corpus, normalized once, for finding near-duplicates of a text."""
+    """Corpus passages, normalized once, for near-duplicate search."""
 
     def __init__(self, corpus: Mapping[str, str]) -> None:
         self.names = list(corpus)
         self.normalized = list(map(Normalization(), corpus.values()))
 
     def similar_to(self, texts: Sequence[str], threshold: float) -> dict[str, list[tuple[str, float]]]:
-        """For each text, the passages with at least this similarity, and their similarities, the most similar first.
+        """Returns, for each text, passages with at least this similarity and their scores, best first.
 
         Raises `ConfigError` if RapidFuzz is not installed.
         """

@@ -1,4 +1,4 @@
-"""Ground truth mapped to a different chunking, by the spans of chunks or by their texts."""
+"""Maps ground truth to a different chunking, by chunk spans or by texts."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ WAYS = ("spans", *METHODS)
 
 @dataclass(frozen=True)
 class Carried:
-    """One alternative and its mapping: `share` is how much of it the new chunk contains.
+    """The mapping of one alternative: `share` is the share of it that the new chunk contains.
 
-    `number` is the number of its group among all groups. If it was `lost`, `new` is the chunk that contains most of it,
-    if any contains a part.
+    `number` is the index of its group among all groups. For a `lost` alternative, `new` is the chunk that contains the
+    largest part of it, if there is one.
     """
 
     qid: str
@@ -56,10 +56,10 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class Rechunked(Result):
-    """The ground truth in new chunks, and how it was mapped.
+    """Ground truth mapped to new chunks, with a record of the mapping.
 
     `rows` has one row for each alternative and each new chunk that replaces it, or one row for a lost alternative.
-    `dropped` are the queries left out because they lost an entire group, with the numbers of these groups.
+    `dropped` maps each query that was dropped for losing an entire group to the labels of its lost groups.
     """
 
     truth: GroundTruth
@@ -69,11 +69,11 @@ class Rechunked(Result):
 
     @property
     def lost(self) -> list[Carried]:
-        """The alternatives that could not be mapped."""
+        """Alternatives that could not be mapped."""
         return [row for row in self.rows if row.lost]
 
     def counts(self) -> dict[str, int]:
-        """Counts of all, mapped and lost alternatives, and of dropped queries."""
+        """Returns the numbers of all, mapped and lost alternatives, and of dropped queries."""
         alternatives: dict[tuple[int, str], list[Carried]] = {}
         for row in self.rows:
             alternatives.setdefault((row.number, row.old), []).append(row)
@@ -88,7 +88,7 @@ class Rechunked(Result):
         }
 
     def carried_rows(self) -> Grid:
-        """Headers and a row for each alternative and each new chunk that replaces it."""
+        """Returns headers and one row for each alternative and each new chunk that replaces it."""
         rows = [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in self.rows]
         return ["query", "group", "alternative", "chunk", "share", "lost"], rows
 
@@ -106,22 +106,22 @@ def rechunk(
     drop_lost: bool = False,
     **options: Unpack[TruthOptions],
 ) -> Rechunked:
-    """Maps ground truth from `old` chunks to `new` ones; without `new`, to the spans of the old ones.
+    """Maps ground truth from `old` chunks to `new` ones, or to the spans of the old chunks if `new` is omitted.
 
-    An alternative that no chunk replaces is lost. A group that loses all its relevant alternatives is an error, because
-    its query would require less than before. Raises `DataError` or `ConfigError`.
+    An alternative is lost if no chunk replaces it. If a group loses all its relevant alternatives, an error is raised,
+    because the query would otherwise require less than before. Raises `DataError` or `ConfigError`.
 
     Args:
-        old: The chunks that the ground truth names: a table (`chunk_id, doc_id, start, end`) or a corpus (`doc_id,
+        old: The chunks that the ground truth refers to: a table (`chunk_id, doc_id, start, end`) or a corpus (`doc_id,
             contents`), as a path or a mapping.
-        new: The new chunks, in the same form; None for the spans themselves.
-        method: With `spans`, a new chunk replaces an alternative if it covers at least `min_overlap` of it; with texts,
-            if it contains it (`contained`), or reaches `threshold` in similarity (`partial_ratio`, `token_recall`). The
-            default is `spans` if both tables have spans, otherwise `contained`.
-        min_overlap: Minimum share of an alternative that a new chunk must cover, with `spans`.
+        new: The new chunks, in the same form; None to map to the spans themselves.
+        method: With `spans`, a new chunk replaces an alternative if it covers at least `min_overlap` of it. With texts,
+            it must contain the alternative (`contained`) or reach a similarity of `threshold` (`partial_ratio`,
+            `token_recall`). The default is `spans` if both tables have spans, otherwise `contained`.
+        min_overlap: Minimum share of an alternative that a new chunk must cover, for `spans`.
         threshold: Minimum similarity, for `partial_ratio` and `token_recall`.
         unit: The unit of spans: `chars`, `pages` or `lines`.
-        drop_lost: Drop queries that would lose an entire group.
+        drop_lost: Drop queries that would lose an entire group, instead of raising an error.
 
     >>> old, new = {"o1": ("d", 0, 100), "o2": ("d", 100, 200)}, {"n1": ("d", 0, 80), "n2": ("d", 80, 200)}
     >>> rechunk({"q": [["o1"], ["o2"]]}, old, new).truth["q"]  # n1 has 80 of 100, n2 all 100
@@ -156,7 +156,7 @@ def rechunk(
 
 
 class Share(NamedTuple):
-    """The share of an alternative that a new chunk contains, and whether that is enough to replace it."""
+    """The share of an alternative that a new chunk contains; `enough` is True if the chunk can replace it."""
 
     alternative: int
     chunk: str
@@ -165,14 +165,14 @@ class Share(NamedTuple):
 
 
 def _places_in(table: Any, option: str) -> Any:
-    """The spans in a table of chunks; None if there is none, or if it has only texts."""
+    """Returns the spans from a table of chunks, or None if there is no table or it contains only texts."""
     if isinstance(table, Mapping):
         return None if all(isinstance(cell, str) for cell in table.values()) else Sources().chunks(table, option)
     return None if table is None else Sources(corpus=table).chunks(None, option)
 
 
 def _as_places(labeller: spans.Spans, truth: GroundTruth) -> GroundTruth:
-    """The ground truth as spans; errors refer to the named chunks, not to a labeller."""
+    """Converts ground truth to spans; errors mention the old chunks instead of a labeller."""
     try:
         return labeller.truth(truth)
     except DataError as error:
@@ -182,7 +182,7 @@ def _as_places(labeller: spans.Spans, truth: GroundTruth) -> GroundTruth:
 
 
 def _names_in(old_places: Any, placed: GroundTruth) -> list[str]:
-    """The names of alternatives before they were converted to spans."""
+    """Returns the names that alternatives had before they were converted to spans."""
     names = {} if old_places is None else {str(span): name for name, span in reversed(old_places.spans().items())}
     return [names.get(name, name) for name in placed.ids]
 
@@ -190,7 +190,7 @@ def _names_in(old_places: Any, placed: GroundTruth) -> list[str]:
 def _through_places(
     truth: GroundTruth, old_places: Any, new_places: Any, min_overlap: float, unit: str
 ) -> tuple[GroundTruth, list[str], list[Share]]:
-    """The ground truth as spans, the original names of its alternatives, and the shares of them in new chunks."""
+    """Returns the ground truth as spans, the original alternative names, and their shares in new chunks."""
     if new_places is None or (old_places is None and truth.forms is None):
         lacking = "new chunks (--to)" if new_places is None else "old chunks (--from)"
         what = "have no spans (doc, start, end) or were not given"
@@ -208,7 +208,7 @@ def _through_places(
 
 
 def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshold: float) -> list[Share]:
-    """The shares of alternatives in new chunks, by text: of all chunks with enough, otherwise of the best one."""
+    """Computes shares by text for every sufficient chunk, or for the best chunk if none is sufficient."""
     options_from(text.Options, {"method": method, "threshold": threshold})
     sources = Sources()
     reference = {} if old is None else sources.texts(old, "old")
@@ -235,10 +235,10 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
 
 
 def _candidates(chunks: list[str], texts: list[str], method: str, threshold: float) -> tuple[Ints, Ints]:
-    """(chunk, text) pairs that can reach the threshold, and some that come near.
+    """Returns (chunk, text) pairs that could reach the threshold, and some that come close.
 
-    A chunk that contains a text has its rarest word; a chunk that lacks at most n of its words has one of any n + 1 of
-    them. A text with slightly different spelling may share no word, so all chunks are candidates for it.
+    A chunk that contains a text contains its rarest word; a chunk that lacks at most n words of a text contains
+    at least one of any n + 1. With `partial_ratio`, spelling may differ in every word, so all chunks are candidates.
     """
     if method == "partial_ratio":
         return np.tile(np.arange(len(chunks)), len(texts)), np.repeat(np.arange(len(texts)), len(chunks))
@@ -258,7 +258,7 @@ def _candidates(chunks: list[str], texts: list[str], method: str, threshold: flo
 
 
 def _best(text: Ints, score: Floats) -> Bools:
-    """Whether each row is the first with the highest score, above 0, of its text."""
+    """Marks the first row with the highest score above 0 for each text."""
     order = np.lexsort((-score, text))
     _, first = np.unique(text[order], return_index=True)
     best = np.zeros(len(score), dtype=np.bool_)
@@ -269,7 +269,7 @@ def _best(text: Ints, score: Floats) -> Bools:
 def _carried(
     truth: GroundTruth, old_names: list[str], shares: Sequence[Share], method: str, *, drop_lost: bool
 ) -> Rechunked:
-    """Ground truth of the chunks with enough; raises `DataError` if a group is lost and may not be dropped."""
+    """Builds ground truth from sufficient chunks; raises `DataError` for a lost group unless `drop_lost` is set."""
     shares_of: dict[int, list[Share]] = defaultdict(list)
     for share in shares:
         shares_of[share.alternative].append(share)
@@ -306,7 +306,7 @@ def _carried(
 
 
 def ways_to_keep(method: str, further: str = "") -> str:
-    """Ways to keep groups from being lost; `further` names another one."""
+    """Suggests ways to keep groups from being lost; `further` adds another suggestion."""
     less = {
         "spans": "lower --min-overlap",
         "contained": "compare less strictly (--method token_recall --threshold 0.8)",
@@ -321,7 +321,7 @@ def _lost_text(row: Carried) -> str:
 
 
 def _truth_of(truth: GroundTruth, groups: list[dict[str, float]], dropped: set[str]) -> GroundTruth:
-    """The groups of new chunks, with unchanged weights, names, texts and columns."""
+    """Builds ground truth from the new chunks of each group, keeping weights, names, texts and columns."""
     rows: list[list[Any]] = [[] for _ in truth.qids]
     for group, grades in enumerate(groups):
         if not grades:

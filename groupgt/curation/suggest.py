@@ -1,4 +1,4 @@
-"""Alternatives proposed for review: rows of candidates with evidence; the ground truth with those accepted."""
+"""Proposes alternatives for human review as rows with evidence, and adds accepted rows to the ground truth."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ YES, NO = ("yes", "y", "x", "true", "1", "1.0"), ("", "no", "n", "false", "0", "
 
 @dataclass(frozen=True)
 class Suggestions(ResultRows[Candidate]):
-    """Unjudged passages that nearly equal a judged alternative, for review."""
+    """Unjudged passages that are nearly identical to a judged alternative, for review."""
 
     candidates: tuple[Candidate, ...]
 
@@ -44,12 +44,12 @@ def suggest(
     threshold: float = 0.9,
     **options: Unpack[TruthOptions],
 ) -> Suggestions:
-    """Proposes unjudged passages that nearly equal a judged alternative, for review.
+    """Proposes unjudged passages that are nearly identical to a judged alternative, for review.
 
     Needs RapidFuzz. Raises `DataError` or `ConfigError`.
 
     Args:
-        corpus: A path or `{id: text}`.
+        corpus: The passages to search: a path or `{id: text}`.
         threshold: Minimum similarity of a candidate.
     """
     grouped = Request.of(**options).truth_of(truth)
@@ -57,21 +57,21 @@ def suggest(
 
 
 def rows_of(candidates: Sequence[Candidate]) -> list[list[Any]]:
-    """One row per candidate under `HEADERS`, not yet accepted."""
+    """Returns one unreviewed row per candidate, with the columns of `HEADERS`."""
     return [["", *vars(candidate).values(), check_of(vars(candidate))] for candidate in candidates]
 
 
 def check_of(row: Mapping[str, Any]) -> str:
-    """A checksum of a row, to verify that a reviewed row still contains what was proposed."""
+    """Computes a checksum of a row, to verify that a reviewed row still contains the original proposal."""
     text = json.dumps([str(row[name]) for name in PROPOSED], ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
-    """The ground truth with the marked candidates of a reviewed file, and the numbers marked and not marked.
+    """Adds the accepted candidates from a reviewed file to the ground truth; also counts marked and unmarked rows.
 
-    A candidate joins the group of the alternative it resembles, with the grade of that alternative. Raises `DataError`
-    for invalid marks, and for rows that do not (or no longer) fit the ground truth.
+    A candidate joins the group of the alternative that it resembles, with the same grade. Raises `DataError` for
+    invalid marks, and for rows that do not (or no longer) match the ground truth.
     """
     faults = Faults()
     # The names to add to each group, with their grades.
@@ -110,7 +110,7 @@ def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
 
 
 def _resembled(truth: GroundTruth, row: Mapping[str, Any]) -> int | str:
-    """The alternative that a row resembles; a description of the mismatch if there is none."""
+    """Returns the index of the alternative that a row resembles, or a description of the mismatch."""
     qid, name, label = str(row["qid"]), str(row["alternative"]), str(row["group"])
     if qid not in truth.index:
         return f"query {qid!r} is not in the ground truth"
@@ -121,7 +121,7 @@ def _resembled(truth: GroundTruth, row: Mapping[str, Any]) -> int | str:
 
 
 def _extended(truth: GroundTruth, additions: Mapping[int, Mapping[str, float]]) -> GroundTruth:
-    """The ground truth with additional names in some of its groups."""
+    """Adds names to some groups of the ground truth."""
     first_group = np.searchsorted(truth.group_query, np.arange(len(truth))).tolist()
     rows = []
     for query, (_, groups) in enumerate(truth.items()):

@@ -1,4 +1,4 @@
-"""The parts of a metric: its definition, its parameters and its cutoff."""
+"""Building blocks of a metric: definition, formula, parameters and cutoff."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ OF_SHAPE: Mapping[Shape, ConventionName] = {"flat": "trec", "subtopics": "covera
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """The cutoff of a metric, as one length per query, however it was written.
+    """A metric's cutoff as an array with one length per query, whichever notation was used.
 
-    `top` is the number of results considered, shape (Q,); `k` the value of k in formulas, shape (Q,); `ideal` the depth
-    at which ideal rankings are cut, shape (Q,), or None if they are not cut; `key` the cutoff under which they are
-    cached. Under a budget no ideal is cut, not even if a formula cuts it at the length of the list (`no_cut`);
+    `top` is the number of results considered, shape (Q,), and `k` is the value of k in formulas, shape (Q,). `ideal` is
+    the depth at which ideal rankings are cut, shape (Q,), or None if they are not cut; they are cached under `key`.
+    With a budget, ideal rankings are never cut, even if a formula cuts them at the length of the list (`no_cut`);
     otherwise one long result would score like a full answer.
     """
 
@@ -39,9 +39,9 @@ class Cut:
 
     @classmethod
     def at(cls, hits: Hits, cutoff: int | Budget | None) -> Cut:
-        """The cutoff @k, the whole ranking (k is its length), or a budget (k is the prefix that fits).
+        """Returns the cut for @k, for the full ranking (k is its length) or for a budget (k is the prefix that fits).
 
-        Ideals are only cut at @k. Raises `MetricError` for a budget that labelling did not measure.
+        Ideal rankings are cut only for @k. Raises `MetricError` if labelling did not measure the budget.
         """
         if cutoff is None:
             return cls(top=hits.length, k=hits.length)
@@ -60,10 +60,10 @@ Function = Callable[..., Floats]
 
 @dataclass(frozen=True)
 class Formula:
-    """One version of a metric: its function, the formula as text, and the function for its worked example.
+    """One variant of a metric: its function, a text version of the formula, and a function for worked examples.
 
-    `explanation(sheet, **parameters)` returns the arithmetic of one query as an expression, such as `2 / 4`; all
-    built-in metrics have one. `takes_sets` means that the metric is defined for sets of alternatives needed together.
+    `explanation(sheet, **parameters)` returns the arithmetic for one query as an expression, such as `2 / 4`; all
+    built-in metrics have one. `takes_sets` means that the metric supports sets of alternatives needed together.
     """
 
     function: Function
@@ -75,7 +75,7 @@ class Formula:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: its default, its range in words, the test of that range, and `choices` if it is a word."""
+    """A metric parameter: its default, its valid range as text and as a test, and `choices` if it takes a word."""
 
     name: str
     default: float | str
@@ -86,11 +86,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Definition:
-    """The full definition of one metric, the source of `list_metrics`, `groupgt list metrics` and the README.
+    """The complete definition of a metric, used by `list_metrics`, `groupgt list metrics` and the README.
 
-    `formulas` has one entry per convention, or the single key None if conventions do not matter. A metric that
-    `reads_texts` uses `Hits.contents`. An `aggregate` is computed from the mean of the column and has no value per
-    query. `of_unanswerable` metrics are defined only for queries declared unanswerable.
+    `formulas` has one entry per convention, or the single key None if the convention does not matter. A metric that
+    `reads_texts` uses `Hits.contents`. An `aggregate` metric is computed from the mean over all queries and has no
+    per-query values. `of_unanswerable` metrics are defined only for queries declared unanswerable.
     """
 
     name: str
@@ -106,17 +106,17 @@ class Definition:
     of_unanswerable: bool = False
 
     def parameters_of(self, convention: str | None) -> tuple[Parameter, ...]:
-        """The parameters under one convention."""
+        """Returns the parameters under the given convention."""
         return tuple(self.parameters.get(convention, ()))
 
 
 def one_meaning(name: str, summary: str, formula: Formula, *parameters: Parameter, **facts: Any) -> Definition:
-    """Defines a metric that is the same under every convention; `facts` are further fields of its definition."""
+    """Defines a metric that is the same under every convention; `facts` sets other fields of the definition."""
     return Definition(name, summary, {None: formula}, {None: parameters}, **facts)
 
 
 def ratio(numerator: Floats | Ints, denominator: Floats | Ints) -> Floats:
-    """numerator ÷ denominator, where 0 ÷ 0 is 0.
+    """Returns numerator ÷ denominator, with 0 ÷ 0 defined as 0.
 
     >>> ratio(np.array([1.0, 0.0]), np.array([2, 0])).tolist()
     [0.5, 0.0]

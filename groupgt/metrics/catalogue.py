@@ -1,4 +1,4 @@
-"""The registry of all metrics. A new metric is a definition in its own file and a line here."""
+"""The registry of all metrics. To add a metric, define it in its own file and add a line here."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ SETS["official"] = (
 
 
 def definition_of(name: str) -> Definition | None:
-    """The metric with this name: built in, registered in this process, or from an installed package."""
+    """Returns the metric with this name, whether built in, registered in this process or from an installed package."""
     if name in CATALOGUE:
         return CATALOGUE[name]
     try:

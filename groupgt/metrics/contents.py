@@ -1,4 +1,4 @@
-"""Metrics over the texts of results, independent of their ids: AutoRAG's token precision, recall and F1."""
+"""Metrics that compare result texts and ignore ids: AutoRAG's token precision, recall and F1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from groupgt.model.values import total
 
 
 def _mean(measure: str) -> Callable[[Hits, Cut], Floats]:
-    """The mean over the results in top of each one's best score against any relevant alternative."""
+    """Builds a metric that averages each top result's best score against any relevant alternative."""
 
     def values(hits: Hits, cut: Cut) -> Floats:
         if hits.contents is None:

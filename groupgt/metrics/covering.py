@@ -1,8 +1,8 @@
-"""Ideal rankings for `coverage`: the largest gain that any ranking of a query can reach. It depends only on the ground
-truth.
+"""Ideal rankings under `coverage`: the largest gain that any ranking of a query can reach.
 
-`mrr.coverage` and `ndcg.coverage` divide by it. If groups share no document, the sum has a closed form. Otherwise it is
-a maximum coverage problem, solved exactly if few states can be reached, else greedily.
+The ideal depends only on the ground truth; `mrr.coverage` and `ndcg.coverage` divide by it. If no document belongs to
+several groups, the sum has a closed form. Otherwise finding it is a maximum coverage problem, which is solved exactly
+if the number of reachable states is small, and greedily if not.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Document = tuple[tuple[int, float], ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """The input of the ideal of one query: the weights of its groups, and its documents.
+    """Input for computing the ideal ranking of one query: group weights and documents.
 
-    If groups share documents, these are in the byte order of their ids.
+    Documents that belong to several groups are in byte order of their ids.
     """
 
     weights: tuple[float, ...]
@@ -50,22 +50,23 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The largest sum of any ranking at each depth, from 1, and the gains by rank that reach it."""
+    """The largest sum that any ranking reaches at each depth (from 1), and the gains by rank that reach it."""
 
     sums: Sequence[float]
     gains_at: Callable[[int], Sequence[float]]
 
     def gains(self, depth: int | None) -> list[float]:
-        """The gains of an ideal ranking cut at `depth`."""
+        """Returns the gains of an ideal ranking cut at `depth`."""
         deepest = len(self.sums) if depth is None else min(depth, len(self.sums))
         return list(self.gains_at(deepest)) if deepest else []
 
 
 def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, cut: Cut) -> Floats:
-    """The largest Σ gain · discount of any ranking, cut at `cut.ideal`, shape (Q,).
+    """Returns the largest Σ gain · discount of any ranking, cut at `cut.ideal`, shape (Q,).
 
-    `gain` None counts each group once with its weight (`mrr`); `linear` or `exp` counts weight × gain of the grade,
-    with upgrades (`ndcg`). If groups share no document, it is one best alternative per group, largest first.
+    If `gain` is None, each group counts once with its weight (`mrr`); with `linear` or `exp`, it counts weight × gain
+    of the grade, with upgrades (`ndcg`). If groups share no document, the ideal ranking is the best alternative of each
+    group, largest gain first.
     """
 
     def make() -> Floats:
@@ -84,7 +85,7 @@ def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, c
 
 
 def _closed_form(judgments: Judgments, gain: str | None) -> tuple[IdealGains, Ints]:
-    """The gains of the queries with a closed form, and the queries without one."""
+    """Returns the gains for queries with a closed form, and the queries without one."""
     relevant = np.flatnonzero(judgments.alternative_group >= 0)
     grade, group = judgments.alternative_grade[relevant], judgments.alternative_group[relevant]
     best = np.zeros(len(judgments.group_query))
@@ -95,7 +96,7 @@ def _closed_form(judgments: Judgments, gain: str | None) -> tuple[IdealGains, In
 
 
 def _solved(judgments: Judgments, queries: Ints, gain: str | None, discount: Discount) -> tuple[Ints, Floats]:
-    """The offsets at which the sums of each query begin, and the largest sums at depths 0, 1, … of each query."""
+    """Returns the largest sums at depths 0, 1, … for all queries in one array, and the offset of each query in it."""
     solved: dict[Problem, Floats] = {}
     sums: list[Floats] = []
     for query in queries.tolist():
@@ -111,13 +112,13 @@ def _solved(judgments: Judgments, queries: Ints, gain: str | None, discount: Dis
 
 
 def best_ranking(judgments: Judgments, query: int, gain: str | None, discount: Discount) -> Solution:
-    """The ideal of one query, solved once for all runs and cutoffs."""
+    """Returns the ideal ranking of one query, solved once for all runs and cutoffs."""
     key = ("best ranking", query, gain, discount)
     return judgments.once(key, lambda: solve(problem_of(judgments, query, gain), discount))
 
 
 def problem_of(judgments: Judgments, query: int, gain: str | None) -> Problem:
-    """The problem of one query."""
+    """Builds the `Problem` for one query."""
     first, last = np.searchsorted(judgments.group_query, [query, query + 1]).tolist()
     low, high = np.searchsorted(judgments.alternative_query, [query, query + 1]).tolist()
     grades = judgments.alternative_grade[low:high]
@@ -131,7 +132,7 @@ def problem_of(judgments: Judgments, query: int, gain: str | None) -> Problem:
 
 
 def _documents(place: Ints, document: Ints, groups: Ints, gains: Floats) -> tuple[Document, ...]:
-    """The gains of each document, in the order of their positions."""
+    """Returns the gains of each document, in position order."""
     order = np.lexsort((gains, groups, document, place))
     order = order[groups[order] >= 0]
     starts = np.flatnonzero(changes(place[order], document[order])).tolist()
@@ -140,7 +141,7 @@ def _documents(place: Ints, document: Ints, groups: Ints, gains: Floats) -> tupl
 
 
 def _few(places: tuple[Ints, Ints], groups: Ints, gains: Floats) -> tuple[Document, ...]:
-    """The gains of each document in plain Python, which is faster for few documents."""
+    """Returns the gains of each document, using plain Python, which is faster for few documents."""
     documents: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for group, gain, *place in zip(groups.tolist(), gains.tolist(), *(column.tolist() for column in places)):
         if group >= 0:
@@ -149,7 +150,7 @@ def _few(places: tuple[Ints, Ints], groups: Ints, gains: Floats) -> tuple[Docume
 
 
 def solve(problem: Problem, discount: Discount) -> Solution:
-    """The best ranking at every depth: exact up to 4,096 states, then greedy."""
+    """Finds the best ranking at every depth: exactly up to 4,096 states, greedily beyond."""
     levels: list[set[float]] = [set() for _ in problem.weights]
     for group, gain in set(chain.from_iterable(problem.documents)):
         levels[group].add(gain)
@@ -174,7 +175,7 @@ def _share(discount: Discount, rank: int) -> float:
 
 
 def _exact(problem: Problem, discount: Discount) -> Solution:
-    """Solves state by state and document by document."""
+    """Solves the problem one state and one document at a time."""
     distinct = list(dict.fromkeys(problem.documents))
     documents = [document for document in distinct if not any(_dominates(other, document) for other in distinct)]
     layer: dict[tuple[float, ...], tuple[float, tuple[float, ...]]] = {(0.0,) * len(problem.weights): (0.0, ())}
@@ -202,13 +203,13 @@ def _exact(problem: Problem, discount: Discount) -> Solution:
 
 
 def _dominates(better: Document, document: Document) -> bool:
-    """Whether one document gains at least as much as another in every group, and more in some."""
+    """Returns whether one document gains at least as much as another in every group, and more in some."""
     gains = dict(better)
     return better != document and all(gains.get(group, 0.0) >= gain for group, gain in document)
 
 
 def _new_gain(weights: Sequence[float], state: Sequence[float], document: Document) -> float:
-    """The gain that a document adds to a state."""
+    """Returns the gain that a document adds to a state."""
     added = 0.0
     for group, gain in document:
         if gain > state[group]:
@@ -222,10 +223,10 @@ def _meet(state: list[float], document: Document) -> None:
 
 
 def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discount: Discount) -> Solution:
-    """Solves all states and documents of a rank at once.
+    """Solves the problem rank by rank, with all states and documents at once.
 
-    A state is an integer: the position of each group's gain among its `levels`, with one radix per group. A document
-    is the state that results from adding it to the empty one.
+    A state is an integer that encodes the index of each group's gain in its `levels`, with one radix per group. A
+    document is encoded as the state that results from adding it to the empty state.
     """
     shape = [len(gains) for gains in levels]
     strides = np.array([math.prod(shape[group + 1 :]) for group in range(len(shape))])
@@ -258,7 +259,7 @@ def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discou
     sums = list(accumulate(sums, max))
 
     def gains_at(depth: int) -> list[float]:
-        """The gains of the shortest ranking that reaches the sum, traced back from its end."""
+        """Returns the gains of the shortest ranking that reaches the sum, traced back from its end."""
         rank = 1 + sums.index(sums[depth - 1])
         state = int(np.argmax(layers[rank]))
         steps: list[float] = []
@@ -274,7 +275,7 @@ def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discou
 
 
 def _undominated(problem: Problem, levels: Sequence[Sequence[float]], shape: Sequence[int], strides: Ints) -> Ints:
-    """The distinct documents, as states, without those that another one dominates."""
+    """Returns the distinct documents, encoded as states, without dominated ones."""
     place = [{gain: at for at, gain in enumerate(gains)} for gains in levels]
     codes = [sum(int(strides[group]) * place[group][gain] for group, gain in pairs) for pairs in problem.documents]
     present = np.zeros(math.prod(shape), dtype=np.bool_)
@@ -293,7 +294,7 @@ def _undominated(problem: Problem, levels: Sequence[Sequence[float]], shape: Seq
 
 
 def _greedy(problem: Problem, discount: Discount) -> Solution:
-    """Takes the largest new gain first; ties go to the smallest id."""
+    """Solves the problem by always taking the largest new gain; ties go to the smallest id."""
     state = [0.0] * len(problem.weights)
     # New gains only shrink, so an entry that is unchanged when it reaches the top is the largest.
     documents = problem.documents

@@ -1,4 +1,4 @@
-"""The catalogue as table rows, and one definition as text."""
+"""Conversion of the metric catalogue to table rows, and of a single definition to text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from groupgt.metrics.language import Metric
 
 
 def as_dict(definition: Definition) -> dict[str, Any]:
-    """One definition as plain Python."""
+    """Converts a definition to plain Python values."""
     return {
         "name": definition.name,
         "summary": definition.summary,
@@ -35,7 +35,7 @@ def as_dict(definition: Definition) -> dict[str, Any]:
 
 
 def details(definition: Definition) -> str:
-    """One definition as text: formulas by convention, parameters, sources and caveats."""
+    """Formats a definition as text: formulas by convention, parameters, sources and caveats."""
     shown = as_dict(definition)
     lines = [f"{definition.name}: {definition.summary}"]
     for formula in shown["formulas"]:

@@ -1,4 +1,4 @@
-"""Diversity metrics of ndeval: groups are subtopics; each hit of a group is worth (1 − α) of the previous one."""
+"""Diversity metrics from ndeval: groups are subtopics, and each hit of a group is worth (1 − α) times the last one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BETA = Parameter("beta", 0.5, "a number above 0 and below 1", lambda value: 0 < 
 
 
 def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Discount, weight: Floats | None = None) -> Floats:
-    """Σ_r discount(r) Σ_{g hit} (1−α)^(hits of g before r), times the weight of g if there is one, shape (Q,)."""
+    """Returns Σ_r discount(r) Σ_{g hit} (1−α)^(hits of g before r), with terms multiplied by any weight, shape (Q,)."""
     rows, nth = views.group_hits(hits)
     within = rows.rank <= cut.top[rows.query]
     query, rank = rows.query[within], rows.rank[within]
@@ -76,7 +76,7 @@ def nerr_ia(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
 
 
 class _Persistence:
-    """β^(rank − 1) as a discount; equal β are equal discounts, so cached ideals are reused."""
+    """The discount β^(rank − 1); instances with equal β compare equal, so cached ideals are reused."""
 
     def __init__(self, beta: float) -> None:
         self.beta = beta
@@ -117,9 +117,9 @@ def p_ia(hits: Hits, cut: Cut) -> Floats:
 
 
 def greedy_ideal(judgments: Judgments, alpha: float, *, weighted: bool = False) -> IdealGains:
-    """ndeval's ideal: always the document of the largest Σ_g (1−α)^(hits of g so far), ties by greatest id.
+    """Computes ndeval's ideal, which always takes the document with the largest Σ_g (1−α)^(hits of g so far).
 
-    If `weighted`, each group's part is multiplied by its weight.
+    Ties go to the greatest id. If `weighted`, each group's term is multiplied by its weight.
     """
     weight = judgments.weight if weighted and judgments.weighted.any() else None
     return judgments.once(("greedy", alpha, weight is None), lambda: _greedy(judgments, alpha, weight))
@@ -142,7 +142,7 @@ def _greedy(judgments: Judgments, alpha: float, weight: Floats | None) -> IdealG
 
 
 def _apart(judgments: Judgments, rows: Ints, alpha: float, weight: Floats | None) -> IdealGains:
-    """Sorted gains if groups share no document: the gain depends only on the position in the group."""
+    """Sorts the gains for queries without shared documents, where a gain depends only on the position in the group."""
     query, group = judgments.alternative_query[rows], judgments.alternative_group[rows]
     starts = np.flatnonzero(views.changes(query, group))
     before = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
@@ -156,9 +156,9 @@ def _apart(judgments: Judgments, rows: Ints, alpha: float, weight: Floats | None
 
 
 def _step_by_step(judgments: Judgments, rows: Ints, alpha: float, weight: Floats, *, exact: bool) -> list[IdealGains]:
-    """Gains if groups share documents: the best document depends on those before it.
+    """Computes gains if groups share documents, where the best document depends on the previous ones.
 
-    Gains with weights other than 1 are summed exactly, so that equal gains are equal in any order of groups.
+    Gains with weights other than 1 are summed exactly, so that equal gains compare equal whatever the group order.
     """
     # Documents are numbered by query and byte order: the last one of a tie is the greatest.
     distinct, document = np.unique(judgments.sharing_order[rows], return_inverse=True)
@@ -184,7 +184,7 @@ def _step_by_step(judgments: Judgments, rows: Ints, alpha: float, weight: Floats
 
 
 def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
-    """The distinct numbers below `size`, ascending, and the position of each number among them, without sorting."""
+    """Returns the distinct numbers below `size`, ascending, and the index of each number in them, without sorting."""
     used = np.zeros(size, dtype=np.bool_)
     used[numbers] = True
     return np.flatnonzero(used), (np.cumsum(used) - 1)[numbers]
@@ -228,17 +228,17 @@ def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, weight: 
 
 
 def _exact_totals(key: Ints, terms: Floats) -> Floats:
-    """The sum of the terms of each key, rounded once; rows are sorted by key, and no key is missing."""
+    """Sums the terms of each key with a single rounding; rows are sorted by key, and no key is missing."""
     starts = np.flatnonzero(np.diff(key, prepend=-1)).tolist()
     listed = terms.tolist()
     return np.array([fsum(listed[low:high]) for low, high in pairwise([*starts, len(listed)])])
 
 
 class _Crowd:
-    """Solves one query with very many documents. Gains only fall, so an earlier gain of a document is an upper bound.
+    """A solver for one query with very many documents. Gains only fall, so an earlier gain is an upper bound.
 
-    Documents in the same groups form a set: they have the same gain, and the greatest one left represents the set.
-    Positions are by descending document, so that the first of equal gains is taken.
+    Documents in the same groups form a set: they have the same gain, and the greatest remaining document represents
+    the set. Positions are in descending document order, so that the first of several equal gains is taken.
     """
 
     def __init__(self, document: Ints, group: Ints, alpha: float, weight: Floats, *, exact: bool) -> None:
@@ -272,7 +272,7 @@ class _Crowd:
         self.bounds[self.places] = self.gains_of(np.arange(len(self.groups)))
 
     def gains_of(self, sets: Ints) -> Floats:
-        """The current gain of one document from each of some sets."""
+        """Returns the current gain of one document from each of the given sets."""
         sizes = self.sizes[sets]
         local = np.repeat(np.arange(len(sets)), sizes)
         cells = np.arange(len(local)) + np.repeat(self.starts[sets] - np.cumsum(sizes) + sizes, sizes)
@@ -283,7 +283,7 @@ class _Crowd:
         return _exact_totals(local, part) if self.exact else total(local, part[np.lexsort((hits, local))], len(sets))
 
     def ideal(self, query: int) -> IdealGains:
-        """The gains of the documents in their best order, without those too small to change the sum."""
+        """Returns the gains of the documents in their best order, except those too small to change the sum."""
         gains: list[float] = []
         least = float(self.bounds.max()) * LEAST
         while (gain := float(self.bounds[place := int(self.bounds.argmax())])) > least:
@@ -299,7 +299,7 @@ class _Crowd:
         return IdealGains(np.full(size, query, dtype=np.int64), np.arange(1, size + 1, dtype=np.int64), np.array(gains))
 
     def take(self, place: int) -> None:
-        """Takes the document at a position; the next one of its set replaces it, and related documents gain less."""
+        """Takes the document at a position, replaces it with the next one of its set, and lowers related bounds."""
         at = int(self.set_at[place])
         stack, gain = self.stacks[at], self.bounds[place]
         self.bounds[stack.pop()] = -np.inf
@@ -317,7 +317,7 @@ class _Crowd:
 
 
 def _terms(sheet: Sheet, alpha: float, share: Callable[[str, int], str], *, weighted: bool = False) -> str:
-    """The gain of each hit of each group, in rank order: a power of (1 − α), times the weight if `weighted`."""
+    """Formats the gain of each hit of each group, in rank order: a power of (1 − α), times the weight if `weighted`."""
     hits = sorted((hit.rank, hit.nth, group.weight) for group in sheet.groups for hit in group.hits)
     rows = [(rank, (1 - alpha) ** (nth - 1), weight if weighted else 1.0) for rank, nth, weight in hits]
     return plus(share(number(gain * weight), rank) for rank, gain, weight in rows)

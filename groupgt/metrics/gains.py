@@ -1,4 +1,4 @@
-"""Metrics that discount gains by the logarithm of the rank: NDCG and its relatives."""
+"""Metrics that discount gains by the logarithm of the rank: NDCG and its variants."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GAIN = Parameter("gain", "linear", "linear (the grade itself) or exp (2^grade �
 
 
 def _discounted(hits: Hits, cut: Cut, query: Ints, rank: Ints, gain: Floats | None) -> Floats:
-    """Σ gain · 1/log2(rank + 1) over ranks in top, shape (Q,)."""
+    """Returns Σ gain · 1/log2(rank + 1) over the top results, shape (Q,)."""
     within = rank <= cut.top[query]
     terms = ideals.log2(rank[within])
     if gain is not None:
@@ -56,7 +56,7 @@ def ndcg_coverage(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
 
 
 def _upgrades(hits: Hits, gain: str) -> tuple[Ints, Ints, Floats]:
-    """Relevant results and the gain each adds: Σ_groups weight × (gain − best gain so far in the group, if above 0)."""
+    """Returns the gain that each relevant result adds: Σ_groups weight × (gain − best earlier gain, if above 0)."""
     rows = views.relevant_hits(hits)
     judgments = hits.judgments
     gains = gain_of(rows.grade, gain, judgments)
@@ -86,7 +86,7 @@ def novelty_ndcg(hits: Hits, cut: Cut) -> Floats:
 
 
 def _novelty_ideal(judgments: Judgments) -> Floats:
-    """The best grade of each group, highest first, not cut at k."""
+    """Returns the discounted sum of the best grade of each group, highest first, not cut at k."""
     best = np.zeros(len(judgments.group_query))
     chosen = judgments.alternative_group >= 0
     np.maximum.at(best, judgments.alternative_group[chosen], judgments.alternative_grade[chosen])

@@ -1,4 +1,4 @@
-"""Discounts by rank, and the gains of ideal rankings by rank, for normalization. The cost does not grow with k."""
+"""Rank discounts and the gains of ideal rankings, for normalization. The cost does not grow with k."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _log2_table() -> Floats:
 
 
 def log2(rank: Ints) -> Floats:
-    """1 ÷ log2(rank + 1)."""
+    """Returns 1 ÷ log2(rank + 1)."""
     table = _log2_table()
     if not rank.size or int(rank.max()) < TABLE:
         result: Floats = table[rank]
@@ -36,12 +36,12 @@ def log2(rank: Ints) -> Floats:
 
 
 def inverse(rank: Ints) -> Floats:
-    """1 ÷ rank."""
+    """Returns 1 ÷ rank."""
     return 1.0 / rank
 
 
 def power(base: float, exponent: Ints) -> Floats:
-    """base ** exponent, with each distinct exponent computed once, and identically on every processor."""
+    """Returns base ** exponent, computed once per distinct exponent and with identical results on every processor."""
     if not exponent.size:
         return np.zeros(0)
     highest = int(exponent.max())
@@ -52,10 +52,10 @@ def power(base: float, exponent: Ints) -> Floats:
 
 
 def geometric_sum(base: float, discount: Callable[[Ints], Floats], k: Ints) -> Floats:
-    """Σ_{r=1..k} base^(r−1) · discount(r), for each k, shape (Q,); 0 ≤ base ≤ 1, discount is `log2` or `inverse`.
+    """Returns Σ_{r=1..k} base^(r−1) · discount(r) for each k, shape (Q,); 0 ≤ base ≤ 1.
 
-    Summed term by term while r ≤ 65,536 and continued by the Euler–Maclaurin formula beyond, so that k = 10^12 costs
-    no more than k = 10^5 and memory does not depend on k.
+    `discount` is `log2` or `inverse`. Terms up to r = 65,536 are added one by one; the Euler–Maclaurin formula covers
+    the rest, so that k = 10^12 costs no more than k = 10^5 and memory does not depend on k.
     """
     distinct, where = np.unique(k, return_inverse=True)
     highest = int(min(distinct[-1], DIRECT)) if len(distinct) else 0
@@ -69,7 +69,7 @@ def geometric_sum(base: float, discount: Callable[[Ints], Floats], k: Ints) -> F
 
 
 def _tail(base: float, logarithmic: bool, k: float) -> float:
-    """Σ_{r=65,537..k} of the same terms: ∫ f + (f(k) − f(a)) ÷ 2 + (f'(k) − f'(a)) ÷ 12, a = 65,536."""
+    """Returns Σ_{r=65,537..k} of the same terms: ∫ f + (f(k) − f(a)) ÷ 2 + (f'(k) − f'(a)) ÷ 12, a = 65,536."""
     if base == 0.0:
         return 0.0
     decay = math.log(base)
@@ -105,14 +105,14 @@ Discount = Callable[[Ints], Floats]
 
 @dataclass(frozen=True, eq=False)
 class IdealGains:
-    """The gain of an ideal ranking of each query at each rank: rows sorted by query and rank."""
+    """The gains of each query's ideal ranking by rank; rows are sorted by query and rank."""
 
     query: Ints
     rank: Ints
     gain: Floats
 
     def discounted(self, judgments: Judgments, discount: Discount, depth: Ints | None) -> Floats:
-        """Σ gain · discount(rank) over ranks ≤ depth, shape (Q,), summed in rank order like the gains of a run."""
+        """Returns Σ gain · discount(rank) over ranks ≤ depth, shape (Q,), summed in rank order as for runs."""
         terms = self.gain * discount(self.rank)
         if depth is not None:
             # Deeper ranks add 0.
@@ -121,7 +121,7 @@ class IdealGains:
 
 
 def descending(query: Ints, gain: Floats) -> IdealGains:
-    """Gains sorted within each query, largest first."""
+    """Sorts gains within each query, largest first."""
     if not (np.all(query[1:] >= query[:-1]) and np.all((query[1:] != query[:-1]) | (gain[1:] <= gain[:-1]))):
         order = np.lexsort((-gain, query))
         query, gain = query[order], gain[order]
@@ -132,7 +132,7 @@ def descending(query: Ints, gain: Floats) -> IdealGains:
 
 
 def sorted_grades(judgments: Judgments, gain: str) -> IdealGains:
-    """The relevant documents of each query, highest grade first."""
+    """Returns the gains of each query's relevant documents, highest grade first."""
 
     def make() -> IdealGains:
         grade = judgments.document_grade
@@ -143,7 +143,7 @@ def sorted_grades(judgments: Judgments, gain: str) -> IdealGains:
 
 
 def gain_of(grade: Floats, gain: str, judgments: Judgments) -> Floats:
-    """The gain of each grade: itself (`linear`) or 2^grade − 1 (`exp`); raises `MetricError` if one is too high."""
+    """Returns each grade's gain, the grade (`linear`) or 2^grade − 1 (`exp`); raises `MetricError` if too high."""
     if gain == "linear":
         return grade
     highest = judgments.once("highest grade", lambda: float(judgments.alternative_grade.max(initial=0.0)))
@@ -160,7 +160,7 @@ def gain_of(grade: Floats, gain: str, judgments: Judgments) -> Floats:
 
 
 def exponential(grade: float) -> float:
-    """Computes 2^grade − 1 accurately even for tiny grades."""
+    """Computes 2^grade − 1 accurately, even for tiny grades."""
     return math.expm1(grade * math.log(2)) if abs(grade) < 1e-3 else 2.0**grade - 1.0
 
 

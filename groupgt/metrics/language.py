@@ -1,4 +1,4 @@
-"""The metric language: text ↔ `Metric`. `name[.convention][(parameter=value, …)][@cutoff]`."""
+"""The metric language, parsed to `Metric` objects: `name[.convention][(parameter=value, …)][@cutoff]`."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _IN_RANX = re.compile(r"(rbp)\.([0-9]+)(@.*)?", re.IGNORECASE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric with its convention, parameters and cutoff; `str` returns its canonical text, which parses back.
+    """A metric with its convention, parameters and cutoff; `str` returns canonical text that can be parsed again.
 
-    `parameters` contains only those that differ from their defaults, sorted by name. `judged_only` is the spelling of
-    ir_measures for the policy unjudged=drop, which applies to all metrics of a request.
+    `parameters` contains only values that differ from their defaults, sorted by name. `judged_only` is how ir_measures
+    spells the policy unjudged=drop, which applies to all metrics in a request.
 
     >>> parse_metric("ndcg.trec(gain=exp)@10")
     Metric('ndcg.trec(gain=exp)@10')
@@ -50,7 +50,7 @@ class Metric:
 
     @property
     def definition(self) -> Definition:
-        """The entry in the catalogue; raises `MetricError` if this process has no such metric."""
+        """The catalogue entry; raises `MetricError` if the metric is not registered in this process."""
         definition = definition_of(self.name)
         if definition is None:
             way = "import the module that registers it, or name that under the entry points groupgt.metrics"
@@ -64,7 +64,7 @@ class Metric:
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether higher values are better."""
+        """True if higher values are better."""
         return self.definition.higher_is_better
 
     def __str__(self) -> str:
@@ -74,11 +74,11 @@ class Metric:
         return f"Metric({str(self)!r})"
 
     def short(self, convention: str | None) -> str:
-        """The text, without its convention if that is the current one."""
+        """Returns the canonical text, omitting the convention if it is the given one."""
         return self._text(None if self.convention == convention else self.convention)
 
     def label(self, text: str, convention: str | None) -> str:
-        """The name in tables: the requested name if it differs from the canonical one, else `short`.
+        """Returns the name used in tables: the name as requested if it is an alias, otherwise `short`.
 
         >>> parse_metric("AP").label("AP", "trec"), parse_metric("ndcg.trec@10").label("ndcg.trec@10", "trec")
         ('AP', 'ndcg@10')
@@ -93,26 +93,26 @@ class Metric:
         return "".join(parts) + (f"@{self.cutoff}" if self.cutoff is not None else "")
 
     def values(self, hits: Hits, cut: Cut | None = None) -> Floats:
-        """One value per query, shape (Q,); callers mask the values of queries without groups."""
+        """Returns one value per query, shape (Q,); callers mask the values of queries without groups."""
         check_sets([self], hits.judgments.alternative_set is not None)
         return self.formula.function(hits, cut or self.cut(hits), **dict(self.parameters))
 
     def cut(self, hits: Hits) -> Cut:
-        """The cutoff of this metric for each query."""
+        """Returns the cutoff of this metric for each query."""
         return Cut.at(hits, self.cutoff)
 
     def explanation(self, hits: Hits, query: int) -> str | None:
-        """The worked example of one query, as an expression; None if the metric has none."""
+        """Returns the worked example for one query as an expression, or None if the metric has none."""
         return explanations([self], hits, query)[0]
 
     @property
     def budget(self) -> Budget | None:
-        """The cutoff, if it is a budget."""
+        """The cutoff if it is a budget, otherwise None."""
         return self.cutoff if isinstance(self.cutoff, Budget) else None
 
 
 def explanations(metrics: Iterable[Metric], hits: Hits, query: int) -> list[str | None]:
-    """The explanation of each metric; metrics with the same cutoff share a sheet."""
+    """Returns a worked example for each metric; metrics with the same cutoff share a sheet."""
     sheets: dict[int | Budget | None, Sheet] = {}
     texts: list[str | None] = []
     for metric in metrics:
@@ -124,7 +124,7 @@ def explanations(metrics: Iterable[Metric], hits: Hits, query: int) -> list[str 
 
 
 def check_sets(metrics: Collection[Metric], has_sets: bool) -> None:
-    """Raises `MetricError` for metrics that are not defined for sets of alternatives needed together."""
+    """Raises `MetricError` if a metric does not support sets of alternatives needed together."""
     if not has_sets or all(metric.formula.takes_sets for metric in metrics):
         return
     refused = [str(metric) for metric in metrics if not metric.formula.takes_sets]
@@ -136,7 +136,7 @@ def check_sets(metrics: Collection[Metric], has_sets: bool) -> None:
 
 
 def _defined_with_sets() -> str:
-    """The metrics defined for sets: metrics with several conventions first, then short names before long ones."""
+    """Lists the metrics that support sets: those with several conventions first, then by name length."""
     several: dict[str, list[str]] = {}
     others: list[str] = []
     for definition in sorted(CATALOGUE.values(), key=lambda definition: (len(definition.name), definition.name)):
@@ -149,18 +149,18 @@ def _defined_with_sets() -> str:
 
 
 def _series(texts: Sequence[str]) -> str:
-    """`a, b and c`."""
+    """Joins texts like `a, b and c`."""
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 
 def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
-    """Reads one metric; a bare name has the current convention.
+    """Parses a metric; a name without a convention gets the current one.
 
-    Raises `MetricError` with the expected syntax and similar names.
+    Raises `MetricError`, with the expected syntax and similar names, if the text is invalid.
 
     Args:
         text: The metric, such as `recall@5`, `ndcg.trec(gain=exp)@10` or `rbp(p=0.95)@20`.
-        convention: The convention of a name without one: `autorag`, `trec` or `coverage`.
+        convention: The convention for names without one: `autorag`, `trec` or `coverage`.
 
     >>> str(parse_metric("recall@5"))
     'recall.autorag@5'
@@ -178,7 +178,7 @@ def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
 
 
 def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[int] = ()) -> dict[str, Metric]:
-    """Reads metrics, keyed by their text; a metric without a cutoff is read once per k. Reports all errors together."""
+    """Parses metrics, keyed by text; metrics without a cutoff get one entry per k. Reports all errors together."""
     faults = Faults()
     if isinstance(ks, str):
         raise MetricError(f"k: expected a whole number or a list of them, found {shown(ks)}{_as_list(ks)}")
@@ -202,7 +202,7 @@ def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[i
 
 
 def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[int]) -> list[Metric]:
-    """Each metric under each convention, once if conventions do not matter; cutoffs as in `parse_metrics`."""
+    """Returns each metric under each convention, without duplicates; see `parse_metrics` for cutoffs."""
     metrics: dict[Metric, None] = {}
     for convention in conventions:
         metrics.update(dict.fromkeys(parse_metrics(texts, convention, ks).values()))
@@ -211,14 +211,14 @@ def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[in
 
 
 def warn_of_idle_cutoffs(texts: Sequence[str | Metric], convention: str, ks: Sequence[int]) -> None:
-    """Warns if cutoffs change no metric, since each has its own or takes none."""
+    """Warns if the common cutoffs have no effect because every metric has its own cutoff or takes none."""
     metrics = [(str(text), parse_metric(text, convention)) for text in expanded(texts)]
     if ks and not any(_takes_k(text, metric) for text, metric in metrics):
         warn(f"k = {', '.join(map(str, ks))} has no effect: every metric has its own cutoff or takes none")
 
 
 def _takes_k(text: str, metric: Metric) -> bool:
-    """Whether a metric takes the common cutoffs: it accepts a cutoff and has none of its own."""
+    """Returns whether the common cutoffs apply to a metric: it accepts a cutoff and has none of its own."""
     written = ALIASES.get(text.lower(), text)
     return metric.cutoff is None and metric.definition.takes_cutoff and "@" not in written
 
@@ -237,7 +237,7 @@ def split_names(text: str) -> list[str]:
 
 
 def expanded(texts: Iterable[str | Metric]) -> list[str | Metric]:
-    """Splits metrics and replaces named sets, such as `official` and `iprec11`, by their members."""
+    """Replaces named metric sets, such as `official` and `iprec11`, with their members."""
     return [
         member
         for text in texts
@@ -246,7 +246,7 @@ def expanded(texts: Iterable[str | Metric]) -> list[str | Metric]:
 
 
 def list_metrics() -> list[Definition]:
-    """All metrics, built in and registered, with their formulas, parameters and sources.
+    """Lists all metrics, built in and registered, with their formulas, parameters and sources.
 
     >>> [definition.name for definition in list_metrics()][:3]
     ['precision', 'recall', 'f1']
@@ -255,7 +255,7 @@ def list_metrics() -> list[Definition]:
 
 
 def _as_list(text: str) -> str:
-    """A hint on how to write a text of whole numbers as a list."""
+    """Returns a hint on writing comma-separated whole numbers as a list."""
     parts = [part.strip() for part in text.split(",")]
     return f"; write k=[{', '.join(parts)}]" if all(part.isdigit() for part in parts) else ""
 
@@ -267,7 +267,7 @@ def _number_text(value: float | str) -> str:
 
 
 def _without_judged_only(in_brackets: str | None) -> tuple[bool, str | None]:
-    """Whether the brackets request only judged results, and the other parameters in them."""
+    """Returns whether the brackets request judged results only, and the remaining parameters."""
     parts = [part.strip() for part in (in_brackets or "").split(",")]
     others = [part for part in parts if not re.fullmatch(r"judged_only\s*=\s*(True|False)", part)]
     if len(others) == len(parts):
@@ -276,7 +276,7 @@ def _without_judged_only(in_brackets: str | None) -> tuple[bool, str | None]:
 
 
 class _Parser:
-    """Parses one text; every error quotes it in full."""
+    """A parser for one metric text; every error quotes the full text."""
 
     def __init__(self, text: str, convention: str) -> None:
         self.text = text
@@ -305,7 +305,7 @@ class _Parser:
         )
 
     def expand(self, text: str) -> str:
-        """Resolves aliases in any case; a part that the alias fixes must not be repeated."""
+        """Resolves aliases regardless of case; a part that the alias already sets must not be repeated."""
         trec_eval, ranx, iprec = (pattern.fullmatch(text) for pattern in (IN_TREC_EVAL, _IN_RANX, _IPREC))
         if trec_eval:
             return f"{TREC_EVAL[trec_eval['name'].lower()]}@{trec_eval['k']}"

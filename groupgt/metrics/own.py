@@ -1,4 +1,4 @@
-"""Custom metrics: a function over `Hits`, registered under a name with `groupgt.metric`."""
+"""Custom metrics: functions over `Hits`, registered under a name with `groupgt.metric`."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def metric(
     source: str = "",
     replace: bool = False,
 ) -> Callable[[Callable[..., Any]], Metric]:
-    """Registers a function over `Hits` as a metric, which then works wherever a metric can be named.
+    """Registers a function over `Hits` as a metric, which can then be used wherever a metric can be named.
 
-    The function takes `Hits` and returns one number per query, shape (Q,), or NaN if there is none. It gets only the
-    results within the cutoff: `hits.length` is their number. `groupgt.metrics.views` has the tables for metrics:
+    The function takes `Hits` and returns one number per query, shape (Q,), or NaN where it is undefined. It sees
+    only the results within the cutoff; `hits.length` is the number of these. `groupgt.metrics.views` provides tables:
     `met_groups`, `relevant_results`, `novel_results`, `group_hits`, `judged_results`; `hits.judgments` is the ground
-    truth. A function that also takes `cut` gets k (`cut.k`, one number per query) and the depth at which ideals are cut
-    (`cut.ideal`). Further parameters are those of the metric, as in `half_life(h=3)`: each needs a default, its
-    annotation gives the valid values, and numbers are passed as floats.
+    truth. If the function also takes `cut`, it gets k (`cut.k`, one number per query) and the depth at which ideal
+    rankings are cut (`cut.ideal`). Other parameters become parameters of the metric, as in `half_life(h=3)`: each needs
+    a default, its annotation defines the valid values, and numbers are passed as floats.
 
     >>> import numpy as np
     >>> import groupgt
@@ -60,20 +60,20 @@ def metric(
     >>> groupgt.evaluate({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, ["half_life(h=2)", "half_life@2"]).means
     {'half_life(h=2)': 0.75, 'half_life@2': 0.5}
 
-    Raises `MetricError` for a name that is taken or invalid. The same function may be registered again.
+    Raises `MetricError` if the name is taken or invalid. The same function may be registered again.
 
     Args:
         name: The name of the metric: lower case, not a built-in name or alias.
-        formula: The formula as a line of text, for `explain` and `groupgt list metrics`.
-        summary: One sentence (default: the first line of the function's docstring).
-        worked: A function of a `Sheet` of `groupgt.metrics.worksheet` and the parameters that returns the arithmetic
-            of one query as an expression, for `explain`. Without it, the formula and the value are shown.
-        parameters: The parameters, if annotations are not sufficient.
-        higher_is_better: Its direction, used by gates, tables, leaders and comparisons.
-        bounded: Whether values are in [0, 1].
-        takes_cutoff: Whether `@k` and budgets may follow its name.
-        source: Where the metric comes from.
-        replace: Replace another metric registered under the name, as in a notebook.
+        formula: The formula as one line of text, for `explain` and `groupgt list metrics`.
+        summary: A one-sentence description (default: the first line of the function's docstring).
+        worked: A function that takes a `groupgt.metrics.worksheet.Sheet` and the parameters, and returns the arithmetic
+            for one query as an expression, for `explain`. Without it, `explain` shows the formula and the value.
+        parameters: The metric's parameters, if annotations cannot express them.
+        higher_is_better: Whether higher values are better; used by gates, tables, leaders and comparisons.
+        bounded: Whether all values are in [0, 1].
+        takes_cutoff: Whether `@k` and budgets may follow the name.
+        source: A reference for the metric, such as a paper.
+        replace: Replace any metric already registered under this name, which is useful in notebooks.
     """
     _check_name(name)
 
@@ -111,7 +111,7 @@ def _check_name(name: str) -> None:
 
 
 def _parameters(name: str, function: Callable[..., Any]) -> Iterator[Parameter]:
-    """The parameters of a function besides hits and cut, each with its default and the range in its annotation."""
+    """Yields the function's parameters except hits and cut, with defaults and with ranges from annotations."""
     hints = get_type_hints(function, include_extras=True)
     for parameter in list(inspect.signature(function).parameters.values())[1:]:
         if parameter.name == "cut":
@@ -134,7 +134,7 @@ def _parameters(name: str, function: Callable[..., Any]) -> Iterator[Parameter]:
 
 @dataclass(frozen=True)
 class _Within:
-    """Whether a number is within bounds."""
+    """A test of whether a number is within bounds."""
 
     ge: float = -np.inf
     gt: float = -np.inf
@@ -147,14 +147,14 @@ class _Within:
 
 @dataclass(frozen=True, eq=False)
 class Custom:
-    """A user's function as a metric: its input is read-only, and its output is checked."""
+    """A user-defined function as a metric, with read-only input and checked output."""
 
     name: str
     function: Callable[..., Any]
     takes_cut: bool
 
     def __call__(self, hits: Hits, cut: Cut, **parameters: float | str) -> Floats:
-        """Its values, shape (Q,); raises `MetricError` for its exceptions and for invalid values."""
+        """Returns metric values, shape (Q,); raises `MetricError` if the function fails or its values are invalid."""
         keywords: dict[str, Any] = {**parameters, "cut": _fixed_cut(cut)} if self.takes_cut else parameters
         try:
             with users_code():
@@ -175,7 +175,7 @@ class Custom:
 
 
 def _looked_at(hits: Hits, cut: Cut) -> Hits:
-    """Hits within the cutoff, as a copy, so that metrics cannot affect each other through their input."""
+    """Copies the hits within the cutoff, so that metrics cannot affect each other through their input."""
 
     def make() -> Hits:
         within = hits.rank <= cut.top[hits.query]
@@ -207,14 +207,14 @@ def _fixed_cut(cut: Cut) -> Cut:
 
 
 def _fixed(column: Any) -> Any:
-    """A read-only view of the array."""
+    """Returns a read-only view of an array."""
     fixed = column.view()
     fixed.flags.writeable = False
     return fixed
 
 
 def _is_same(before: Definition | None, now: Definition) -> bool:
-    """Whether a metric is registered again unchanged: the same texts, and the same function or code."""
+    """Returns whether a metric is registered again unchanged, with the same texts and the same function or code."""
     return before is not None and _facts(before) == _facts(now)
 
 
@@ -226,7 +226,7 @@ def _facts(definition: Definition) -> tuple[Any, ...]:
 
 
 def _code_of(function: Any) -> Any:
-    """The key of a function's behavior: its code, defaults and closure, or else the function itself."""
+    """Returns a key for a function's behavior: its code, defaults and closure, or else the function itself."""
     function = function.function if isinstance(function, Custom) else function
     code = getattr(function, "__code__", None)
     if code is None:

@@ -15,7 +15,7 @@ from groupgt.model.values import total
 
 
 def _count(hits: Hits, cut: Cut, rows: views.Results | views.MetGroups | views.HitRows) -> Ints:
-    """The number of these rows in top, shape (Q,)."""
+    """Counts the rows within the cutoff, shape (Q,)."""
     within = rows.rank <= cut.top[rows.query]
     return np.bincount(rows.query[within], minlength=hits.size)
 
@@ -63,7 +63,7 @@ def recall_coverage(hits: Hits, cut: Cut) -> Floats:
 
 
 def _f1(precision: Formula, recall: Formula) -> Formula:
-    """The harmonic mean of two formulas of one convention."""
+    """Combines two formulas of the same convention into their harmonic mean."""
 
     def values(hits: Hits, cut: Cut) -> Floats:
         p, r = precision.function(hits, cut), recall.function(hits, cut)

@@ -1,4 +1,4 @@
-"""Metrics that users of trec_eval expect: interpolated precision and counts."""
+"""Metrics that trec_eval users expect: interpolated precision and counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics for queries that are declared to have no answer: the fewer results, the better."""
+"""Metrics for queries declared unanswerable: the fewer results, the better."""
 
 from __future__ import annotations
 

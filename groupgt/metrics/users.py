@@ -1,4 +1,4 @@
-"""Metrics based on a model of a user who scans down the list and may stop: ERR and RBP."""
+"""Metrics that model a user who scans down the list and may stop: ERR and RBP."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:
 
 
 def _satisfied(grade: float, max_grade: float) -> float:
-    """(2^grade − 1) / 2^max_grade, without overflow."""
+    """Returns (2^grade − 1) / 2^max_grade without overflow."""
     return float(2.0 ** (grade - max_grade) - 2.0**-max_grade)
 
 

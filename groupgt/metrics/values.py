@@ -1,4 +1,4 @@
-"""One column per metric: computes the values of every query from hits."""
+"""Computes a column of per-query values for each metric."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from groupgt.model.policy import Policy
 
 
 def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy: Policy) -> dict[str, Floats]:
-    """One column per metric, shape (Q,); NaN where a query is undefined, skipped, or undefined for an empty ranking.
+    """Returns one column per metric, shape (Q,); NaN where a query is undefined or skipped.
 
-    `present` says which queries have results, shape (Q,).
+    If lower values are better, queries without results are NaN too. `present` marks queries with results, shape (Q,).
     """
     hidden = ~hits.judgments.defined
     if policy.missing == "skip":
@@ -44,7 +44,7 @@ def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy:
 
 
 def check_aggregates(metrics: Mapping[str, Metric], what: str) -> None:
-    """Raises `MetricError` for metrics without per-query values, if such values are needed."""
+    """Raises `MetricError` for metrics without per-query values where such values are needed."""
     if texts := [text for text, metric in metrics.items() if metric.definition.aggregate is not None]:
         raise MetricError(
             f"{', '.join(texts)}: one number per run, without values per query, which {what} needs; omit it here "
@@ -76,7 +76,7 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
 
 
 def check_batch(policy: Policy, metrics: Mapping[str, Metric]) -> None:
-    """Raises `ConfigError` for metrics and policies that need all queries, or texts."""
+    """Raises `ConfigError` for metrics and policies that need all queries at once, or texts."""
     texts = [text for text, metric in metrics.items() if metric.budget is not None or metric.definition.reads_texts]
     if texts:
         raise ConfigError(f"per_query has no lengths, calls or texts of results: omit {', '.join(texts)}")

@@ -1,5 +1,6 @@
-"""Tables for metrics: the hits of one run by result, by group and by both. Each table is computed once per `Hits`;
-metrics and the tables of misses, depth and failures use them.
+"""Tables of a run's hits for metrics: by result, by group, and by both.
+
+Each table is computed once per `Hits`. Metrics and the tables of misses, depth and failures use them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ T = TypeVar("T")
 
 
 def _once(view: Callable[Concatenate[Hits, P], T]) -> Callable[Concatenate[Hits, P], T]:
-    """The same view, cached with its hits."""
+    """Caches a view with its hits."""
 
     @wraps(view)
     def cached(hits: Hits, /, *args: P.args, **options: P.kwargs) -> T:
@@ -36,7 +37,7 @@ class Rows:
     rank: Ints
 
     def at(self, places: Ints | Bools) -> Self:
-        """The rows at these positions."""
+        """Returns the rows at the given positions."""
         return type(self)(*(getattr(self, field.name)[places] for field in fields(self)))
 
 
@@ -51,7 +52,7 @@ class HitRows(Rows):
 
 @dataclass(frozen=True, eq=False)
 class Results(Rows):
-    """One row per result that counts: `nth` is its number among those of its query, `gain` its highest grade."""
+    """One row per counted result: `nth` is its number within the query, `gain` its highest grade."""
 
     nth: Ints
     gain: Floats
@@ -59,9 +60,9 @@ class Results(Rows):
 
 @dataclass(frozen=True, eq=False)
 class MetGroups(Rows):
-    """One row per covered group: the rank of its first hit, the grade of that hit, and the number of the result.
+    """One row per covered group: the rank and grade of its first hit, and the number of the result.
 
-    `result` counts the results of the run that cover a new group, from 0; `nth` counts them within a query, from 1.
+    `result` numbers the results that cover a new group across the run, from 0; `nth` numbers them per query, from 1.
     """
 
     group: Ints
@@ -72,7 +73,7 @@ class MetGroups(Rows):
 
 @_once
 def parts_of_sets(hits: Hits) -> Bools:
-    """Which hits are of a member of a set but do not complete it: only the last member hits the group."""
+    """Marks hits of set members that do not complete their set: only the last member hits the group."""
     of_set = hits.judgments.alternative_set
     if of_set is None:
         return np.zeros(len(hits.alternative), dtype=np.bool_)
@@ -90,7 +91,7 @@ def parts_of_sets(hits: Hits) -> Bools:
 
 @_once
 def relevant_hits(hits: Hits, *, repeats: bool = False) -> HitRows:
-    """HitRows whose alternative is relevant; with `repeats`, repeated hits as well, if the policy keeps them."""
+    """Returns hits of relevant alternatives; with `repeats`, includes repeated hits if the policy keeps them."""
     if repeats and not hits.keep:
         return relevant_hits(hits)
     chosen = (hits.judgments.alternative_group[hits.alternative] >= 0) & ~parts_of_sets(hits)
@@ -110,20 +111,20 @@ def _hit_rows(hits: Hits, chosen: Bools) -> HitRows:
 
 @_once
 def relevant_documents(hits: Hits) -> HitRows:
-    """The first relevant hit of each document."""
+    """Returns the first relevant hit of each document."""
     rows = relevant_hits(hits)
     return rows.at(_first_row(rows.document, hits.judgments.documents) == np.arange(len(rows.document)))
 
 
 @_once
 def relevant_results(hits: Hits) -> Results:
-    """The relevant results: each is the first to hit some relevant alternative."""
+    """Returns the relevant results, each the first to hit some relevant alternative."""
     return _results(hits, relevant_hits(hits))
 
 
 @_once
 def graded_results(hits: Hits) -> Results:
-    """The results whose grade is above 0, regardless of the policy's level."""
+    """Returns the results with a grade above 0, regardless of the policy's relevance level."""
     if hits.judgments.level is None:
         return relevant_results(hits)
     results = judged_results(hits)
@@ -134,19 +135,19 @@ def graded_results(hits: Hits) -> Results:
 
 @_once
 def counted_results(hits: Hits) -> Results:
-    """The relevant results, and their repeats if the policy keeps them."""
+    """Returns the relevant results, including repeats if the policy keeps them."""
     return _results(hits, relevant_hits(hits, repeats=True)) if hits.keep else relevant_results(hits)
 
 
 @_once
 def judged_results(hits: Hits) -> Results:
-    """The results that first hit any judged alternative; `gain` is the highest grade, which may be 0 or less."""
+    """Returns results that are first to hit a judged alternative; `gain`, the highest grade, may be 0 or less."""
     return _results(hits, _hit_rows(hits, ~hits.repeat))
 
 
 @_once
 def met_groups(hits: Hits) -> MetGroups:
-    """Covered groups, ordered by query, rank and group."""
+    """Returns the covered groups, sorted by query, rank and group."""
     rows = relevant_hits(hits)
     size = len(hits.judgments.group_query)
     first = _first_row(rows.group, size)
@@ -161,7 +162,7 @@ def met_groups(hits: Hits) -> MetGroups:
 
 
 def completion_ranks(hits: Hits) -> Ints:
-    """The rank at which each query is complete, shape (Q,); 0 if it never is."""
+    """Returns the rank at which each query is complete, shape (Q,), or 0 if it never is."""
     rows = met_groups(hits)
     last = np.zeros(hits.size, dtype=np.int64)
     np.maximum.at(last, rows.query, rows.rank)
@@ -171,7 +172,7 @@ def completion_ranks(hits: Hits) -> Ints:
 
 @_once
 def novel_results(hits: Hits) -> Results:
-    """The results that cover a new group; `gain` is the highest grade among the newly covered groups."""
+    """Returns the results that cover a new group; `gain` is the highest grade among the newly covered groups."""
     rows = met_groups(hits)
     starts = np.flatnonzero(changes(rows.query, rows.rank))
     gain = np.maximum.reduceat(rows.grade, starts)
@@ -180,7 +181,7 @@ def novel_results(hits: Hits) -> Results:
 
 @_once
 def group_hits(hits: Hits, *, repeats: bool = False) -> tuple[HitRows, Ints]:
-    """Distinct (group, rank) by query, rank and group, and the number of each among its group's hits, from 1."""
+    """Returns distinct (group, rank) pairs by query, rank and group, each with its number within the group, from 1."""
     if repeats and not hits.keep:
         return group_hits(hits)
     rows = relevant_hits(hits, repeats=repeats)
@@ -211,7 +212,7 @@ def changes(column: Ints, *others: Ints) -> Bools:
 
 
 def _first_row(key: Ints, size: int) -> Ints:
-    """The first row with the key of each row; keys are below `size`."""
+    """Returns, for each row, the first row with the same key; keys are below `size`."""
     # Assigning backwards leaves the first row of each.
     rows = np.arange(len(key))
     first = np.empty(size, dtype=np.int64)
@@ -220,6 +221,6 @@ def _first_row(key: Ints, size: int) -> Ints:
 
 
 def _nth(key: Ints) -> Ints:
-    """The number of each row within its run of equal keys, from 1."""
+    """Numbers the rows within each run of equal keys, from 1."""
     position = np.arange(len(key), dtype=np.int64)
     return position - np.maximum.accumulate(np.where(changes(key), position, 0)) + 1

@@ -1,4 +1,4 @@
-"""The figures of one query for worked examples, as expressions.
+"""Figures for one query, formatted as expressions for worked examples.
 
 An expression contains only numbers, `+ - * / **`, brackets and `log2`, so a reader or a test can evaluate it.
 """
@@ -19,7 +19,7 @@ from groupgt.model.hits import Contents, Hits, Ints, Judgments
 
 @dataclass(frozen=True)
 class Hit:
-    """A hit of one group: the result's rank, its number among the group's hits, the grade of the alternative."""
+    """A hit of a group: the rank of the result, the hit's number within the group, and the alternative's grade."""
 
     rank: int
     nth: int
@@ -28,7 +28,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Group:
-    """One group: its weight, the relevant alternatives' grades, and its hits within top."""
+    """A group: its weight, the grades of its relevant alternatives, and its hits within the cutoff."""
 
     weight: float
     grades: tuple[float, ...]
@@ -36,16 +36,16 @@ class Group:
 
     @property
     def first(self) -> int | None:
-        """The rank that first covers the group, or None."""
+        """The rank at which the group is first covered, or None."""
         return self.hits[0].rank if self.hits else None
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """One query, cut at `top` results; `k` is the k of formulas.
+    """The data of one query, cut at `top` results; `k` is the value of k in formulas.
 
-    `ideal` is the depth at which ideals are cut, None if they are not; with `no_cut` they are not cut at the length of
-    the list either. Tables of results contain (rank, grade). Values are computed only when a formula uses them.
+    `ideal` is the depth at which ideal rankings are cut, or None if they are not; with `no_cut`, they are not even cut
+    at the length of the list. Result tables contain (rank, grade) pairs. Values are computed only when used.
     """
 
     hits: Hits
@@ -57,23 +57,23 @@ class Sheet:
 
     @classmethod
     def of(cls, hits: Hits, query: int, cut: Cut) -> Sheet:
-        """The sheet of one query of a run at a cutoff."""
+        """Builds the sheet for one query of a run, with the given cut."""
         ideal = None if cut.ideal is None else int(cut.ideal[query])
         return cls(hits, query, int(cut.top[query]), int(cut.k[query]), ideal, cut.no_cut)
 
     @property
     def judgments(self) -> Judgments:
-        """The judgments of every query."""
+        """The judgments for all queries."""
         return self.hits.judgments
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """Each group, with its hits within top."""
+        """All groups of the query, with their hits within the cutoff."""
         return _groups(self.hits, self.query, self.top, repeats=False)
 
     @cached_property
     def counted_groups(self) -> tuple[Group, ...]:
-        """The hits with repeats, if the policy keeps them."""
+        """All groups of the query, with repeated hits if the policy keeps them."""
         return _groups(self.hits, self.query, self.top, repeats=True)
 
     @cached_property
@@ -83,12 +83,12 @@ class Sheet:
 
     @cached_property
     def graded(self) -> tuple[tuple[int, float], ...]:
-        """The results with a grade above 0, regardless of the policy's level."""
+        """The results with a grade above 0, regardless of the policy's relevance level."""
         return self._results(views.graded_results(self.hits))
 
     @cached_property
     def counted(self) -> tuple[tuple[int, float], ...]:
-        """The same with repeats if the policy keeps them."""
+        """The relevant results, with repeats if the policy keeps them."""
         return self._results(views.counted_results(self.hits))
 
     @cached_property
@@ -98,18 +98,18 @@ class Sheet:
 
     @cached_property
     def novel(self) -> tuple[tuple[int, float], ...]:
-        """The results that cover a new group, with the highest grade among the groups newly covered."""
+        """The results that cover a new group, with the highest grade among the newly covered groups."""
         return self._results(views.novel_results(self.hits))
 
     @cached_property
     def documents(self) -> int:
-        """The number of distinct relevant documents that are hit: a result may hit several."""
+        """The number of distinct relevant documents hit; a single result may hit several."""
         rows = views.relevant_hits(self.hits)
         return len(np.unique(rows.document[(rows.query == self.query) & (rows.rank <= self.top)]))
 
     @cached_property
     def contents(self) -> Mapping[str, Sequence[float]]:
-        """The scores of the results' contents; available only to metrics that need them."""
+        """The text scores of the results, by measure; available only to metrics that use texts."""
         contents = cast(Contents, self.hits.contents)
         chosen = (contents.query == self.query) & (contents.rank <= self.top)
         return {name: column[chosen].tolist() for name, column in contents.scores.items()}
@@ -120,24 +120,24 @@ class Sheet:
 
     @property
     def scale(self) -> float:
-        """The ratio of the weights to the weights used for ideals."""
+        """The ratio of the group weights to the weights used for ideal rankings."""
         if not self.groups:
             return 1.0
         first = int(np.searchsorted(self.judgments.group_query, self.query))
         return float(self.judgments.group_weight[first] / self.judgments.weight[first])
 
     def is_relevant(self, grade: float) -> bool:
-        """Whether a document of this grade is relevant."""
+        """Returns whether a document with this grade is relevant."""
         return bool(self.judgments.is_relevant(np.array([grade]))[0])
 
     @property
     def relevant(self) -> int:
-        """R."""
+        """The number of relevant documents, called R in formulas."""
         return int(self.judgments.relevant[self.query])
 
     @property
     def met(self) -> tuple[Group, ...]:
-        """The groups covered within top."""
+        """The groups covered within the cutoff."""
         return tuple(group for group in self.groups if group.hits)
 
 
@@ -161,7 +161,7 @@ def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, 
 
 
 def _part(queries: Ints, query: int) -> slice:
-    """The slice of the rows of one query, among rows in the order of queries."""
+    """Returns the slice with the rows of one query, given rows sorted by query."""
     return slice(*np.searchsorted(queries, [query, query + 1]).tolist())
 
 
@@ -176,17 +176,17 @@ def number(value: float) -> str:
 
 
 def plus(terms: Iterable[str]) -> str:
-    """`a + b`, or `0` if there is nothing to add."""
+    """Joins terms as `a + b`, or returns `0` if there are none."""
     return " + ".join(terms) or "0"
 
 
 def times(*factors: str) -> str:
-    """`a*b`, leaving out factors of 1."""
+    """Joins factors as `a*b`, leaving out factors of 1."""
     return "*".join(factor for factor in factors if factor != "1") or "1"
 
 
 def over(numerator: str, denominator: str | float) -> str:
-    """`(numerator) / (denominator)`; 0 over anything is written 0."""
+    """Formats `(numerator) / (denominator)`, or `0` if either is 0."""
     bottom = denominator if isinstance(denominator, str) else number(denominator)
     if "0" in (numerator, bottom):
         return "0"
@@ -194,12 +194,12 @@ def over(numerator: str, denominator: str | float) -> str:
 
 
 def at_most_one(text: str, value: float, ideal: float) -> str:
-    """A share as written, or `min(1, share)` if the value exceeds the ideal."""
+    """Returns the share as given, or `min(1, share)` if the value exceeds the ideal."""
     return f"min(1, {text})" if value > ideal > 0 else text
 
 
 def log_share(rank: int, gain: float = 1.0) -> str:
-    """`gain/log2(rank+1)`."""
+    """Formats `gain/log2(rank+1)`."""
     return f"{number(gain)}/log2({rank}+1)"
 
 

@@ -1,4 +1,4 @@
-"""Approximate vector search in an HNSW graph, by usearch."""
+"""Approximate vector search in an HNSW graph, using usearch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Candidates = Annotated[int, Ge(1), Le(100_000)]
 
 @dataclass(frozen=True)
 class Options(vectors.Options):
-    """The options of `use: ann`: options of `dense` and of the graph. Larger values are slower and more exact."""
+    """The options of `use: ann`: those of `dense` and the graph parameters; larger values are slower but more exact."""
 
     connectivity: Annotated[Candidates, Doc("Edges per node of the graph.")] = 16
     expansion_add: Annotated[Candidates, Doc("Candidates examined when a passage is added.")] = 128
@@ -27,9 +27,9 @@ class Options(vectors.Options):
 
 
 class Ann:
-    """Candidates come from the graph, built and searched by one thread to be reproducible.
+    """Finds candidates in the graph, which a single thread builds and searches for reproducibility.
 
-    Exact search determines their scores and order; a query whose vector is all zeros has no results.
+    Exact search then scores and sorts the candidates. A query whose vector is all zeros has no results.
     """
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
@@ -49,7 +49,7 @@ class Ann:
         self.graph.add(np.arange(len(documents)), documents.astype(np.float32), threads=1)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The k best results from the graph for each query."""
+        """Returns the k best results from the graph for each query."""
         rankings: list[base.Ranking] = []
         for vector in self.vectors.of(queries):
             if not vector.any():

@@ -1,4 +1,4 @@
-"""The base of all retrievers: interface, inputs, and validation of their answers."""
+"""Base classes for retrievers: the interface, its inputs, and validation of rankings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BATCH = 32
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """The documents a retriever searches: ids and texts, in the order of the corpus."""
+    """The documents that a retriever searches: ids and texts, in corpus order."""
 
     ids: list[str]
     texts: list[str]
@@ -34,14 +34,14 @@ class Corpus:
 
     @classmethod
     def of(cls, texts: Mapping[str, str]) -> Corpus:
-        """A corpus of `{id: text}`."""
+        """Builds a corpus from `{id: text}`."""
         return cls(list(texts), list(texts.values()))
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def once(self, key: object, make: Callable[[], T]) -> T:
-        """The cached result of `make`; systems of one sweep share the words of the corpus, for example."""
+        """Returns the cached result of `make`, so that systems can share, for example, the words of the corpus."""
         if key not in self.made:
             self.made[key] = make()
         value: T = self.made[key]
@@ -49,7 +49,7 @@ class Corpus:
 
 
 class Queries(list[str]):
-    """The texts of some queries, with their `ids`, for retrievers that look up queries by id.
+    """A list of query texts with their `ids`, for retrievers that look up queries by id.
 
     >>> Queries(["when?", "where?"], ["q1", "q2"]).part(1, 2).ids
     ['q2']
@@ -61,18 +61,18 @@ class Queries(list[str]):
 
     @property
     def shown(self) -> str:
-        """A short description of these queries, for messages."""
+        """A short description of the queries, for messages."""
         more = f" and {len(self) - 1:,} more" if len(self) > 1 else ""
         return f"query {self.ids[0]!r}{more}" if self.ids else "no query"
 
     def part(self, start: int, end: int) -> Queries:
-        """The queries from one position to another."""
+        """Returns the queries from `start` up to `end`."""
         return Queries(self[start:end], self.ids[start:end])
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """The inputs of a retriever: the corpus, the ids of all queries of the file in order, and the seed."""
+    """The inputs of a retriever: the corpus, the ids of all queries in file order, and the random seed."""
 
     corpus: Corpus
     qids: Sequence[str] = ()
@@ -81,42 +81,44 @@ class Setting:
 
 @dataclass(frozen=True)
 class Options:
-    """The options under `with:`. A subclass is a dataclass: fields are the keys, annotations define valid values.
+    """Base class of the options under `with:`.
 
-    A `File` of `groupgt.options` is a path relative to the experiment file, with `{dataset}` filled in. A method
-    `clashes` yields errors that annotations cannot express.
+    A subclass is a dataclass whose fields are the keys and whose annotations define valid values. A field with type
+    `File` from `groupgt.options` is a path relative to the experiment file, with `{dataset}` filled in. A subclass may
+    define a method `clashes` that yields errors which annotations cannot express.
     """
 
     def searches_texts(self) -> bool:
-        """Whether the texts of the queries are needed."""
+        """Returns whether the retriever needs query texts."""
         return True
 
     def batch_size(self) -> int:
-        """The number of queries per call."""
+        """Returns the number of queries per call."""
         return BATCH
 
     def asks_singly(self) -> bool | None:
-        """Whether each call has one query; None if only the retriever itself can determine this."""
+        """Returns whether each call has a single query, or None if only the retriever can determine this."""
         return self.batch_size() == 1
 
     def least_score(self) -> float | None:
-        """The minimum possible score, for theoretical normalization; None if there is none."""
+        """Returns the minimum possible score, for theoretical normalization, or None if there is none."""
         return None
 
 
 class Retriever(Protocol):
-    """One method that returns a ranking per query: `[(id, score), …]` best first, mappings of these, or only ids.
+    """The interface of retrievers: one method that returns a ranking per query, best result first.
 
-    A retriever that makes several calls per batch may have `spent`: the milliseconds of each call of the last batch.
+    A ranking contains `(id, score)` pairs, mappings with these keys, or only ids. A retriever that makes several calls
+    per batch may set `spent` to the duration of each call in the last batch, in milliseconds.
     """
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Ranking]:
-        """Rankings of at most k results, in the order of the queries."""
+        """Returns a ranking of at most k results for each query, in query order."""
         ...
 
 
 def ask(retriever: Retriever, queries: Queries, k: int) -> tuple[Sequence[Ranking], list[float]]:
-    """The answers of a retriever, and the milliseconds of each call; errors include the queries they concern."""
+    """Calls a retriever; returns its rankings and the milliseconds that each call took. Errors name the queries."""
     which, start = queries.shown, time.perf_counter()
     try:
         with users_code():
@@ -131,7 +133,7 @@ def ask(retriever: Retriever, queries: Queries, k: int) -> tuple[Sequence[Rankin
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The results of one system for every query, best first, and their scores if all have one.
+    """The results of one system for every query, best first, with scores if all results have one.
 
     `excluded` counts results that were removed because the ground truth excludes them.
     """
@@ -141,18 +143,18 @@ class Answers:
     excluded: int = field(default=0, repr=False)
 
     def run(self, name: str) -> Run:
-        """The rankings as a run, in their order; scores do not change it."""
+        """Builds a run from the rankings in their current order, regardless of scores."""
         return replace(Run.of(self.ids, name), excluded=self.excluded)
 
 
 @dataclass(frozen=True, eq=False)
 class RetrieverPlugin(Plugin):
-    """How to make the systems of one `use:`: the `options` they take, and the function that makes them.
+    """A plug-in for one `use:` value: the `options` that it accepts and the function that builds systems.
 
-    `build` makes a retriever from a `Setting` and options; `fuse` combines the answers of other systems; with neither,
-    results are read from files. `libraries` are the distributions whose versions affect results; `live` answers come
-    from a service and may change; a `cheap` retriever runs in this process, and some queries may be repeated to time
-    it; `corpus` is whether a corpus is searched; `note` is shown next to the name.
+    `build` creates a retriever from a `Setting` and options; `fuse` combines results of other systems; with neither,
+    results are read from files. `libraries` lists distributions whose versions affect results. Set `live` if results
+    come from a service and may change, `cheap` if the retriever runs in this process and queries may be repeated to
+    measure latency, and `corpus` if it searches a corpus. `note` is shown next to the name.
     """
 
     options: type[Options] = Options
@@ -166,7 +168,7 @@ class RetrieverPlugin(Plugin):
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it is queried again in each run: a service or third-party code, whose changes cannot be detected."""
+        """True for services and third-party code, which are queried in each run as changes cannot be detected."""
         return self.live or self.runs_code or self.name not in ours("retriever")
 
 
@@ -189,7 +191,7 @@ def as_list(value: Any) -> Any:
 
 
 def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int) -> Answers:
-    """Checks the rankings of a retriever and keeps their order; raises `RetrieverError` with queries and ranks."""
+    """Checks the rankings of a retriever, keeping their order; raises `RetrieverError` with queries and ranks."""
     faults = Faults()
     if not isinstance(rankings, (list, tuple)):
         raise RetrieverError(f"system {name!r}: expected a list of rankings, found {type(rankings).__name__}")
@@ -214,12 +216,12 @@ def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int)
 def warn_of_doubts(
     name: str, answers: Answers, k: int, corpus_ids: Collection[str] | None = None, *, counted: bool = True
 ) -> None:
-    """Warns of repeated ids, which are left to the policy, and of a system that always returns too few results.
+    """Warns about repeated ids, which are left to the policy, and about systems that return too few results.
 
-    The number of results is not checked for built-in retrievers, which are not `counted`.
+    The number of results is checked only if `counted` is True, which it is not for built-in retrievers.
 
-    `corpus_ids` are the ids of the corpus, if there is one; raises `RetrieverError` if a system returns none of them,
-    as scores of zero would hide this.
+    `corpus_ids` contains the ids of the corpus, if any. Raises `RetrieverError` if a system returns none of these ids,
+    because metric values of zero would hide the mistake.
     """
     ids = answers.ids
     if corpus_ids:
@@ -239,7 +241,7 @@ def warn_of_doubts(
 
 
 def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
-    """Warns of ids that are not in the corpus; raises `RetrieverError` if none is."""
+    """Warns about ids that are not in the corpus; raises `RetrieverError` if no id is in it."""
     returned = dict.fromkeys(chain.from_iterable(answers.ids.values()))
     absent = [doc_id for doc_id in returned if doc_id not in corpus_ids]
     if not absent:
@@ -283,9 +285,10 @@ def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list
 
 
 def strictly_falling(scores: Sequence[float]) -> list[float]:
-    """The scores, each lowered just enough to be below the previous one, for formats ordered by score.
+    """Lowers scores just enough to be strictly decreasing, for formats that are sorted by score.
 
-    They decrease in single precision, which trec_eval compares; if that has no number low enough, minus the ranks.
+    Scores decrease in single precision, which trec_eval uses for comparison. If no single-precision number is low
+    enough, the negated ranks are returned instead.
 
     >>> strictly_falling([2.0, 1.0, 1.0])
     [2.0, 1.0, 0.9999999403953552]
@@ -311,9 +314,10 @@ def best(
     *,
     above: float | None = None,
 ) -> Ranking:
-    """The k best of `scores`, shape (n,), as (id, score); `places` are their positions in `ids`, ascending.
+    """Returns the k best of `scores`, shape (n,), as (id, score) pairs; ties are in index order.
 
-    Only scores `above` this value are results.
+    `places` has the index of each score in `ids`, ascending (default: 0, 1, …). If `above` is set, only higher scores
+    are returned.
 
     >>> best(["a", "b", "c"], np.array([1.0, 2.0, 1.0]), 2)
     [('b', 2.0), ('a', 1.0)]

@@ -1,4 +1,4 @@
-"""BM25, by bm25s."""
+"""BM25 retrieval, using bm25s."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Options(base.Options):
         return 0.0
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields an error if PyStemmer does not have the stemmer."""
+        """Yields an error if PyStemmer does not support the stemmer."""
         if self.stemmer == "none":
             return
         if find_spec("Stemmer") is None:
@@ -53,7 +53,7 @@ class Options(base.Options):
 
 
 class BM25:
-    """Indexes a corpus; scores come from bm25s, but not the order, as its top-k is not stable across k.
+    """Indexes a corpus for BM25. Scores come from bm25s, but the order does not, as its top-k is not stable across k.
 
     >>> corpus = base.Corpus(["a", "b"], ["ferry times", "ferry fares and ferry rules"])
     >>> [name for name, score in BM25(base.Setting(corpus), Options()).retrieve(["fares"], 10)[0]]
@@ -87,7 +87,7 @@ class BM25:
         return words
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The k best by score, equal scores by position in the corpus; only passages that gain from the words."""
+        """Returns the k best passages that gain from the query words, with ties in corpus order."""
         return [self._best(words, k) for words in self._words(queries)]
 
     def _best(self, words: list[str], k: int) -> base.Ranking:

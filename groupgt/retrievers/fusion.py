@@ -1,4 +1,4 @@
-"""Fusion of several systems' results: reciprocal ranks, and convex combinations of normalized scores."""
+"""Fusion of results from several systems, by reciprocal ranks or by convex combinations of normalized scores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Normalization = Literal["min_max", "z_score", "theoretical"]
 
 @dataclass(frozen=True)
 class _Fusion(base.Options):
-    """Options of all fusions: the number of results from each input (default: the depth of the file), and weights."""
+    """Common options of all fusion methods: input depth (default: the depth of the file) and weights."""
 
     depth: Annotated[
         Annotated[int, Ge(1)] | None, Doc("Number of results taken from each input (default: that of the file).")
@@ -46,7 +46,7 @@ class _Fusion(base.Options):
 class ReciprocalRank(_Fusion):
     """The options of `use: rrf`: score = Σ over inputs of weight ÷ (k + rank), ranks from 1.
 
-    Cormack, Clarke and Büttcher, SIGIR 2009, who use k = 60 and no weights.
+    Source: Cormack, Clarke and Büttcher, SIGIR 2009, with k = 60 and no weights.
     """
 
     k: Annotated[
@@ -61,9 +61,9 @@ class ReciprocalRank(_Fusion):
 class Convex(_Fusion):
     """The options of `use: convex`: score = Σ over inputs of weight × normalized score, weights divided by their sum.
 
-    If all scores of a query are equal, min_max and theoretical give 1 and z_score gives 0. A result that an input
-    did not return gets 0, under z_score the input's lowest value.
-    Bruch, Gai and Ingber, TOIS 2023.
+    If all scores of a query are equal, they become 1 with min_max and theoretical, and 0 with z_score. If an input did
+    not return a result, its score is 0, or the lowest value from that input with z_score.
+    Source: Bruch, Gai and Ingber, TOIS 2023.
     """
 
     normalization: Annotated[
@@ -80,7 +80,7 @@ class Convex(_Fusion):
     ] = field(default_factory=list)
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields errors of weights, and of minimum scores that do not apply."""
+        """Yields errors for weights, and for minimum scores that do not apply."""
         yield from super().clashes()
         if self.least and self.normalization != "theoretical":
             what = f"`least` applies only to theoretical normalization, not {self.normalization}"
@@ -89,7 +89,7 @@ class Convex(_Fusion):
 
 @dataclass(frozen=True)
 class _Flat:
-    """The results of all inputs as columns: query, document, input, rank, position in the flat list of the input."""
+    """Results of all inputs as columns: query, document, source input, rank and score."""
 
     qids: list[str]
     names: list[str]
@@ -122,7 +122,7 @@ class _Flat:
 
 
 def _fused(flat: _Flat, gains: Floats, missing: Floats, inputs: int, k: int) -> Answers:
-    """Sums of gains by document, best first; equal sums by the first input that has the document and the rank there.
+    """Sums gains by document, best first; ties go to the earlier input, then to the better rank in it.
 
     `missing`, shape (inputs, queries), is the gain from an input that did not return the document. Only the first
     occurrence of a repeated id counts.
@@ -155,7 +155,7 @@ def _weights(options: _Fusion, inputs: int) -> Floats:
 def reciprocal_rank(
     options: ReciprocalRank, inputs: Sequence[Answers], least: Sequence[float | None], k: int
 ) -> Answers:
-    """Reciprocal rank fusion.
+    """Combines rankings by reciprocal rank fusion.
 
     >>> lists = [Answers({"q": ["a", "b"]}), Answers({"q": ["b", "c"]})]
     >>> reciprocal_rank(ReciprocalRank(k=0), lists, [None, None], 10)
@@ -167,7 +167,7 @@ def reciprocal_rank(
 
 
 def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | None], k: int) -> Answers:
-    """A convex combination of normalized scores.
+    """Combines rankings by a convex combination of normalized scores.
 
     >>> lists = [Answers({"q": ["a", "b"]}, {"q": [9.0, 3.0]}), Answers({"q": ["b", "c"]}, {"q": [0.5, 0.25]})]
     >>> convex(Convex(weights=[1, 3]), lists, [None, None], 10)

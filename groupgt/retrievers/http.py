@@ -1,4 +1,4 @@
-"""A retriever over HTTP: queries and k are posted as JSON, rankings are returned as JSON."""
+"""A retriever that calls an HTTP server: it posts queries and k as JSON and receives rankings as JSON."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "Us
 class Options(base.Options):
     """The options of `use: http`: `{"queries": [text, …], "k": 10}` is posted.
 
-    The answer is `{"results": [ranking, …]}` or the list alone; a ranking contains ids, [id, score] pairs, or objects.
-    Queried on every run; set `version` (of the server) next to `use` to cache its responses.
+    The server returns `{"results": [ranking, …]}` or just the list; a ranking contains ids, [id, score] pairs, or
+    objects. The server is queried on every run; set its `version` next to `use` to cache responses.
     """
 
     url: Annotated[str, Doc("URL that requests are posted to.")]
@@ -84,7 +84,7 @@ class Options(base.Options):
         return self.batch
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields errors for an invalid URL or headers; invalid values are not shown, as they may contain secrets."""
+        """Yields errors for an invalid URL or headers, without showing values that may contain secrets."""
         if not _is_url(self.url):
             yield Clash("url", "expected http://host/… or https://host/…, special characters percent-encoded")
         for name, value in self.headers.items():
@@ -104,7 +104,7 @@ def _is_url(text: str) -> bool:
 
 
 class Http:
-    """Queries a server; an invalid answer is always an error, never an empty ranking."""
+    """A client of a retrieval server; an invalid response is always an error, never an empty ranking."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         self.options = options
@@ -123,7 +123,7 @@ class Http:
         self.tries = f"{options.retries + 1} {'tries' if options.retries else 'try'} of {options.timeout:g} s"
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The rankings from the server."""
+        """Returns the rankings from the server."""
         rankings: list[base.Ranking] = []
         for start in range(0, len(queries), self.options.batch):
             rankings += self._batch(list(queries[start : start + self.options.batch]), k)
@@ -154,7 +154,7 @@ class Http:
         return [self._ranking(ranking) for ranking in rankings]
 
     def _answer(self, body: bytes) -> tuple[http.client.HTTPResponse, bytes]:
-        """The last response and its content; retries if a request fails or the server is busy."""
+        """Returns the final response and its content, retrying if a request fails or the server is busy."""
         tries_left, seconds = self.options.retries, self.options.backoff
         while True:
             retry_after = 0.0
@@ -182,7 +182,7 @@ class Http:
         return self._fault(f"no answer in {self.tries}: ", reason)
 
     def _unpacked(self, content: bytes, encoding: str) -> bytes:
-        """The decompressed content of an answer (no compression was requested); never more than the limit in bytes."""
+        """Decompresses a response, up to the size limit; the server may compress without being requested to."""
         coding = encoding.strip().lower()
         if coding in ("", "identity"):
             return content
@@ -204,11 +204,11 @@ class Http:
         return unpacked
 
     def _fault(self, what: str, answer: str = "") -> RetrieverError:
-        """An error with the truncated answer of the server, without the secrets that the server was sent."""
+        """Builds an error with the truncated response, without any secrets that were sent to the server."""
         return RetrieverError(f"{self.shown}: {what}{self.secrets.hidden(answer)[:SHOWN_CHARS]}")
 
     def _ranking(self, ranking: Any) -> Any:
-        """Converts objects to pairs; leaves anything else for the host to check."""
+        """Converts objects to pairs; other values are left for the host to check."""
         if not isinstance(ranking, list):
             return ranking
         id_field, score_field = self.options.id_field, self.options.score_field
@@ -233,12 +233,12 @@ class Http:
 
 
 class ExceededError(Exception):
-    """An answer that is too large, or a call that takes too long; it is not retried."""
+    """Raised if a response is too large or a call takes too long; such calls are not retried."""
 
 
 @dataclass(eq=False)
 class Limits:
-    """The maximum duration of a call with all its tries, size of an answer, and duration of each part."""
+    """Limits for one call: total duration including retries, response size, and duration of each part."""
 
     max_seconds: float
     max_bytes: int
@@ -246,31 +246,31 @@ class Limits:
     end: float = 0.0
 
     def begin(self) -> None:
-        """Starts the time of a call."""
+        """Starts the clock for a call."""
         self.end = time.monotonic() + self.max_seconds
 
     def seconds_left(self) -> float:
-        """The seconds left for the call; raises `ExceededError` if no time is left."""
+        """Returns the seconds left for the call; raises `ExceededError` if none are left."""
         seconds = self.end - time.monotonic()
         if seconds <= 0:
             raise ExceededError(f"no complete response within {self.max_seconds:g} s (max_seconds)")
         return seconds
 
     def part_seconds(self) -> float:
-        """The maximum seconds of the next part; raises `ExceededError` if no time is left."""
+        """Returns the maximum seconds for the next part; raises `ExceededError` if no time is left."""
         return min(self.timeout, self.seconds_left())
 
     def check_size(self, size: int) -> None:
-        """Raises `ExceededError` for an answer that is too large."""
+        """Raises `ExceededError` if a response is too large."""
         if size > self.max_bytes:
             raise ExceededError(f"the answer is larger than {self.max_bytes:,} bytes (max_bytes)")
 
 
 class _Stream(io.RawIOBase):
-    """The socket stream of one response, under limits.
+    """A socket stream that enforces limits while a response is read.
 
-    `http.client` reads status lines, headers, chunk sizes and trailers until they end. Nothing else limits a server
-    that sends them slowly, byte by byte, or without end.
+    `http.client` reads status lines, headers, chunk sizes and trailers until they end. Without
+    this class, a server could send them slowly, byte by byte, or endlessly.
     """
 
     def __init__(self, connected: socket.socket, limits: Limits) -> None:
@@ -279,7 +279,7 @@ class _Stream(io.RawIOBase):
         self.stream = connected.makefile("rb", buffering=0)
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """The method that `http.client.HTTPResponse` calls on its socket."""
+        """Returns the stream as a file; `http.client.HTTPResponse` calls this method on its socket."""
         return io.BufferedReader(self)
 
     def readable(self) -> bool:
@@ -298,7 +298,7 @@ class _Stream(io.RawIOBase):
 
 
 class Connection:
-    """A connection to one server, reused between calls, with limits."""
+    """A connection to a server that enforces limits and is reused between calls."""
 
     def __init__(self, url: SplitResult, limits: Limits) -> None:
         def response_of(connected: socket.socket, **keywords: Any) -> http.client.HTTPResponse:
@@ -317,7 +317,7 @@ class Connection:
         weakref.finalize(self, self.connection.close)
 
     def post(self, target: str, body: bytes, headers: Mapping[str, str]) -> tuple[http.client.HTTPResponse, bytes]:
-        """The response to one request, and its content."""
+        """Sends a POST request and returns the response and its content."""
         connection = self.connection
         try:
             if connection.sock is not None and _is_readable(connection.sock):
@@ -341,7 +341,7 @@ class Connection:
         return response, bytes(content)
 
     def _socket(self) -> socket.socket:
-        """A socket connected to the first address that answers. Only the system limits the duration of name lookup."""
+        """Connects to the first address that responds. Name lookup is limited only by the operating system."""
         failure = OSError("the host has no address")
         host, port = self.connection.host, self.connection.port
         for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
@@ -370,7 +370,7 @@ def _is_readable(connected: socket.socket) -> bool:
 
 
 def _retry_after(text: str) -> float:
-    """The seconds to wait that a server requests, as a number or a date; 0 if invalid.
+    """Parses a Retry-After header, a number or a date, and returns the seconds to wait; 0 if it is invalid.
 
     >>> _retry_after("120"), _retry_after("Wed, 21 Oct 2015 07:28:00 GMT"), _retry_after("soon")
     (120.0, 0.0, 0.0)
@@ -386,7 +386,7 @@ def _retry_after(text: str) -> float:
 
 
 class Secrets:
-    """Passwords and keys sent to a server; they never appear in messages or results if the server repeats them.
+    """Passwords and keys sent to a server, removed from messages and results if the server repeats them.
 
     >>> Secrets("", "pass/word", "", {}).hidden("no such user: PASS/WORD, or drow/ssap")
     'no such user: …, or …'
@@ -404,7 +404,7 @@ class Secrets:
         self.any = _either(self.spellings)
 
     def hidden(self, text: str) -> str:
-        """The text without secrets; none of the text if it contains a secret in another encoding."""
+        """Returns the text without secrets, or no text at all if it contains a secret in another encoding."""
         if self.any is None:
             return text
         plain = self.any.sub("…", text)
@@ -422,19 +422,19 @@ class Secrets:
 
 
 def _spellings(values: Iterable[str], shortest: int) -> list[str]:
-    """The spellings of each value, forwards and backwards, longest first; shorter values are not secrets."""
+    """Returns the spellings of each value, forwards and backwards, longest first; shorter values are ignored."""
     decoded = {text for value in values for text in (value, unquote(value), unquote_plus(value))}
     both = {text for value in decoded if len(value) >= shortest for text in (value, value[::-1])}
     return sorted(both, key=lambda text: (-len(text), text))
 
 
 def _either(texts: list[str]) -> re.Pattern[str] | None:
-    """A pattern that finds any of these, ignoring case."""
+    """Builds a pattern that matches any of the texts, ignoring case."""
     return re.compile("|".join(map(re.escape, texts)), re.IGNORECASE) if texts else None
 
 
 def _unescaped(text: str) -> str:
-    """A text with escapes of JSON, Python, URLs and HTML decoded."""
+    """Decodes JSON, Python, URL and HTML escapes in a text."""
 
     def character(match: re.Match[str]) -> str:
         number = int(match[1], 16)

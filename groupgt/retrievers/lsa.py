@@ -1,4 +1,4 @@
-"""Latent semantic analysis: TF-IDF reduced by a truncated SVD, by scikit-learn; a weak baseline."""
+"""Latent semantic analysis, TF-IDF reduced by a truncated SVD, using scikit-learn: a weak baseline."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Options(base.Options):
 
 
 class LSA:
-    """Scores by the cosine in the reduced space; equal scores by position in the corpus.
+    """A retriever that scores by cosine similarity in the reduced space, with ties in corpus order.
 
-    A query without a word of the corpus has no results.
+    A query without any words from the corpus has no results.
     """
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
@@ -57,7 +57,7 @@ class LSA:
         self.documents = unit(self.reduced.fit_transform(matrix))
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The k best results for each query."""
+        """Returns the k best results for each query."""
         words = self.words.transform(list(queries))
         scores = products(unit(self.reduced.transform(words)), self.documents)
         has_words = np.diff(words.indptr) > 0

@@ -1,4 +1,4 @@
-"""Search in PostgreSQL with pgvector, by psycopg."""
+"""Vector search in PostgreSQL with pgvector, using psycopg."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ INDEXED = (
 class Options(QueryOptions):
     """The options of `use: pgvector`.
 
-    Equal distances are ordered by id. A vector of zeros has no cosine: it is never a result and finds none. Queried on
-    every run; set `version` (of the table) next to `use` to cache its results.
+    Equal distances are ordered by id. A vector of zeros has no cosine: it is never returned, and as a query it has no
+    results. The table is queried on every run; set its `version` next to `use` to cache results.
     """
 
     dsn: Annotated[
@@ -65,7 +65,7 @@ class Options(QueryOptions):
         return -1.0 if self.distance == "cosine" else None
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields errors of vectors, and of missing connection or table options."""
+        """Yields errors for query vectors, and for missing connection or table options."""
         yield from super().clashes()
         for option in ("dsn", "table", "id_column", "vector_column"):
             if not getattr(self, option):
@@ -73,7 +73,7 @@ class Options(QueryOptions):
 
 
 class PgVector:
-    """Queries the database for the nearest rows of each query; database errors are raised."""
+    """A retriever that finds the nearest rows in a database table for each query; database errors are raised."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         import psycopg
@@ -106,7 +106,7 @@ class PgVector:
             raise RetrieverError(f"the database does not answer: {_first_line(error)}") from None
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The k nearest rows of each query."""
+        """Returns the k nearest rows for each query."""
         self.spent, rankings = [], []
         start = time.perf_counter()
         vectors = self.vectors.of(queries)
@@ -132,7 +132,7 @@ class PgVector:
 
 
 def _check_dsn(dsn: str) -> None:
-    """Refuses an invalid connection string; messages of libpq could show parts of a password."""
+    """Rejects an invalid connection string, because libpq's error messages could reveal parts of a password."""
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 

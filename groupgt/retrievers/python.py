@@ -1,4 +1,4 @@
-"""A custom retriever in Python: a function, an object, or a retriever of LangChain, LlamaIndex or Haystack."""
+"""Custom retrievers in Python: functions, objects, or retrievers from LangChain, LlamaIndex or Haystack."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from groupgt.retrievers.base import RetrieverPlugin
 
 
 def adapted(target: Any, id_field: str) -> base.Retriever | None:
-    """A retriever that wraps an object of a framework; None for other objects."""
+    """Wraps a framework's retriever; returns None for other objects."""
     families = {base_class.__module__.split(".")[0] for base_class in type(target).__mro__}
     if families & {"llama_index", "llama_index_core"} and hasattr(target, "retrieve"):
         framework, search = "LlamaIndex", _llama_index
@@ -34,10 +34,10 @@ def adapted(target: Any, id_field: str) -> base.Retriever | None:
         return None
 
     def ranking(query: str, k: int) -> base.Ranking:
-        """(id, score) if every result has a score, else ids; truncated at k.
+        """Returns (id, score) pairs if every result has a score, otherwise ids; truncated at k.
 
-        Haystack retrievers receive k. Retrievers of LangChain and LlamaIndex have their own number of results, which
-        is not changed; if it is smaller than k, the host warns.
+        Haystack retrievers receive k. LangChain and LlamaIndex retrievers set their own number of results, which is not
+        changed; the host warns if it is smaller than k.
         """
         documents = islice(search(target, query, k), k)
         results = [(_id(metadata, doc_id, id_field, framework), score) for metadata, doc_id, score in documents]
@@ -81,13 +81,13 @@ def _id(metadata: Mapping[str, Any], document_id: Any, id_field: str, framework:
 
 @dataclass(frozen=True)
 class Options(base.Options):
-    """The options of `use: python`, which runs code and is refused without --allow-code.
+    """The options of `use: python`, which runs code and requires --allow-code.
 
-    A factory is called with the `corpus` (`ids` and `texts`) and with `options`, as one mapping where it has a
-    parameter of that name, else as keywords. It returns the retriever: a function, an object with
-    `retrieve(queries, k)`, or a retriever of LangChain, LlamaIndex or Haystack. Any other function is called by
-    position, sync or async: `f(queries, k)` with a list, or `f(query, k)`. Code runs in a process of its own, in each
-    run; with a `version` beside `use`, answers of that version are reused.
+    A factory is called with the `corpus` (`ids` and `texts`) and with `options`, passed as one mapping if it has a
+    parameter with this name, and as keywords otherwise. It returns the retriever: a function, an object with
+    `retrieve(queries, k)`, or a retriever from LangChain, LlamaIndex or Haystack. Any other function is called with
+    positional arguments, sync or async: `f(queries, k)` with a list, or `f(query, k)`. Code runs in a separate process
+    in each run; with a `version` next to `use`, results from that version are reused.
     """
 
     target: Annotated[str, Doc("The callable, as module:name; modules next to the experiment file are found too.")]
@@ -106,7 +106,7 @@ class Options(base.Options):
     id_field: Annotated[str, Doc("Metadata field with the id, in documents of LangChain, LlamaIndex or Haystack.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields an error if the target is not a module and a name in it."""
+        """Yields an error if the target is not of the form module:name."""
         if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", self.target):
             yield Clash("target", f"expected module:name, found {self.target!r}")
 
@@ -114,7 +114,7 @@ class Options(base.Options):
         return self.each
 
     def way(self, target: Any) -> str:
-        """A description of how a target is called; empty if only its return value can show this."""
+        """Describes how a target is called; empty if this depends on its return value."""
         if _is_factory(target, self.factory):
             return f"factory {signature_of(target)}" + ("" if self.each is None else f", {WAYS[self.each]}")
         if adapted(target, self.id_field) is not None:
@@ -122,7 +122,7 @@ class Options(base.Options):
         return WAYS[self.is_single(_answering(target, self))]
 
     def is_single(self, function: Callable[..., Any]) -> bool:
-        """Whether a function takes one query per call: as set, or by the annotation or name of its first parameter."""
+        """Returns whether a function takes one query per call: as set, or as its first parameter suggests."""
         if self.each is not None:
             return self.each
         first = next(iter(_parameters(function).values()), None)
@@ -137,7 +137,7 @@ WAYS = {True: "f(query, k), one query at a time", False: "f(queries, k), a list 
 
 
 def made(setting: base.Setting, options: Options) -> base.Retriever:
-    """The retriever that the target is or makes."""
+    """Builds the retriever from the target, calling it first if it is a factory."""
     module_name, _, name = options.target.partition(":")
     target: Any = sys.modules[module_name]
     for part in name.split("."):
@@ -157,7 +157,7 @@ def made(setting: base.Setting, options: Options) -> base.Retriever:
 
 
 def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
-    """The return value of a factory."""
+    """Calls a factory and returns its result."""
     parameters = _parameters(factory)
     values = dict(options.options)
     keywords: dict[str, Any] = {"options": values} if "options" in parameters else values
@@ -185,7 +185,7 @@ def _is_factory(target: Any, is_declared: bool | None) -> bool:
 
 
 def _answering(target: Any, options: Options) -> Callable[..., Any]:
-    """The function of a target to call: its `retrieve`, or the target itself."""
+    """Returns the function to call: the target's `retrieve` method, or the target itself."""
     retrieve = getattr(target, "retrieve", None)
     if retrieve is not None and not inspect.isroutine(target):
         function: Callable[..., Any] = retrieve
@@ -206,7 +206,7 @@ def _answering(target: Any, options: Options) -> Callable[..., Any]:
 
 
 def signature_of(function: Any) -> str:
-    """The signature of a function on one line: `search(query, top=5)`."""
+    """Formats the signature of a function on one line: `search(query, top=5)`."""
     name = getattr(function, "__name__", type(function).__name__)
     signature = _signature(function)
     return f"{name}{signature if signature is not None else '(…)'}"
@@ -220,7 +220,7 @@ def _signature(function: Any) -> inspect.Signature | None:
 
 
 def _mismatch(function: Any, /, *values: Any, **keywords: Any) -> str:
-    """Why a function cannot be called with these arguments; empty if it can, or if its signature is unknown."""
+    """Explains why a function cannot be called with these arguments; empty if it can, or if unknown."""
     signature = _signature(function)
     try:
         if signature is not None:
@@ -236,7 +236,7 @@ def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:
 
 
 class _Runner:
-    """Runs async calls to completion, all in one event loop, as clients of servers require."""
+    """Runs async calls to completion, all in the same event loop, as server clients require."""
 
     def __init__(self) -> None:
         self.runner: Any = None
@@ -258,9 +258,9 @@ class _Runner:
 
 
 class Called:
-    """A function as a retriever; `spent` are the milliseconds of each call of the last batch.
+    """A retriever that calls a function; `spent` has the duration of each call in the last batch, in milliseconds.
 
-    `each` is whether a call has one query; `convert` turns what it returns for one query into a ranking.
+    `each` is True if each call has one query; `convert` turns the return value for one query into a ranking.
     """
 
     def __init__(
@@ -310,7 +310,7 @@ ONE_EACH = "where it answers one query at a time, set each: true"
 
 
 def ranking_of(answer: Any) -> Any:
-    """One ranking as a list: {id: score} sorted best first, (ids, scores) as pairs; anything else is unchanged."""
+    """Converts a ranking to a list: {id: score} is sorted best first, and (ids, scores) becomes a list of pairs."""
     if isinstance(answer, dict):
         scores = [finite_number(score) for score in answer.values()]
         if None in scores:

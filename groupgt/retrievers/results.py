@@ -1,4 +1,4 @@
-"""Existing results of any system, read from files."""
+"""Existing results from any system, read from files."""
 
 from __future__ import annotations
 

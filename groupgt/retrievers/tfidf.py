@@ -1,4 +1,4 @@
-"""TF-IDF with cosine similarity, by scikit-learn: a weak baseline."""
+"""TF-IDF retrieval with cosine similarity, using scikit-learn: a weak baseline."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Options(base.Options):
 
 
 def vectorized(options: Any, texts: Sequence[str]) -> tuple[Any, Any]:
-    """scikit-learn's vectorizer, and the corpus as vectors; raises `RetrieverError` if it has no words.
+    """Returns a fitted scikit-learn vectorizer and the corpus vectors; raises `RetrieverError` without words.
 
-    Words have one letter or more, in lower case; rows have length 1.
+    Words are lowercased and may have a single letter; rows have length 1.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -52,14 +52,14 @@ def vectorized(options: Any, texts: Sequence[str]) -> tuple[Any, Any]:
 
 
 class TfIdf:
-    """Scores by the cosine of TF-IDF vectors, only above 0; equal scores by position in the corpus."""
+    """A retriever that scores by cosine similarity of TF-IDF vectors, above 0 only, with ties in corpus order."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         self.ids = setting.corpus.ids
         self.words, self.documents = vectorized(options, setting.corpus.texts)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The k best results for each query."""
+        """Returns the k best results for each query."""
         scores = (self.words.transform(list(queries)) @ self.documents.T).tocsr()
         rankings = []
         for start, end in zip(scores.indptr, scores.indptr[1:]):

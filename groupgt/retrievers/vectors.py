@@ -1,4 +1,4 @@
-"""Exact vector search, by NumPy, with vectors from files or from a sentence-transformers model."""
+"""Exact vector search with NumPy; vectors come from files or from a sentence-transformers model."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ BITS = 26
 
 
 def on_grid(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """Rows, shape (n, d), rounded to 2⁻²⁶ of the power of two above their length.
+    """Rounds rows, shape (n, d), to 2⁻²⁶ of the power of two above their length.
 
-    BLAS adds in an order that depends on the shape of the batch. For such rows every sum of products is exact, so any
+    BLAS adds in an order that depends on the batch shape. With rounded rows, every sum of products is exact, so any
     order gives the same bits.
     """
     rows: NDArray[np.float64] = np.asarray(vectors, dtype=np.float64)
@@ -38,14 +38,14 @@ def on_grid(vectors: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def unit(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """Rows of length 1, shape (n, d), on the grid; rows of zeros stay zeros."""
+    """Scales rows, shape (n, d), to length 1 and rounds them with `on_grid`; rows of zeros stay zeros."""
     rows: NDArray[np.float64] = np.asarray(vectors, dtype=np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return on_grid(np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0))
 
 
 def products(queries: NDArray[Any], documents: NDArray[Any]) -> NDArray[np.float64]:
-    """Dot products, shape (queries, documents), of rows on the grid: exact, then rounded to single precision.
+    """Returns dot products of rounded rows, shape (queries, documents): exact, then rounded to single precision.
 
     Documents that differ by no more than the last bit of a double have equal scores.
 
@@ -62,7 +62,7 @@ def products(queries: NDArray[Any], documents: NDArray[Any]) -> NDArray[np.float
 
 @dataclass(frozen=True)
 class QueryOptions(base.Options):
-    """Where the vectors of queries come from: a file, or a model that embeds texts."""
+    """Options for query vectors, which come from a file or from a model that embeds texts."""
 
     queries: Annotated[
         File,
@@ -78,7 +78,7 @@ class QueryOptions(base.Options):
         return not self.queries
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields an error unless vectors come from a file of a known format or from a model."""
+        """Yields an error unless vectors come from a file in a known format or from a model."""
         yield from self._file("queries", self.queries)
         if self.model and find_spec("sentence_transformers") is None:
             yield Clash("model", "a model needs sentence-transformers: pip install 'groupgt[dense]'")
@@ -92,7 +92,7 @@ class QueryOptions(base.Options):
 
 @dataclass(frozen=True)
 class Options(QueryOptions):
-    """The options of `use: dense`: where vectors come from, and how two are compared."""
+    """The options of `use: dense`: the sources of the vectors, and the similarity measure."""
 
     documents: Annotated[
         File,
@@ -107,13 +107,13 @@ class Options(QueryOptions):
         return -1.0 if self.similarity == "cosine" else None
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields an error unless vectors of documents have a source as well."""
+        """Yields an error unless both query and document vectors have a source."""
         yield from super().clashes()
         yield from self._file("documents", self.documents)
 
 
 class QueryVectors:
-    """Makes vectors of queries: `of` returns them, shape (queries, d)."""
+    """A source of query vectors: `of` returns them with shape (queries, d)."""
 
     def __init__(self, setting: base.Setting, options: QueryOptions) -> None:
         self.options = options
@@ -123,14 +123,14 @@ class QueryVectors:
         self.rows = {qid: row for row, qid in enumerate(setting.qids)}
 
     def encode(self, texts: list[str], what: str) -> Vectors:
-        """The vectors of texts; raises `RetrieverError` if there is no model."""
+        """Embeds texts; raises `RetrieverError` if there is no model."""
         if self.encoder is None:
             raise RetrieverError(f"there is no model to embed {what}")
         with _as_retriever_errors():
             return self.encoder(texts)
 
     def of(self, queries: Sequence[str]) -> Vectors:
-        """The vectors of some queries; raises `RetrieverError` if there are none."""
+        """Returns the vectors of the given queries; raises `RetrieverError` if there are none."""
         if self.stored is not None:
             if not isinstance(queries, base.Queries):
                 raise RetrieverError("vectors read from a file cover only its own queries")
@@ -139,7 +139,7 @@ class QueryVectors:
 
 
 class Embedded(QueryVectors):
-    """Adds the vectors of a corpus: `documents`, shape (n, d), of length 1 if cosines are compared."""
+    """A source of query vectors and corpus vectors: `documents`, shape (n, d), scaled to length 1 for cosines."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         super().__init__(setting, options)
@@ -154,7 +154,7 @@ class Embedded(QueryVectors):
         self.documents = self._on_grid(vectors)
 
     def of(self, queries: Sequence[str]) -> Vectors:
-        """The vectors of some queries, checked to have as many dimensions as the documents."""
+        """Returns the vectors of the given queries, checked to have as many dimensions as the documents."""
         vectors = super().of(queries)
         if vectors.shape[1] != self.documents.shape[1]:
             raise RetrieverError(
@@ -168,7 +168,7 @@ class Embedded(QueryVectors):
 
 
 class Dense:
-    """Compares a query with every document: no index, no approximation; equal scores by position in the corpus.
+    """A retriever that compares a query with every document, without approximation; ties are in corpus order.
 
     A query whose vector is all zeros has no results.
     """
@@ -178,7 +178,7 @@ class Dense:
         self.vectors = Embedded(setting, options)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The k best results for each query."""
+        """Returns the k best results for each query."""
         vectors = self.vectors.of(queries)
         scores = products(vectors, self.vectors.documents)
         return [best(self.ids, row, k) if vector.any() else [] for row, vector in zip(scores, vectors)]

@@ -1,4 +1,4 @@
-"""A cache of entries, keyed by a hash of their inputs: compressed JSON lines with a checksum."""
+"""A cache of entries keyed by a hash of their inputs, stored as compressed JSON lines with a checksum."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTE = "# Made by groupgt: runs that need not be retrieved again. It may be remo
 
 
 def key_of(determining: Mapping[str, Any]) -> str:
-    """The SHA-256 of the inputs that determine an entry, in canonical form.
+    """Returns the SHA-256 of the canonical form of the inputs that determine an entry.
 
     >>> key_of({"a": 1, "b": 2}) == key_of({"b": 2, "a": 1})
     True
@@ -34,7 +34,7 @@ def key_of(determining: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of the cache, as listed: its key, size in bytes, and description."""
+    """A cache entry as listed: its key, size in bytes, and description."""
 
     key: str
     size: int
@@ -42,17 +42,17 @@ class Entry:
 
 
 class Cache:
-    """Entries in a folder, one file each; processes can safely write the same entry at the same time."""
+    """A folder of cache entries, one file each; several processes can safely write the same entry at once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def path(self, key: str) -> Path:
-        """The path of an entry."""
+        """Returns the path of an entry."""
         return self.folder / key[:2] / f"{key}{ENDING}"
 
     def read(self, key: str) -> tuple[dict[str, Any], list[Any]] | None:
-        """The description and the rows of an entry; None if it is missing or damaged."""
+        """Returns the description and the rows of an entry, or None if it is missing or damaged."""
         try:
             about, *rows = [json.loads(line) for line in _text(self.path(key)).splitlines()]
         except UNREADABLE:
@@ -79,7 +79,7 @@ class Cache:
             raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
 
     def journal(self, key: str, writer: str = "") -> Journal:
-        """The journal of an incomplete entry; continues the journal of an ended process, if any."""
+        """Opens the journal of an incomplete entry, continuing a journal left by an ended process, if any."""
         try:
             self._settle()
         except OSError as error:
@@ -87,24 +87,24 @@ class Cache:
         return Journal.taken_over(self.path(key).parent, key, writer)
 
     def left_behind(self, key: str) -> list[Any]:
-        """The lines of an incomplete entry left behind by a process that has ended."""
+        """Returns the lines of an incomplete entry that an ended process left behind."""
         paths = left_behind(self.path(key).parent, key)
         return list(Journal(paths[-1]).lines()) if paths else []
 
     def remove_journals(self, key: str, writer: str = "") -> None:
-        """Removes the journals of an entry written by processes that have ended, or by this one (or the `writer`)."""
+        """Removes an entry's journals written by ended processes or by this process (or the `writer`)."""
         for path in left_behind(self.path(key).parent, key, writer):
             path.unlink(missing_ok=True)
 
     def _settle(self) -> None:
-        """Makes version control ignore a new folder, but not a folder that contains other files."""
+        """Makes version control ignore a new folder, unless the folder contains other files."""
         sweep(self.folder)
         if not self.folder.is_dir() or all(path.name.startswith(PART) for path in self.folder.iterdir()):
             write_text(self.folder / ".gitignore", NOTE, follow=False)
             reached("settled the cache")
 
     def entries(self) -> Iterator[Entry]:
-        """Every entry, sorted by key; a damaged entry has an empty description."""
+        """Yields all entries, sorted by key; a damaged entry has an empty description."""
         for path in sorted(self.folder.glob("??/*")):
             key, _, ending = path.name.partition(".")
             if not re.fullmatch("[0-9a-f]{64}", key) or path.parent.name != key[:2]:
@@ -124,19 +124,19 @@ class Cache:
             yield Entry(key, size, about if isinstance(about, dict) else {})
 
     def remove(self, key: str) -> None:
-        """Removes an entry, complete or not, if it exists."""
+        """Removes an entry, complete or incomplete, if it exists."""
         self.path(key).unlink(missing_ok=True)
         self.remove_journals(key)
 
 
 def _of_journal(lines: list[Any]) -> dict[str, Any]:
-    """The description of a journal: that of its first line, the number of rows, and the time of the last line."""
+    """Builds a journal's description: that in its first line, the number of rows, and the last line's time."""
     rows = sum(len(line.get("rows", ())) for line in lines)
     return {**lines[0]["about"], "rows": rows, "made": lines[-1].get("at", "")} if lines else {}
 
 
 def _text(path: Path) -> str:
-    """The decompressed text; raises `ValueError` if it does not match its checksum."""
+    """Decompresses an entry; raises `ValueError` if its checksum does not match."""
     import zstandard
 
     try:

@@ -1,7 +1,7 @@
 """Atomic writes of files and folders, safe against crashes, full disks and power failures.
 
-Content is written to a temporary path next to the target, synced, and renamed. All writers use this module: commands,
-the cache, `stamped` result folders.
+Content is written to a temporary path next to the target, synced, and renamed. Commands, the cache and `stamped`
+result folders all use this module to write.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def write_folder(path: Path, write: Callable[[Path], None]) -> None:
 
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
-    """A new folder in `parent`, to be renamed once complete; it is removed on exit if it still exists."""
+    """Creates a folder in `parent`, to be renamed once complete; removes it on exit if it still exists."""
     temporary: Path | None = None
     try:
         make_folder(parent)
@@ -141,7 +141,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def remove(path: Path, *, ignore_errors: bool = False) -> None:
-    """Removes a file, or a folder with everything in it, if it exists; links are not followed."""
+    """Removes a file, or a folder and its contents, if it exists; links are not followed."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=ignore_errors)
     else:
@@ -149,7 +149,7 @@ def remove(path: Path, *, ignore_errors: bool = False) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Removes partial files and folders left in a folder by processes that have ended."""
+    """Removes partial files and folders that ended processes left in a folder."""
     if not folder.is_dir():
         return
     for path in folder.glob(f"{PART}*"):
@@ -158,7 +158,7 @@ def sweep(folder: Path) -> None:
 
 
 def owner(process: int | None = None) -> str:
-    """The name of a process of this host (default: this process) in file names."""
+    """Returns the name of a process on this host (default: this process) for use in file names."""
     return f"{_host()}-{process or os.getpid()}"
 
 
@@ -169,7 +169,7 @@ def _host() -> str:
 
 
 def is_gone(writer: str, path: Path, after: float = OLD_S) -> bool:
-    """Whether the `owner` of a file has ended; if unknown, whether the file is older than `after`."""
+    """Returns whether the `owner` of a file has ended; if unknown, whether the file is older than `after`."""
     host, _, process = writer.partition("-")
     try:
         if host == _host() and process.isdigit() and os.name == "posix":
@@ -185,9 +185,9 @@ def is_gone(writer: str, path: Path, after: float = OLD_S) -> bool:
 
 
 def _is_another(process: str, written: float) -> bool:
-    """Whether a process has ended although its id is in use, by a zombie or by a process that started later.
+    """Returns whether a process id now belongs to a zombie or to a process that started later.
 
-    Only Linux reports this; clocks may differ by a minute.
+    This works only on Linux; clocks may differ by up to a minute.
     """
     try:
         state, *fields = Path(f"/proc/{process}/stat").read_text("latin-1").rpartition(")")[2].split()
@@ -198,7 +198,7 @@ def _is_another(process: str, written: float) -> bool:
 
 
 def umask() -> int:
-    """The permissions that new files do not get."""
+    """Returns the permissions that are withheld from new files."""
     current = os.umask(0)
     os.umask(current)
     return current
@@ -208,7 +208,7 @@ def umask() -> int:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
+    """Returns the SHA-256 of a file as hexadecimal digits."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -217,7 +217,7 @@ def sha256(path: Path) -> str:
 
 
 def digest_of(path: Path) -> str:
-    """The digest of a file, or of the names and contents of all files in a folder."""
+    """Returns the digest of a file, or of the names and contents of all files in a folder."""
     if path.is_file():
         return sha256(path)
     files = sorted(file for file in path.rglob("*") if file.is_file())
@@ -232,11 +232,11 @@ _watchers: list[Callable[[str], None]] = []
 
 
 def watch(watcher: Callable[[str], None]) -> None:
-    """Sets a function that is called with the name of each point reached."""
+    """Registers a function to be called with the name of each point that is reached."""
     _watchers.append(watcher)
 
 
 def reached(name: str) -> None:
-    """Reports that a point is reached."""
+    """Reports to all watchers that a point has been reached."""
     for watcher in _watchers:
         watcher(name)

@@ -1,7 +1,7 @@
-"""A journal that survives a crash: answers and verdicts are written as they arrive and kept until the run is finished.
+"""A crash-safe journal of answers and verdicts, written as they arrive and kept until the run is finished.
 
-A journal belongs to one process: its host and process id are part of its name. The next process takes over the journal
-of a process that has ended.
+A journal belongs to one process, whose host and process id are part of the file name. If the process ends, the next
+process takes over its journal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
 class Journal:
-    """JSON values in a file, each with a checksum; damaged or truncated lines are ignored.
+    """A file of JSON values, each with a checksum; damaged or truncated lines are ignored.
 
     >>> journal = Journal(None)
     >>> journal.append({"a": 1})
@@ -44,12 +44,12 @@ class Journal:
 
     @classmethod
     def of(cls, folder: Path, name: str, writer: str = "") -> Journal:
-        """The journal with this name of this process, or of the `writer` it works for."""
+        """Opens the journal with this name for this process, or for the `writer` on whose behalf it works."""
         return cls(folder / f"{name}.{writer or owner()}{ENDING}")
 
     @classmethod
     def taken_over(cls, folder: Path, name: str, writer: str = "") -> Journal:
-        """A journal that continues the latest one left by an ended process under this name."""
+        """Opens a journal that continues the latest one left under this name by an ended process."""
         path = folder / f"{name}.{writer or owner()}{ENDING}"
         *older, latest = left_behind(folder, name, writer) or [path]
         for journal in older:
@@ -60,7 +60,7 @@ class Journal:
         return cls(path)
 
     def lines(self) -> Iterator[Any]:
-        """The values appended so far, by any process."""
+        """Yields the values appended so far by any process."""
         try:
             data = b"" if self.path is None else self.path.read_bytes()
         except FileNotFoundError:
@@ -76,7 +76,7 @@ class Journal:
                 continue
 
     def append(self, *values: Any, sync: bool = False) -> None:
-        """Appends values; with `sync`, syncs them to disk at once. Raises `DataError` if they cannot be written."""
+        """Appends values, synced to disk at once if `sync` is set; raises `DataError` if they cannot be written."""
         if self.path is None:
             return
         texts = [json.dumps(value, separators=(",", ":")) for value in values]
@@ -107,7 +107,7 @@ class Journal:
 
 
 def left_behind(folder: Path, name: str, writer: str = "") -> list[Path]:
-    """The journals with a name that no process except this one, or the `writer`, may still write, newest last."""
+    """Returns the journals with this name that only this process (or the `writer`) may write, newest last."""
     paths = folder.glob(f"{name}.*{ENDING}") if folder.is_dir() else ()
     here = writer or owner()
     aged: list[tuple[float, Path]] = []
@@ -122,5 +122,5 @@ def left_behind(folder: Path, name: str, writer: str = "") -> list[Path]:
 
 
 def now() -> str:
-    """The current time in the format of journals and the cache."""
+    """Returns the current time in the format used by journals and the cache."""
     return datetime.now(UTC).strftime(TIME)

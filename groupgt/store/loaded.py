@@ -1,7 +1,7 @@
-"""The third-party modules that a process has loaded, by digest, and which of them have changed since.
+"""Tracks, by digest, which third-party modules a process has loaded and which of them have changed since.
 
-User code is called again in each run. Its answers are reused only if a run was interrupted and the modules are the
-same: the same bytes outside the standard library and site-packages, the same versions inside.
+User code is called again in each run. Its answers are reused only after an interrupted run, and only if the modules
+are unchanged: the same bytes outside the standard library and site-packages, and the same versions inside.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ OLDEST = timedelta(days=1)
 
 
 class Loaded:
-    """Tracks loaded modules of this process that belong neither to Python nor to groupgt."""
+    """Tracks modules loaded in this process that belong neither to Python nor to groupgt."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
 
     def new(self) -> dict[str, str]:
-        """{module: digest} of the modules loaded since the last call; for installed modules, only their packages."""
+        """Returns {module: digest} for modules loaded since the last call; installed modules appear as packages."""
         names = sys.modules.keys() - self._names
         self._names |= names
         digests: dict[str, str] = {}
@@ -64,13 +64,13 @@ def _of_loaded(name: str) -> str:
 
 
 def changed(modules: Mapping[str, str], path: Iterable[str]) -> list[str]:
-    """The modules whose version found in the folders of `path` has changed; none of them is executed."""
+    """Returns the modules that have changed, as found in the folders of `path`, without executing any of them."""
     folders = list(path)
     return [name for name, digest in modules.items() if _digest(name, _origin(name, folders)) != digest]
 
 
 def _origin(module: str, path: list[str]) -> str | None:
-    """The file in which a module of this name would be found."""
+    """Returns the file from which a module with this name would be imported."""
     parts, folders, origin = module.split("."), path, None
     for depth in range(1, len(parts) + 1):
         spec = spec_of(".".join(parts[:depth]), folders)
@@ -82,9 +82,9 @@ def _origin(module: str, path: list[str]) -> str | None:
 
 
 def _digest(module: str, file: str | None, since: float | None = None) -> str:
-    """The digest of a module; empty if it belongs to Python or groupgt.
+    """Returns the digest of a module, or an empty string if it belongs to Python or groupgt.
 
-    A file written after the process started may differ from the loaded module: its digest never matches.
+    A file written after the process started may differ from the loaded module, so its digest never matches.
     """
     if not isinstance(file, str):
         return ""
@@ -120,7 +120,7 @@ def _python_folders() -> tuple[str, ...]:
 
 @lru_cache(maxsize=4)
 def _site_folders(path: tuple[str, ...]) -> tuple[str, ...]:
-    """The folders in which distributions are installed."""
+    """Returns the folders in which distributions are installed."""
     folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
     folders += [site.getusersitepackages()]
     folders += [folder for folder in path if os.path.basename(folder) in ("site-packages", "dist-packages")]
@@ -129,7 +129,7 @@ def _site_folders(path: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache
 def _versions(package: str) -> str:
-    """The versions of the distributions that contain part of a package; empty if there are none."""
+    """Returns the versions of the distributions that provide a package, or an empty string if there are none."""
     from importlib.metadata import version
 
     names = sorted(set(_distributions().get(package, ())))
@@ -148,9 +148,9 @@ def _distributions() -> Mapping[str, list[str]]:
 
 @dataclass(frozen=True)
 class Trace:
-    """The modules loaded when a run was built, those loaded later, and the time of the last line of its journal.
+    """The modules loaded when a run was built and later, and the time of the last line in its journal.
 
-    `process` is the process that built it, if the same process ran groupgt.
+    `process` is the process that built the run, if the same process ran groupgt.
     """
 
     built: dict[str, str]
@@ -160,7 +160,7 @@ class Trace:
 
     @classmethod
     def of(cls, lines: Iterable[Any]) -> Trace:
-        """Reads a trace from the lines of a journal with the keys built, modules, at and process."""
+        """Reads a trace from journal lines with the keys built, modules, at and process."""
         built: dict[str, str] = {}
         later: dict[str, str] = {}
         at = process = ""
@@ -174,16 +174,16 @@ class Trace:
 
     @property
     def modules(self) -> dict[str, str]:
-        """All modules, built and later."""
+        """All modules, whether loaded when the run was built or later."""
         return {**self.built, **self.later}
 
     def fits(
         self, built: Mapping[str, str], changed: Callable[[Mapping[str, str]], list[str]], *, shared: bool
     ) -> bool:
-        """Whether a run that has `built` can resume from it: it is recent, and the loaded modules are the same.
+        """Returns whether a run that has `built` can resume from this trace.
 
-        In a process `shared` with other code, some modules of that code may not be loaded yet; in the original
-        process, other code may have loaded more modules, which do not affect what was built.
+        The trace must be recent, and the loaded modules must be the same. In a process `shared` with other code, some
+        modules may not be loaded yet; in the original process, other code may have loaded unrelated modules.
         """
         modules = self.modules
         if self.process == PROCESS:
@@ -195,7 +195,7 @@ class Trace:
 
     @property
     def is_recent(self) -> bool:
-        """Whether it is recent enough to be used; older answers are computed again."""
+        """True if the trace is recent enough to be used; older answers are computed again."""
         try:
             age = datetime.now(UTC) - datetime.strptime(self.at, TIME).replace(tzinfo=UTC)
         except ValueError:

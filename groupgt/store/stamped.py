@@ -1,6 +1,6 @@
-"""Folders named by the time they were written: `<time>-<digest>`, the newest named in the file `latest` next to them.
+"""Time-stamped folders named `<time>-<digest>`; the file `latest` next to them contains the name of the newest.
 
-`report.results` writes them, `report.folder` lists them, oldest first.
+`report.results` writes these folders, and `report.folder` lists them, oldest first.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ MOST = 1000
 
 
 def write_stamped(parent: Path, digest: str, writers: Mapping[str, Callable[[Path], Path | None]]) -> Path:
-    """Calls `writers` (by file name) to write into a new folder `<time>-<digest>`; the manifest is written last.
+    """Writes a new folder `<time>-<digest>` by calling `writers` (keyed by file name), the manifest last.
 
-    They write into a temporary folder next to it, which is renamed once complete, so concurrent writes do not mix. A
-    writer that chose a different file than the one it was given returns it.
+    Files are first written to a temporary folder next to it, which is renamed once complete, so that concurrent writes
+    do not mix. If a writer uses a different file than requested, it returns the path.
     """
     with files.temporary_folder(parent) as temporary:
         files.sweep(parent)
@@ -62,7 +62,7 @@ def _renamed(temporary: Path, parent: Path, digest: str) -> Path:
 
 
 def _stamp(parent: Path) -> str:
-    """The current time; if the clock was set back, one second after the newest folder, to keep the order."""
+    """Returns the current time, or one second after the newest folder if the clock was set back, to keep the order."""
     now = datetime.now(UTC).replace(tzinfo=None)
     newest = max((match[0] for path in parent.iterdir() if (match := _STAMP.match(path.name))), default="")
     if newest <= now.strftime(TIME):
@@ -79,10 +79,10 @@ def _stamp(parent: Path) -> str:
 
 
 def age_of(path: Path) -> tuple[str, int]:
-    """The sort key of stamped folders: the second in the name, then the time when the last file was written."""
+    """Returns the sort key of a stamped folder: the time in its name, then the time its last file was written."""
     return path.name.split("-")[0], (path / LAST).stat().st_mtime_ns
 
 
 def has_stamp(path: Path) -> bool:
-    """Whether the name of a folder is a time stamp."""
+    """Returns whether a folder name starts with a time stamp."""
     return _STAMP.match(path.name) is not None

@@ -1,4 +1,4 @@
-"""Verdicts of judges on pairs of a result and an alternative, stored line by line because they may have cost money."""
+"""Stores judges' verdicts on pairs of a result and an alternative, line by line because they may have cost money."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Verdicts:
-    """The scores of one judge, from earlier runs and from this one.
+    """Scores from one judge, from earlier runs and the current one.
 
-    Without a journal they are kept only in memory.
+    Without a journal, scores are kept only in memory.
 
     >>> verdicts = Verdicts()
     >>> verdicts.keep({"a": 1.0})
@@ -45,18 +45,18 @@ class Verdicts:
         self._begin = begin
 
     def available(self, keys: Iterable[str]) -> dict[str, float]:
-        """The available scores of these keys."""
+        """Returns the scores available for the given keys."""
         scores = {key: self.scores[key] for key in keys if key in self.scores}
         self.used.update(scores.keys() & self.earlier.keys())
         return scores
 
     def prepare(self) -> None:
-        """Raises `DataError` if verdicts cannot be stored, before any cost arises."""
+        """Raises `DataError` if verdicts cannot be stored, before any cost is incurred."""
         self.begin()
         self.journal.append()
 
     def begin(self) -> None:
-        """Prepares the folder once, before the first verdict is added; reading verdicts changes nothing."""
+        """Prepares the folder once, before the first verdict is added; reading verdicts changes nothing on disk."""
         if self._begin is not None:
             self._begin()
             self._begin = None
@@ -74,10 +74,10 @@ class Verdicts:
 
 @dataclass(eq=False)
 class VerdictStore:
-    """The verdicts of one run, by judge, in a folder; without a folder (None) they last as long as the run.
+    """Verdicts of one run by judge, stored in a folder, or only in memory if the folder is None.
 
-    Each run asks for its own verdicts. Verdicts of a judge that is `vouched` for are reused; with `reuse`, all verdicts
-    are. An unfinished run is resumed if the same modules are loaded; with `refresh` no verdicts are reused.
+    By default, each run requests its own verdicts. Verdicts from a `vouched` judge are reused, and with `reuse` all
+    verdicts are. An unfinished run is resumed if the same modules are loaded. With `refresh`, no verdicts are reused.
     """
 
     folder: Path | None
@@ -87,7 +87,7 @@ class VerdictStore:
     _judges: dict[str, tuple[Verdicts, Journal]] = field(default_factory=dict)
 
     def verdicts(self, judge: str, *, vouched: bool) -> Verdicts:
-        """The verdicts of a judge, shared by all callers in this run."""
+        """Returns the verdicts of a judge, shared by all callers in this run."""
         if judge not in self._judges:
             self._judges[judge] = self._opened(hashlib.sha256(judge.encode()).hexdigest(), vouched=vouched)
         return self._judges[judge][0]
@@ -125,7 +125,7 @@ class VerdictStore:
         ), finished
 
     def finish(self) -> None:
-        """Marks the run as finished: its verdicts are then reused only with `reuse`."""
+        """Marks the run as finished, after which its verdicts are reused only with `reuse`."""
         for verdicts, finished in self._judges.values():
             if verdicts.journal.path != finished.path:
                 try:
@@ -144,12 +144,12 @@ class VerdictStore:
 
     @property
     def used(self) -> int:
-        """The number of verdicts of earlier runs that it used."""
+        """The number of verdicts from earlier runs that this run used."""
         return sum(len(verdicts.used) for verdicts, _ in self._judges.values())
 
 
 def _scores(lines: Iterable[Any]) -> dict[str, float]:
-    """The verdicts among the lines of a journal."""
+    """Extracts the verdicts from the lines of a journal."""
     scores = {}
     for line in lines:
         if isinstance(line, list) and len(line) == 2 and isinstance(line[0], str) and isinstance(line[1], (int, float)):
