@@ -89,7 +89,7 @@ class Figure:
         return replace(self, template=_sized(changed, sizes), config={**self.config, **config})
 
     def save(self, path: str | Path, *, theme: str = "light") -> Path:
-        """Saves the figure as .svg, .png or .pdf (needs `pip install 'groupgt[plots]'`), .json (specification) or .html.
+        """Saves the figure as .svg, .png or .pdf (needs `groupgt[plots]`), .json (specification) or .html.
 
         Raises `ConfigError` for any other extension, and `OSError` if the file cannot be written.
         """
