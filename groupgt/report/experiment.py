@@ -75,7 +75,7 @@ def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 
 
 def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = False) -> list[Sentence]:
-    """Returns the sentences on one data set except gates, warnings last; `timed` adds sentences that vary between runs."""
+    """Returns the sentences on one data set except gates, warnings last; `timed` adds sentences that vary by run."""
     compared = list(contrasts.sentences(outcome.systems[dataset], brief=brief)) if outcome.evaluations[dataset] else []
     absent = outcome.absent.get(dataset, [])
     since = list(previous.sentences(outcome, dataset))
@@ -156,7 +156,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
 
 
 def _against(outcome: Outcome, dataset: str) -> Iterator[Item]:
-    """Compares in full by the primary metric (or by all metrics, if it is not compared); shows only deltas for the rest."""
+    """Compares in full by the primary metric (or by all, if it is not compared); shows only deltas for other metrics."""
     table, primary = outcome.comparison[dataset], outcome.experiment.primary
     first = next(iter(outcome.evaluations[dataset].values()))
     compared = list(table.metrics)

@@ -32,7 +32,7 @@ def sentences(systems: Systems) -> Iterator[data.Sentence]:
 
 
 def lost_and_gained(systems: Systems) -> Iterator[Item]:
-    """Lists, for each system, the queries that only the baseline completes and the ones that only the system completes."""
+    """Lists, for each system, the queries that only the baseline completes and those that only the system completes."""
     failures, baseline = systems.failures, systems.baseline
     if failures is None:
         return

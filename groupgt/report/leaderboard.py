@@ -15,7 +15,7 @@ MARKS = {"better": BETTER, "worse": WORSE}
 
 
 def grids(systems: Systems) -> Iterator[Table]:
-    """Yields tables with one row per system; the best mean is highlighted, and differences from the baseline are marked.
+    """Yields tables with one row per system; highlights the best mean and marks differences from the baseline.
 
     The primary metric also gets its difference, CI and p. If there are many metrics, they are split by cutoff, and the
     table with the primary metric comes first.
@@ -49,7 +49,7 @@ def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]
 
 
 def _against(systems: Systems) -> dict[str, list[Any]]:
-    """Returns the cells that compare each system with the baseline by the primary metric; the key "" has the headers."""
+    """Returns cells that compare each system with the baseline by the primary metric; the key "" has the headers."""
     contrasts = systems.against_baseline
     if not contrasts:
         return {}
