@@ -156,7 +156,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
 
 
 def _against(outcome: Outcome, dataset: str) -> Iterator[Item]:
-    """Compares in full by the primary metric (or by all, if it is not compared); shows only deltas for other metrics."""
+    """Compares in full by the primary metric (or by all, if it is not compared); shows only deltas for the rest."""
     table, primary = outcome.comparison[dataset], outcome.experiment.primary
     first = next(iter(outcome.evaluations[dataset].values()))
     compared = list(table.metrics)

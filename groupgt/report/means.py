@@ -73,7 +73,7 @@ def parts_of(metrics: Mapping[str, Metric]) -> list[list[str]]:
 
 
 def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> Grid:
-    """Returns one table of all runs, with runs as rows (as columns if there are many metrics) or conventions as columns."""
+    """Returns a table with runs as rows (as columns if there are many metrics), or with conventions as columns."""
     first = evaluations[0]
     if len(conventions) > 1:
         return _by_convention(evaluations, conventions)

@@ -1,4 +1,4 @@
-"""Formats a comparison for a paper: a LaTeX table of systems and metrics with superscripts for significance."""
+"""Formats a comparison for a paper: a LaTeX table of systems and metrics that marks significant differences."""
 
 from __future__ import annotations
 

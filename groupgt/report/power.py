@@ -42,7 +42,7 @@ class PowerTeller(Teller[PowerAnalysis]):
         return "power" if any(row.reached is not None for row in self.result.powers) else ""
 
     def blocks(self) -> list[Item]:
-        """Returns detectable differences, a table with one row per system and metric, and the test that power refers to."""
+        """Returns the verdict, a table with one row per system and metric, and the test that power refers to."""
         analysis = self.result
         labels, share = analysis.systems.labels, f"{100 * analysis.power:g} %"
         headers = ["run", "metric", "queries", "delta", "SD of differences", f"detectable at {share} power"]

@@ -26,7 +26,7 @@ class ThresholdsTeller(Teller[Thresholds]):
     main_figure = "thresholds"
 
     def blocks(self) -> list[Item]:
-        """Returns the requested thresholds, a table in steps of a tenth of the unanswerable queries, and query counts."""
+        """Returns the verdict, a table in steps of a tenth of the unanswerable queries, and query counts."""
         thresholds = self.result
         answerable = counted(thresholds.answerable, "answerable query", "answerable queries")
         note = (
