@@ -79,7 +79,7 @@ class Inputs:
 
     @cached_property
     def reopened(self) -> ResultFolder | None:
-        """The result folder that replaces TRUTH and RUNS; it also provides the values of options that were not typed."""
+        """The result folder that replaces TRUTH and RUNS; it also provides values for options that were not typed."""
         if not (self.takes_folder and _is_result_folder(self.truth_path)):
             return None
         from groupgt.report.folder import ResultFolder

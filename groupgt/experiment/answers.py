@@ -71,7 +71,8 @@ class KeptAnswers:
 class Kept:
     """Data that a run reused: retrievals, results from external code and services, and verdicts.
 
-    `seconds` is the time spent in each system that is queried on every run; `changed` names modules that changed.
+    `seconds` is the time spent in each system that is queried on every run; `changed` names labeller modules that
+    changed.
     """
 
     cached: int = 0

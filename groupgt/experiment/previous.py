@@ -1,4 +1,4 @@
-"""Reads results of the previous run and pairs every current system with its previous results.
+"""Compares with the previous run, pairing every current system with its previous results.
 
 `report` loads them from a result folder and passes them in; this module does not depend on folders.
 """
