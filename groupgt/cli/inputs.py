@@ -103,7 +103,7 @@ class Inputs:
     def check(self, also_read: Sequence[Path | None] = (), written: Sequence[Path | None] = ()) -> None:
         """Checks options and paths before any file is read.
 
-        Neither input files nor `also_read` files may be overwritten by `written` files.
+        Files in `written` must not overwrite any input file or any file in `also_read`.
         """
         self._check_folder()
         _ = self.engine, self.policy
@@ -227,7 +227,7 @@ class Inputs:
 
     @property
     def corpus(self) -> Path | None:
-        """The corpus from --corpus or from the result folder."""
+        """The path of the corpus, from --corpus or from the result folder."""
         return self.corpus_path or (self.reopened.corpus if self.reopened is not None else None)
 
     @cached_property
@@ -237,7 +237,7 @@ class Inputs:
 
     @property
     def audit(self) -> Path | None:
-        """The audit from --audit or from the result folder."""
+        """The path of the audit, from --audit or from the result folder."""
         return self.audit_path or (self.reopened.audit if self.reopened is not None else None)
 
     @property
@@ -323,7 +323,7 @@ class Inputs:
 
 
 def typed(parameter: str) -> bool:
-    """Returns whether a parameter of the current command was set on the command line, not by default."""
+    """Returns whether a parameter of the current command was set on the command line rather than by default."""
     context = click.get_current_context(silent=True)
     return context is not None and context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE
 

@@ -180,7 +180,7 @@ def sample_command(queries: Path, size: int, seed: int, out: Path) -> None:
 
 
 def _existing(path: Path | None) -> GroundTruth | None:
-    """Returns the ground truth in a file, or None if the file has none."""
+    """Returns the ground truth in a file, or None if it contains none."""
     if path is None:
         return None
     try:

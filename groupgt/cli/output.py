@@ -78,7 +78,7 @@ def _display_options() -> Mapping[str, Any]:
 
 
 def _is_colored(stream: Any) -> bool:
-    """Returns whether to use color: set by --color, NO_COLOR or FORCE_COLOR, otherwise only on a terminal."""
+    """Returns whether to use color: --color first, then NO_COLOR and FORCE_COLOR, then only on a terminal."""
     color = _display_options().get(COLOR, "auto")
     if color != "auto":
         return bool(color == "always")

@@ -59,7 +59,7 @@ class Silence:
 
 @dataclass(frozen=True)
 class KeptAnswers:
-    """Results from an earlier run for one system: the number of queries, plus the details in `Earlier`."""
+    """Results that one system reused from an earlier run, described by `earlier`."""
 
     dataset: str
     system: str
@@ -168,7 +168,7 @@ class SystemAnswers:
         )
 
     def finish(self) -> None:
-        """Marks results as written: from now on, later runs only use these retrievals with `reuse`."""
+        """Marks results as written; from now on, later runs use these retrievals only if `reuse` is set."""
         for task, done in self.done.items():
             if task.system.is_requeried and (done.earlier is None or done.earlier.interrupted):
                 self.keeper.finish(task, done)

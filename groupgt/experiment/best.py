@@ -40,7 +40,7 @@ class Best:
 class Rule:
     """How the best system is chosen: a strategy over `metrics`, under an optional latency limit.
 
-    `texts` are the metrics as written in the file.
+    `texts` lists the metrics as written in the file.
     """
 
     strategy: str
@@ -62,7 +62,7 @@ class Rule:
 
     @property
     def words(self) -> str:
-        """The rule in words."""
+        """The rule as text, for use in a sentence."""
         rule = self.texts[0] if self.strategy == "primary" else f"{self.strategy} of {', '.join(self.texts)}"
         return rule if self.is_timeless else f"{rule}, at most {self.max_latency_ms:g} ms per query (median)"
 

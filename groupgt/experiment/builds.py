@@ -1,4 +1,4 @@
-"""Runs user scripts that generate data set files: missing files are generated, and a failed script leaves no trace.
+"""Runs user scripts that generate data set files, and restores the previous files if a script fails.
 
 A note next to the script records a digest of the script and of each file it generated; while the script runs, the note
 records digests of the previous files. Files without a note belong to the user and are never changed.
@@ -70,7 +70,7 @@ class Build:
         return noted if isinstance(noted, dict) else {}
 
     def _digest(self, path: Path) -> str:
-        """Computes the digest of a file, or of a folder minus our own files and files that have their own digest."""
+        """Computes the digest of a file, or of a folder without notes, backups and files with their own digest."""
         if not path.is_dir():
             return digest_of(path)
         apart = {*self.files, *map(_aside, self.files), self._note.resolve()} - {path}

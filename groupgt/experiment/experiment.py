@@ -42,7 +42,7 @@ from groupgt.private import Hide
 class Experiment:
     """A checked experiment file with its configuration, systems by name, systems to report, and metrics.
 
-    `document` has the location of each value, for errors that only show up in the data. `unchecked` lists checks that
+    `document` locates each value, for errors that only show up in the data. `unchecked` lists checks that
     were skipped because they would run user code; it is None if nothing is skipped.
     """
 

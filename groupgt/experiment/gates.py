@@ -102,7 +102,7 @@ Problem = Literal[
 class Drop:
     """The drop of a system below its baseline, or below its previous result if `baseline` is None.
 
-    `is_beyond` is True if the bound is violated. `settings` are the settings of the significance test; `comparisons` is
+    `is_beyond` is True if the bound is violated. `settings` configures the significance test; `comparisons` is
     the number of contrasts in the family; `audited` differences use a different test.
     """
 
@@ -261,8 +261,8 @@ def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document:
 class Findings:
     """The input for evaluating gates: evaluations, failure reasons and timings by data set and system.
 
-    `settings` define significance; `baseline` is None if nothing is compared. `against` pairs the systems of each data
-    set with their previous results, if there is a previous run.
+    `settings` determines what is significant; `baseline` is None if nothing is compared. `against` pairs the systems of
+    each data set with their previous results, if there is a previous run.
     """
 
     systems: Mapping[str, System]

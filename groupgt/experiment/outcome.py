@@ -86,12 +86,12 @@ class Outcome(Result):
 
     @property
     def best(self) -> dict[str, str | None]:
-        """The best system for each data set; if several tie, the first."""
+        """The best system for each data set; the first one if several tie."""
         return {dataset: next(iter(names), None) for dataset, names in self.leaders.items()}
 
     @property
     def overall(self) -> str | None:
-        """The best system over all data sets; if several tie, the first."""
+        """The best system over all data sets; the first one if several tie."""
         return next(iter(self.overall_leaders), None)
 
     @property

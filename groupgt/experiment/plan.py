@@ -110,7 +110,7 @@ def _signature(experiment: Experiment, name: str, faults: Faults) -> tuple[bool 
 
 
 def _verdicts(experiment: Experiment, data: Data, dataset: str, systems: int) -> list[list[Any]]:
-    """Estimates the maximum number of calls to a user-defined labeller: one per result and alternative, in batches."""
+    """Estimates the maximum number of batched calls to a user-defined labeller."""
     judge = data.request.labeller
     if not isinstance(judge, Code):
         return []

@@ -218,7 +218,7 @@ class UsersCode:
 class Families:
     """Checks the entries of `systems` and resolves the valid ones.
 
-    `corpora` tells for each data set whether it has a corpus. `broken` lists invalid entries; references to systems
+    `corpora` maps each data set to whether it has a corpus. `broken` lists invalid entries; references to systems
     that may belong to one of them are not reported.
     """
 

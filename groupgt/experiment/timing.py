@@ -114,7 +114,7 @@ def median_interval(values: list[float], level: float = 0.95) -> tuple[float, fl
 
 
 def _quantile(values: list[float], share: float) -> float | None:
-    """Returns the smallest value that is at least as large as `share` of the values; None if there are no values."""
+    """Returns a quantile by the nearest-rank method; None if there are no values."""
     if not values:
         return None
     ordered = sorted(values)

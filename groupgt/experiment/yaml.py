@@ -71,7 +71,7 @@ _VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 class Document:
     """The values in a file, with the location (file:line:column) of each key path; `faults` collects errors.
 
-    `written` has the original text of values that use environment variables, which is safe to show. `secrets` maps
+    `written` contains the original text of values that use environment variables, which is safe to show. `secrets` maps
     values of environment variables to their text in the file; `choices` contains the values used where only names are
     accepted, such as metrics and systems. `partial` lists paths at which an invalid value was removed or replaced.
     """
@@ -130,11 +130,11 @@ class Document:
         self.fault(path, f"expected {expected}, found {value!r}{near_names(value, names)}")
 
     def is_sound(self, *path: str | int) -> bool:
-        """Returns whether a path has no schema error at, above or below it."""
+        """Returns True if there is no schema error at, above or below a path."""
         return not any(faulty[: len(path)] == path or path[: len(faulty)] == faulty for faulty in self.partial)
 
     def is_sound_above(self, *path: str | int) -> bool:
-        """Returns whether a path has no schema error at or above it."""
+        """Returns True if there is no schema error at or above a path."""
         return not any(path[: len(faulty)] == faulty for faulty in self.partial)
 
     def left_out(self, key: str) -> list[str]:

@@ -160,7 +160,7 @@ def check_picture(path: Path) -> None:
 
 
 def replaced(value: Any, texts: Mapping[str, Any]) -> Any:
-    """Returns a copy with whole strings replaced; the data is left unchanged."""
+    """Returns a copy in which strings with an entry in `texts` are replaced; the data is left unchanged."""
     if isinstance(value, str):
         return texts.get(value, value)
     if isinstance(value, Mapping):
@@ -233,7 +233,7 @@ def still(figure: Figure) -> str:
 
 
 def _emptied(value: Any) -> Any:
-    """Removes the data that the page fills in from a template."""
+    """Removes rows from a template, since the page fills them in."""
     if isinstance(value, dict):
         if value.get("name") in FILLED:
             return {"name": value["name"], "values": []}

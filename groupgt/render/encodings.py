@@ -1,4 +1,4 @@
-"""Building blocks of figures: the notes below titles, encodings, layers, and text."""
+"""Building blocks for figures: the notes below titles, encodings, layers, and text."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ FEW_LINES = 3
 
 
 def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Layer]:
-    """Draws lines for many systems: `named` ones in color with their name at the end, on top of all others in grey.
+    """Draws lines for many systems: `named` ones in color with names at the end, on top of all others in grey.
 
     `with_labels` prepares the rows.
     """
@@ -162,7 +162,7 @@ def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Laye
 
 
 def with_labels(rows: Rows, named: Sequence[str], panel: str, value: str) -> list[dict[str, Any]]:
-    """Adds a `label` to the last row of each `named` system, and the `side` of the line to put it on."""
+    """Adds a `label` to the last row of each `named` system, and a `side` on which to place the label."""
     labelled = [dict(row) for row in rows]
     for each in distinct(rows, panel):
         last = {row["system"]: row for row in labelled if row[panel] == each and row["system"] in named}

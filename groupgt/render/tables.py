@@ -1,4 +1,4 @@
-"""Formats numbers, always with the same digits, and renders tables in any tabulate format."""
+"""Formats numbers consistently and renders tables in any tabulate format."""
 
 from __future__ import annotations
 

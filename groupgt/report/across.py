@@ -43,7 +43,7 @@ SIMILAR = 1.1
 
 
 class AcrossTeller(Teller[Across]):
-    """Reports how each system's results differ between one data set and all others."""
+    """Reports how each system's results differ between the baseline data set and every other data set."""
 
     @property
     def title(self) -> str:
@@ -98,7 +98,7 @@ def _rows(result: Across) -> list[dict[str, Any]]:
 
 
 def _each(result: Across) -> Iterator[tuple[tuple[str, str], str, float, float, Contrast]]:
-    """Yields, for each metric, system and data set, the mean on the baseline, the mean here, and the contrast."""
+    """Yields means on the baseline and on another data set, with their contrast, for each system and metric."""
     for text in result.metrics:
         for name, contrast in result.contrasts(text).items():
             yield result.places[name], text, *result.means(name, text), contrast
@@ -265,7 +265,7 @@ def _lines(experiment: Experiment, rows: Mapping[tuple[str, str], Evaluation]) -
 
 
 def _doubts(first: Evaluation) -> Iterator[str]:
-    """Warns that cutoffs count results even though chunks differ in size."""
+    """Notes that @k favors larger chunks, since it counts results and not their length."""
     counts = [metric for metric in first.metrics.values() if isinstance(metric.cutoff, int)]
     budgets = [first.label_of(text) for text, metric in first.metrics.items() if metric.budget]
     if counts and budgets:

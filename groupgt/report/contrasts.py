@@ -276,7 +276,7 @@ def beside_grid(
 ) -> Table:
     """Builds a table of comparisons by one metric; `first` has the leading cells of each row (default: the name).
 
-    `headers` cover these cells, the number of queries, the mean compared with, and the mean itself.
+    `headers` name these cells, the number of queries, and the two means.
     """
     contrasts = beside.contrasts(metric)
     level = 100 * next((each.confidence for each in contrasts.values()), 1 - beside.settings.alpha)

@@ -39,7 +39,7 @@ class DepthsTeller(Teller[Depths]):
         return [Verdict(list(self._sentences())), table, *changes, Detail(lines)]
 
     def _sentences(self) -> Iterator[data.Sentence]:
-        """Yields a sentence for each of the first shares, followed by warnings."""
+        """Yields a sentence for each of the first few shares, followed by warnings."""
         unsliced = [depth for depth in self.result if not depth.by]
         for share in list(dict.fromkeys(depth.share for depth in unsliced))[:NAMED]:
             yield _sentence([depth for depth in unsliced if depth.share == share], self.result.confidence)

@@ -43,7 +43,7 @@ AGAIN = "run the experiment again with this version"
 class Scored:
     """Metric values for one system; `values[text]` has shape (Q,) and is NaN for queries that are not evaluated.
 
-    `origin` is the result folder with the name used there.
+    `origin` is the result folder and the system's name in that folder.
     """
 
     name: str
@@ -447,7 +447,7 @@ def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:
 
 
 def file_name(system: str) -> str:
-    """Returns a file name for a system, which is the system's own name if that is valid.
+    """Returns a valid file name for a system, if possible its own name.
 
     >>> file_name("bm25[k1=0.9,b=0.4]"), file_name("a/b")
     ('bm25[k1=0.9,b=0.4]', 'a-b-c14cdd')

@@ -58,7 +58,7 @@ def _first_of(qids: Sequence[str]) -> str:
 
 
 def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
-    """Yields the number of queries that each system completes, alone or not, and the headroom for the given metrics."""
+    """Yields how many queries each system completes, how many only it completes, and the headroom by metric."""
     failures = systems.failures
     if failures is None or len(failures.systems) < 2:
         return

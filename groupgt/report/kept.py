@@ -11,7 +11,7 @@ LONG = 30.0
 
 
 def from_cache(outcome: Outcome) -> str:
-    """Describes in one line what was not queried again and from when it is; empty if everything is new."""
+    """Lists reused results in one line, with the time of the earlier run; empty if everything is new."""
     kept = outcome.kept
     retrievals = kept.cached - sum(not each.earlier.interrupted for each in kept.answers)
     parts = [f"from the cache: {counted(retrievals, 'retrieval')}"] if retrievals else []

@@ -80,7 +80,7 @@ def merged(
 
 
 def settings_of(folders: Sequence[ResultFolder]) -> Settings:
-    """Returns the settings that the experiments share; where they differ, the first is used with a warning."""
+    """Returns the comparison settings of the experiments; if they differ, warns and uses the first value."""
     compared = [folder.compare for folder in folders if folder.config.get("compare")]
     chosen: dict[str, Any] = {}
     for name in (field.name for field in fields(Settings)):
@@ -132,7 +132,7 @@ def _check(folders: Sequence[ResultFolder]) -> None:
 
 
 def _common_metrics(holders: Sequence[ResultFolder], dataset: str, texts: Sequence[str]) -> dict[str, Metric]:
-    """Returns the metrics that all folders share (only requested ones, if any), by their text in the first folder."""
+    """Returns the metrics that all folders share (only requested ones, if any), by name in the first folder."""
     first, *others = [_metrics(folder, dataset) for folder in holders]
     common = {text: metric for text, metric in first.items() if all(metric in metrics.values() for metrics in others)}
     if not common:

@@ -33,7 +33,7 @@ class PowerTeller(Teller[PowerAnalysis]):
 
     @property
     def _primary(self) -> list[Power]:
-        """The rows used for the sentences and the curve: all queries, by the primary metric."""
+        """The rows behind the sentences and the curve: power by the primary metric, over all queries."""
         return [row for row in self.result.powers if not row.by and row.metric == self.result.systems.primary]
 
     @property
@@ -42,7 +42,7 @@ class PowerTeller(Teller[PowerAnalysis]):
         return "power" if any(row.reached is not None for row in self.result.powers) else ""
 
     def blocks(self) -> list[Item]:
-        """Returns the verdict, a table with one row per system and metric, and the test that power refers to."""
+        """Returns the verdict, a table with one row per system and metric, and the test behind the power values."""
         analysis = self.result
         labels, share = analysis.systems.labels, f"{100 * analysis.power:g} %"
         headers = ["run", "metric", "queries", "delta", "SD of differences", f"detectable at {share} power"]
@@ -132,7 +132,7 @@ def _needed_text(row: Power) -> str:
 
 
 def whose_power(powers: Sequence[Power], settings: Settings) -> str:
-    """Describes the test that the reported power refers to."""
+    """Names the test behind the reported power."""
     exact = TESTS[settings.test].title
     if not any(row.exact for row in powers):
         return "paired t test"

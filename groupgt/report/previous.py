@@ -33,7 +33,7 @@ NAMED = 10
 
 
 def read_previous(path: Path, experiment: Experiment) -> Previous:
-    """Reads the newest run of an experiment at a path, or the path itself if it is a result folder.
+    """Reads the newest run of an experiment in a folder, or the folder itself if it is a result folder.
 
     Raises `DataError` if the run cannot be read.
     """

@@ -272,9 +272,10 @@ class _UnfitError(Exception):
 
 
 def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
-    """Returns a writer for a run in evaluated order, as TREC if possible and otherwise as JSON Lines.
+    """Returns a writer for a run, in TREC format if possible and in JSON Lines otherwise.
 
-    Equal scores are changed in the last bit to make them distinct. TREC cannot hold unusual ids or search call numbers.
+    Equal scores are made distinct in their last bit, to keep the evaluated order. TREC format cannot store unusual ids
+    or search call numbers.
     """
     evaluation = outcome.evaluations[dataset][system]
     run = evaluation.run.by_original_ids

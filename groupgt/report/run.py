@@ -1,4 +1,4 @@
-"""Runs experiment files and writes result folders, with `run_experiment`."""
+"""Runs experiment files and writes result folders; see `run_experiment`."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def at_cutoff(cutoff: object) -> str:
 
 
 def every(count: int, one: str) -> str:
-    """Formats a phrase that refers to all items.
+    """Returns a phrase for all of `count` items.
 
     >>> every(1, "gate"), every(2, "gate"), every(3, "gate")
     ('The gate', 'Both gates', 'All 3 gates')

@@ -24,7 +24,7 @@ class StagesTeller(Teller[Stages]):
     """Reports how many groups each stage of a pipeline loses."""
 
     def blocks(self) -> list[Item]:
-        """Returns the stage that loses most groups, and tables of all stages overall and by slice."""
+        """Returns the stage that loses the most groups, and tables of all stages overall and by slice."""
         return [Verdict(list(self._sentences())), *tables_of(self.result)]
 
     main_figure = "stages"

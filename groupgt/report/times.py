@@ -1,4 +1,4 @@
-"""Reports times: a table, quality against latency, and data for the page."""
+"""Reports times as a table, as a figure of quality against latency, and as page data."""
 
 from __future__ import annotations
 

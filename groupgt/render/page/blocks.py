@@ -41,13 +41,13 @@ def opened(data: bytes) -> Any:
 
 
 def short(value: float) -> float | int:
-    """Rounds a weight or grade to six significant digits, which the page shows as they are."""
+    """Rounds a weight or grade to six significant digits, which the page displays unchanged."""
     rounded = float(f"{value:.6g}")
     return int(rounded) if rounded.is_integer() else rounded
 
 
 def score_texts(scores: Sequence[float]) -> list[str]:
-    """Formats the scores of a ranking with equal decimals and four digits for the largest score.
+    """Formats the scores of a ranking with equally many decimals, so that the largest score has four digits.
 
     >>> score_texts([123.4, 5.678]), score_texts([1e-7, 2e-8]), score_texts([0.0, 0.0])
     (['123.4', '5.7'], ['1e-07', '2e-08'], ['0', '0'])
