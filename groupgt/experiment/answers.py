@@ -71,8 +71,7 @@ class KeptAnswers:
 class Kept:
     """Data that a run reused: retrievals, results from external code and services, and verdicts.
 
-    `seconds` is the time spent in each system that is queried on every run; `changed` names labeller modules that
-    changed.
+    `seconds` is the time spent per system that is queried on every run; `changed` names changed labeller modules.
     """
 
     cached: int = 0

@@ -161,8 +161,7 @@ def deltas(
 def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] = ()) -> Figure:
     """Draws metrics against the number of results, or against a budget of tokens, characters or search calls.
 
-    Rows: `system`, `metric`, `k`, `value`; each metric has its own panel. With many systems, only `named` ones stand
-    out.
+    Rows: `system`, `metric`, `k`, `value`; with one panel per metric. With many systems, only `named` ones stand out.
     """
     systems = distinct(rows, "system")
     title = {
