@@ -1,4 +1,4 @@
-"""Options of commands that compare, made from the fields of `Settings`: each field is an option."""
+"""Comparison commands, with an option for each field in `Settings`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from groupgt.store.files import write_text
 
 
 def setting_options(*names: str, overriding: bool = False) -> Decorator:
-    """Adds an option to a command for each setting, or for the named ones; `overriding`: without a default."""
+    """Adds an option for each setting, or only for the given names; `overriding` options have no default."""
     settings = [option for option in options_of(Settings).values() if not names or option.name in names]
 
     def decorate(command: Any) -> Any:
@@ -146,7 +146,7 @@ WITH_ACROSS = {"truth_path", "across", "baseline", "primary", "metric_texts", "s
 
 
 def _across(inputs: Inputs, baseline: str | None, primary: str | None, settings: dict[str, Any]) -> Across:
-    """Compares the data sets of a result folder with one of them; raises `ConfigError` for other options."""
+    """Compares the data sets of a result folder with a baseline; raises `ConfigError` for options that do not apply."""
     for option in typed_parameters():
         if option.name == "pairs" or option.name not in {*WITH_ACROSS, *settings}:
             is_option = isinstance(option, click.Option)
@@ -161,7 +161,7 @@ def _across(inputs: Inputs, baseline: str | None, primary: str | None, settings:
 
 
 def _as_typed(settings: dict[str, Any], compare: dict[str, Any]) -> dict[str, Any]:
-    """Settings as typed, otherwise those of the experiment."""
+    """Returns settings from the command line, falling back on the experiment's settings."""
     return {name: value if typed(name) else compare.get(name, value) for name, value in settings.items()}
 
 

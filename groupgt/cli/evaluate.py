@@ -1,4 +1,4 @@
-"""Commands that evaluate runs: `groupgt evaluate`, `explain`, `misses` and `depth`."""
+"""Commands that evaluate runs, such as `groupgt evaluate`, `explain`, `misses` and `depth`."""
 
 from __future__ import annotations
 

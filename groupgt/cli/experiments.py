@@ -1,4 +1,4 @@
-"""Experiments and their results: `groupgt run`, `report`, `init`, `cache` and `schema`."""
+"""Commands for experiments and their results: `groupgt run`, `report`, `init`, `cache` and `schema`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CACHE = Path(".groupgt/cache")
 
 
 class _RunCommand(Command):
-    """`groupgt run`: if it ends with an error, --junit and --summary contain that error, and no earlier run."""
+    """The `groupgt run` command; an error is also written to --junit and --summary, replacing any earlier report."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> click.Context:
         # The file name itself may be wrong: in `--junit experiment.yaml` the name of the report is missing.
@@ -63,14 +63,14 @@ REPORTS = {"--junit": "junit", "--summary": "summary_path"}
 
 
 def _named_in(args: list[str]) -> dict[str, Path]:
-    """The files that options name, in arguments that may be invalid."""
+    """Returns the report files named in arguments, which may be invalid."""
     following = {option: Path(value) for option, value in pairwise(args) if option in REPORTS and value}
     joined = (arg.partition("=") for arg in args)
     return following | {option: Path(value) for option, _, value in joined if option in REPORTS and value}
 
 
 def _is_report(path: Path) -> bool:
-    """Whether a file does not exist, is empty, or may have been written by `groupgt run`."""
+    """Returns whether a file is missing, empty, or looks like a report that `groupgt run` has written."""
     try:
         with path.open("rb") as file:
             return file.read(5).startswith((b"<?xml", b"## ")) if path.stat().st_size else True
@@ -80,7 +80,7 @@ def _is_report(path: Path) -> bool:
 
 @contextmanager
 def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
-    """Writes the error that ends a run into its reports, unless it is a result; removes unwritable reports."""
+    """Writes any error that ends a run to its reports; removes reports that cannot be written."""
     try:
         yield
     except (click.exceptions.Exit, BrokenPipeError):
@@ -310,7 +310,7 @@ def _show_history(grids: dict[str, Grid], style: str, footer: str) -> None:
 
 
 def _by_dataset(grids: dict[str, Grid]) -> Grid:
-    """One table of all data sets, with their names in the first column."""
+    """Combines the tables of all data sets, with data set names in the first column."""
     headers = next(iter(grids.values()))[0]
     return ["dataset", *headers], [[dataset, *row] for dataset, (_, rows) in grids.items() for row in rows]
 

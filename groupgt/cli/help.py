@@ -1,4 +1,4 @@
-"""Help of commands: options in groups if there are many, and two examples."""
+"""Help texts of commands, with options in groups (if there are many) and examples."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ EXAMPLES = {
 
 
 class Command(click.Command):
-    """A command whose help groups its options."""
+    """A command that groups the options in its help text."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the options: first the command's own options, then each group."""
+        """Writes the command's own options, followed by each option group."""
         options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
         if len(options) <= UNGROUPED_OPTIONS:
             super().format_options(ctx, formatter)

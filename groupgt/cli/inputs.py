@@ -1,6 +1,6 @@
-"""Input of commands: `input_options` adds input options to a command and passes all of them as one `Inputs`.
+"""Command input: `input_options` adds input options to a command and passes their values as one `Inputs` object.
 
-`Inputs` has what was typed; ground truth, labeller and lengths are read when a command first needs them.
+`Inputs` stores command-line values; ground truth, labeller and lengths are loaded when a command first needs them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The input options of one command line; options that a command does not have are at their defaults."""
+    """Values of the input options on the command line, with defaults for options that a command does not have."""
 
     truth_path: Path = Path()
     run_paths: tuple[Path, ...] = ()
@@ -79,7 +79,7 @@ class Inputs:
 
     @cached_property
     def reopened(self) -> ResultFolder | None:
-        """The result folder that replaces TRUTH and RUNS: options that are not typed are as they were there."""
+        """The result folder that replaces TRUTH and RUNS; it also provides values for options that were not typed."""
         if not (self.takes_folder and _is_result_folder(self.truth_path)):
             return None
         from groupgt.report.folder import ResultFolder
@@ -87,7 +87,7 @@ class Inputs:
         return ResultFolder.opened(self.truth_path, self.dataset_name, self.systems)
 
     def _check_folder(self) -> None:
-        """Raises `ConfigError` if runs are missing, or if options do not apply to what replaces TRUTH."""
+        """Raises `ConfigError` if runs are missing, or if options do not apply to the type of input."""
         if self.reopened is not None and self.run_paths:
             raise ConfigError(f"{self.truth_path}: a result folder contains runs; select them with --system")
         if self.takes_folder and self.reopened is None:
@@ -101,9 +101,9 @@ class Inputs:
                     raise ConfigError(f"{option}: requires a result folder, but {self.truth_path} is not one")
 
     def check(self, also_read: Sequence[Path | None] = (), written: Sequence[Path | None] = ()) -> None:
-        """Raises errors that can be found before any file is read: in options, and in paths.
+        """Checks options and paths before any file is read.
 
-        `also_read` are further files that a command reads, `written` those it writes: none of them may be overwritten.
+        Files in `written` must not overwrite any input file or any file in `also_read`.
         """
         self._check_folder()
         _ = self.engine, self.policy
@@ -122,19 +122,19 @@ class Inputs:
 
     @cached_property
     def policy(self) -> Policy:
-        """The policy of --policy for invalid or ambiguous data."""
+        """The policy for invalid or ambiguous data, set by --policy."""
         if self.reopened is not None and not self.policy_texts:
             return self.reopened.policy
         return Policy.of(self.policy_texts)
 
     @cached_property
     def engine(self) -> Engine:
-        """The engine, with the limit of --memory if there is one."""
+        """The engine, with the memory limit from --memory if it is set."""
         return Engine() if self.memory is None else engine_of({"use": "streaming", "with": {"memory": self.memory}})
 
     @cached_property
     def runs(self) -> list[Any]:
-        """The path of every run: each file of a folder or glob is one run, unless --parts makes them one."""
+        """The path of every run; each file in a folder or glob is a separate run, unless --parts is set."""
         if self.reopened is not None:
             return [path for _, path in self.reopened.runs]
         for _, path in self._typed_runs:
@@ -145,12 +145,12 @@ class Inputs:
 
     @property
     def _typed_runs(self) -> list[tuple[str, Any]]:
-        """The name and the path of each run as typed: `NAME=PATH`, or only a path."""
+        """The name and path of each run as typed, either as `NAME=PATH` or just as a path."""
         return list(map(name_and_path, self.run_paths))
 
     @cached_property
     def named_runs(self) -> list[tuple[str, Any]]:
-        """(name, path) of every run; the name is empty if it follows from the path."""
+        """The (name, path) pairs of all runs; the name is empty if it can be derived from the path."""
         if self.reopened is not None:
             return self.reopened.runs
         named: list[tuple[str, Any]] = []
@@ -165,7 +165,7 @@ class Inputs:
 
     @property
     def run(self) -> Any:
-        """The path of the run, for commands that take only one; None if it is optional and omitted."""
+        """The path of the only run, for commands that take one; None if it is optional and omitted."""
         if self.reopened is not None and len(self.runs) > 1:
             there = ", ".join(self.reopened.chosen)
             raise ConfigError(f"{self.truth_path}: expected one system, found {there}; choose one with --system")
@@ -176,17 +176,17 @@ class Inputs:
 
     @cached_property
     def truth(self) -> GroundTruth:
-        """The ground truth; with --where, some of its queries."""
+        """The ground truth, filtered by --where."""
         if self.reopened is not None:
             return self._chosen(self.reopened.truth(self.policy))
         return self.truth_at(self.truth_path, self.truth_format)
 
     def truth_at(self, path: Any, format: str | None) -> GroundTruth:
-        """Ground truth at any path, with --policy and --where applied."""
+        """Reads ground truth from a path and applies --policy and --where."""
         return self._chosen(as_ground_truth(path, self.policy, format, self.engine.ceiling))
 
     def _chosen(self, truth: GroundTruth) -> GroundTruth:
-        """The queries that --where selects."""
+        """Filters ground truth by --where."""
         values: dict[str, list[str]] = {}
         for column, value in _pairs("--where", "COLUMN=VALUE, such as split=test", self.conditions):
             values.setdefault(column, []).append(value.strip())
@@ -194,7 +194,7 @@ class Inputs:
 
     @cached_property
     def labeller(self) -> Labeller:
-        """The labeller of --labeller and --with."""
+        """The labeller set by --labeller and --with."""
         if self.reopened is not None and not typed("labeller_name"):
             if self.labeller_options:
                 raise ConfigError("--with: the labeller is that of the run; name one with --labeller")
@@ -202,7 +202,7 @@ class Inputs:
         return self.labeller_of(self.labeller_name, self.labeller_options)
 
     def labeller_of(self, name: str, options: Sequence[str], option: str = "--with") -> Labeller:
-        """A labeller with options typed as `option`; its verdicts share the cache of experiments."""
+        """Creates a labeller whose options were passed as `option`; its verdicts share the experiment cache."""
         chosen: dict[str, str] = {}
         for key, value in _pairs(option, "OPTION=VALUE, such as min_overlap=0.5", options):
             if key in chosen:
@@ -213,12 +213,12 @@ class Inputs:
 
     @cached_property
     def judged(self) -> VerdictStore:
-        """The labeller verdicts of this command, in the cache that experiments use."""
+        """The labeller verdicts of this command, stored in the experiment cache."""
         return VerdictStore(CACHE / "verdicts")
 
     @cached_property
     def lengths(self) -> Lengths:
-        """The lengths of results, from --corpus and --tokenizer, for commands with budgets."""
+        """Lengths of results according to --corpus and --tokenizer, for commands that support budgets."""
         if not self.takes_budgets:
             return Lengths()
         name = self.tokenizer or (self.reopened.tokenizer if self.reopened is not None else None)
@@ -227,27 +227,27 @@ class Inputs:
 
     @property
     def corpus(self) -> Path | None:
-        """The corpus from --corpus or from the result folder."""
+        """The path of the corpus, from --corpus or from the result folder."""
         return self.corpus_path or (self.reopened.corpus if self.reopened is not None else None)
 
     @cached_property
     def texts(self) -> dict[str, str]:
-        """The texts of --corpus by id, for display or comparison."""
+        """Passage texts from the corpus by id, for display or comparison."""
         return {} if self.corpus is None else read_corpus(self.corpus)
 
     @property
     def audit(self) -> Path | None:
-        """The audit from --audit or from the result folder."""
+        """The path of the audit, from --audit or from the result folder."""
         return self.audit_path or (self.reopened.audit if self.reopened is not None else None)
 
     @property
     def by(self) -> list[str]:
-        """The columns of all --by options."""
+        """The columns from all --by options."""
         return _parts(self.by_texts)
 
     @property
     def conventions(self) -> list[str]:
-        """The conventions from --convention; `auto` depends on the ground truth. Metrics define them."""
+        """The conventions from --convention, which define the metrics; `auto` depends on the ground truth."""
         if self.reopened is not None and not typed("convention_text"):
             return [self.reopened.convention]
         named = list(dict.fromkeys(_parts([self.convention_text]))) or [AUTO]
@@ -255,12 +255,12 @@ class Inputs:
 
     @property
     def is_auto(self) -> bool:
-        """Whether no convention was named."""
+        """Returns True if no convention was named."""
         return self.reopened is None and _parts([self.convention_text]) in ([], [AUTO])
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics of all -m options, or the six of AutoRAG."""
+        """The metrics from all -m options (default: the six metrics that AutoRAG uses)."""
         if not self.metric_texts:
             return list(DEFAULT_METRICS) if self.reopened is None else self.reopened.manifest.metrics
         names = [name for text in self.metric_texts for name in split_names(text)]
@@ -271,7 +271,7 @@ class Inputs:
 
     @property
     def cutoffs(self) -> list[int]:
-        """The cutoffs of all -k options."""
+        """The cutoffs from all -k options."""
 
         def cutoff(text: str) -> int | None:
             is_valid = text.isascii() and text.isdigit() and len(text) <= 16 and 0 < int(text) <= 10**15
@@ -282,7 +282,7 @@ class Inputs:
 
     @cached_property
     def request(self) -> Request:
-        """The request made from -m, -k, --convention and --audit."""
+        """The request defined by -m, -k, --convention and --audit."""
         convention = AUTO if self.is_auto else self.conventions[0]
         if not self.is_auto and len(self.conventions) > 1:
             request = self.request_for(metrics_in(self.metrics, self.conventions, self.cutoffs), convention)
@@ -297,7 +297,7 @@ class Inputs:
     def request_for(
         self, metrics: Sequence[str | Metric] = (), convention: str = AUTO, k: Sequence[int] = ()
     ) -> Request:
-        """A request with the metrics of a command; everything else is as typed."""
+        """Creates a request with the given metrics and all other settings from the command line."""
         return Request.of(
             metrics,
             convention=convention,
@@ -314,27 +314,27 @@ class Inputs:
         )
 
     def evaluations(self, request: Request) -> list[Evaluation]:
-        """Every run, measured according to a request."""
+        """Evaluates every run according to a request."""
         return evaluate_each(request, self.truth, self.named_runs)
 
     def evaluations_by_name(self, request: Request) -> dict[str, Evaluation]:
-        """Every run by its name, measured according to a request."""
+        """Evaluates every run according to a request; returns evaluations by run name."""
         return {evaluation.name: evaluation for evaluation in self.evaluations(request)}
 
 
 def typed(parameter: str) -> bool:
-    """Whether a parameter of the running command was typed, and is not a default."""
+    """Returns whether a parameter of the current command was set on the command line rather than by default."""
     context = click.get_current_context(silent=True)
     return context is not None and context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE
 
 
 def typed_parameters() -> list[click.Parameter]:
-    """The parameters of the running command that were typed."""
+    """Returns the parameters of the current command that were set on the command line."""
     return [parameter for parameter in click.get_current_context().command.params if typed(parameter.name or "")]
 
 
 def numbers_in(option: str, texts: Iterable[str], read: Callable[[str], N | None], expected: str) -> list[N]:
-    """The distinct numbers between commas; raises `ConfigError` with each text that `read` refuses."""
+    """Parses distinct, comma-separated numbers; raises `ConfigError` for each text that `read` cannot parse."""
     faults = Faults()
     numbers: dict[N, None] = {}
     for text in (part.strip() for parts in texts for part in parts.split(",")):
@@ -348,7 +348,7 @@ def numbers_in(option: str, texts: Iterable[str], read: Callable[[str], N | None
 
 
 def _is_result_folder(path: Path) -> bool:
-    """Whether a path is a result folder of `groupgt run`, a folder of these, or the file `latest` in it."""
+    """Returns whether a path is a result folder, a folder of result folders, or the file `latest` in one."""
     from groupgt.store.stamped import LAST, LATEST
 
     # URLs are passed as text.
@@ -357,7 +357,7 @@ def _is_result_folder(path: Path) -> bool:
 
 
 def name_and_path(run: Path | str) -> tuple[str, Path | str]:
-    """The name and the path of `NAME=PATH`; no name if the text is itself a path or a URL."""
+    """Splits `NAME=PATH` into name and path; the name is empty if the text is itself a path or URL."""
     text = str(run)
     name, _, path = text.partition("=")
     if is_url(text) or not name or not path or {"/", os.sep} & set(name) or Path(text).exists():
@@ -366,7 +366,7 @@ def name_and_path(run: Path | str) -> tuple[str, Path | str]:
 
 
 def _pairs(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The parts before and after the first = of each text."""
+    """Splits each text at its first = sign."""
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
@@ -375,12 +375,12 @@ def _pairs(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple[s
 
 
 def _parts(texts: Sequence[str]) -> list[str]:
-    """The parts between commas."""
+    """Splits each text at commas and drops empty parts."""
     return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 
 def input_options(*groups: list[Any]) -> Decorator:
-    """Adds these options to a command and passes, as its first argument, one `Inputs` with their values."""
+    """Adds options to a command and passes their values to it as an `Inputs` object, the first argument."""
     names = {field.name for field in fields(Inputs)}
 
     def decorate(command: Any) -> Any:

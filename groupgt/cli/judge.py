@@ -1,4 +1,4 @@
-"""Making ground truth by hand: `groupgt judge` and `groupgt sample`."""
+"""Commands for judging by hand: `groupgt judge` and `groupgt sample`."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def sample_command(queries: Path, size: int, seed: int, out: Path) -> None:
 
 
 def _existing(path: Path | None) -> GroundTruth | None:
-    """The ground truth in a file, if it is one."""
+    """Returns the ground truth in a file, or None if it contains none."""
     if path is None:
         return None
     try:
@@ -201,7 +201,7 @@ def _texts(base: GroundTruth | None, path: Path | None) -> dict[str, str]:
 def _opinions(
     paths: tuple[Path, Path], texts: dict[str, str]
 ) -> tuple[dict[str, list[Act]], dict[str, Mapping[str, QueryState]], dict[str, str]]:
-    """The acts and states of two annotators, and the queries that both finished with different groups."""
+    """Returns the acts and states of two annotators, and the queries that both finished with different groups."""
     acts: dict[str, list[Act]] = {}
     for path in paths:
         for by, annotator_acts in read_acts(Source.at(path)).items():

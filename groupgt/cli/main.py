@@ -1,4 +1,4 @@
-"""The command line. Results go to stdout, everything else to stderr; the exit status is 2 for invalid input."""
+"""The command line: results go to stdout, everything else to stderr; invalid input exits with status 2."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COMMANDS = {
 
 
 class _Commands(click.Group):
-    """Finds a command as `<name>_command` in its module."""
+    """A command group that finds each command as `<name>_command` in its module."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -99,7 +99,7 @@ def cli() -> None:
 
 
 class _Closed(io.TextIOBase):
-    """Standard output that was closed before the process began: writing raises an error, as on a full device."""
+    """Stands in for standard output that was already closed; writing raises an error, as on a full device."""
 
     def write(self, _text: str) -> int:
         raise OSError(errno.EBADF, "standard output is closed")
@@ -122,7 +122,7 @@ def _prepare_streams() -> None:
 
 
 def _drop_unwritten() -> None:
-    """Drops unwritten output of a stream, so that Python does not try again at exit and report an error."""
+    """Discards unwritten output, so that Python does not report an error when it flushes at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -132,7 +132,7 @@ def _drop_unwritten() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command line and exits; none of our errors reaches the user as a traceback."""
+    """Runs the command line and exits; errors raised by groupgt are never shown as tracebacks."""
     _prepare_streams()
     # A command ends soon and produces little cyclic garbage: collect less often.
     gc.set_threshold(50_000, 20, 100)
@@ -148,7 +148,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str] | None) -> None:
-    """Runs a command; turns its errors into a message and an exit status."""
+    """Runs a command and turns its errors into a message and an exit status."""
     try:
         cli.main(arguments, standalone_mode=False)
     except click.exceptions.Exit as end:
@@ -176,7 +176,7 @@ def _run(arguments: list[str] | None) -> None:
 
 
 def say(text: str) -> None:
-    """Prints an error or warning; the import is deferred because the help of commands does not need it."""
+    """Prints an error or warning; the import is deferred because help texts do not need it."""
     from groupgt.cli.output import say
 
     say(text)

@@ -1,4 +1,4 @@
-"""Groups of input options that commands have in common: each option is described once."""
+"""Groups of input options shared by several commands, so that each option is described only once."""
 
 from __future__ import annotations
 

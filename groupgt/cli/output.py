@@ -1,4 +1,4 @@
-"""Output of commands: results to standard output, everything else to standard error, files completely or not at all.
+"""Command output: results go to standard output, messages go to standard error, and files are written atomically.
 
 Nothing else writes to the terminal.
 """
@@ -27,12 +27,12 @@ from groupgt.store.files import write_atomically
 
 
 def show(text: str) -> None:
-    """Prints a result for people on standard output, in lines that fit a terminal."""
+    """Prints a result on standard output, wrapped to fit the terminal."""
     click.echo(wrapped(printable(text), screen().width))
 
 
 def show_prose(text: str) -> None:
-    """Prints paragraphs; on a terminal they are wrapped to its width."""
+    """Prints paragraphs, wrapped to the terminal width."""
     width = screen().width
     if width is not None:
         text = "\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n"))
@@ -51,7 +51,7 @@ def say(text: str) -> None:
 
 
 def show_document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "") -> None:
-    """Prints a document for people: in the width and colors of the terminal, with details on request."""
+    """Prints a document with the terminal's width and colors; details are included on request."""
     click.echo(document(items, style, title, screen()), color=True)
 
 
@@ -60,7 +60,7 @@ WIDE, DETAILS, COLOR = "groupgt.wide", "groupgt.details", "groupgt.color"
 
 
 def screen() -> Screen:
-    """The properties of standard output, with --wide, --color and --details."""
+    """Returns the properties of standard output, including --wide, --color and --details."""
     options = _display_options()
     width = None
     if sys.stdout.isatty() and not options.get(WIDE):
@@ -78,7 +78,7 @@ def _display_options() -> Mapping[str, Any]:
 
 
 def _is_colored(stream: Any) -> bool:
-    """By --color, else by NO_COLOR and FORCE_COLOR (no-color.org, force-color.org), else only on a terminal."""
+    """Returns whether to use color: --color first, then NO_COLOR and FORCE_COLOR, then only on a terminal."""
     color = _display_options().get(COLOR, "auto")
     if color != "auto":
         return bool(color == "always")
@@ -90,18 +90,18 @@ def _is_colored(stream: Any) -> bool:
 
 
 class Bar:
-    """A progress bar on standard error, if that is a terminal."""
+    """A progress bar on standard error, shown only on a terminal."""
 
     def __init__(self) -> None:
         self.bar: Any = None
 
     def doing(self, what: str) -> None:
-        """Prints the current step, starting in the first second."""
+        """Prints the current step."""
         if sys.stderr.isatty():
             say(what)
 
     def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
-        """Prints what will be done, and starts the bar."""
+        """Prints a summary of the planned work and starts the bar."""
         if not sys.stderr.isatty() or not queries:
             return
         from tqdm import tqdm
@@ -133,7 +133,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class _File(click.Path):
-    """A path; empty text is invalid, although it would mean the current folder."""
+    """A path type that rejects empty text, which would otherwise mean the current folder."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value).strip():
@@ -145,7 +145,7 @@ class _File(click.Path):
 
 
 class _Table(_File):
-    """The file of a table; its ending names a known format."""
+    """A path type for table files, which must have a known file extension."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = super().convert(value, param, ctx)
@@ -161,7 +161,7 @@ table_option = partial(click.option, type=_Table(path_type=Path))
 
 
 class _Output(click.Option):
-    """`--output`; `--out` is accepted as well, but not shown."""
+    """The `--output` option, which also accepts `--out` as a hidden alias."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         names, self.opts = self.opts, self.opts[:-1]
@@ -172,7 +172,7 @@ class _Output(click.Option):
 
 
 def output_option(help: str, **options: Any) -> Decorator:
-    """The option for the file that a command writes: `--output`, the same in all commands."""
+    """Adds the `--output` option, which has the same names in all commands."""
     return file_option("-o", "--output", "--out", "output", cls=_Output, help=help, **options)
 
 
@@ -182,7 +182,7 @@ def _style(_context: click.Context, _parameter: click.Parameter, style: str) -> 
 
 
 def _display_option(key: str, **options: Any) -> Decorator:
-    """An option that no command reads: its value is stored while a command runs."""
+    """Adds a display option whose value is stored in the context and not passed to the command."""
 
     def store(context: click.Context, _parameter: click.Parameter, value: Any) -> None:
         context.meta[key] = value
@@ -191,7 +191,7 @@ def _display_option(key: str, **options: Any) -> Decorator:
 
 
 def format_option(command: Any) -> Any:
-    """Adds --format, and options for display on a terminal, to a command that prints tables."""
+    """Adds --format and terminal display options to a command that prints tables."""
     format_help = "Output format: any tabulate format, csv or json."
     color_help = "Use color; auto: only on a terminal, unless NO_COLOR is set."
     colors = click.Choice(["auto", "always", "never"])
@@ -213,19 +213,19 @@ def show_json(value: Any) -> None:
 
 
 def show_csv(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Prints CSV unchanged, because CSV has no escapes; on a terminal, control characters are escaped."""
+    """Prints CSV; since CSV has no escapes, control characters are escaped only on a terminal."""
     text = csv_text(headers, rows).rstrip("\n")
     # With `color`, click does not remove escape sequences.
     click.echo(printable(text) if sys.stdout.isatty() else text, color=True)
 
 
 def show_result(result: Result, style: str) -> None:
-    """Prints a result as JSON, as CSV, or as text for people."""
+    """Prints a result as JSON, CSV or formatted text."""
     prepared(result, style)()
 
 
 def prepared(result: Result, style: str) -> Callable[[], None]:
-    """A function that prints a result; everything that may raise an error is computed before."""
+    """Returns a function that prints a result; anything that may raise an error is computed beforehand."""
     if style == "json":
         return partial(show_json, result.to_dict())
     if style == "csv":
@@ -234,7 +234,7 @@ def prepared(result: Result, style: str) -> Callable[[], None]:
 
 
 def show_rows(headers: Sequence[str], rows: Sequence[Sequence[Any]], style: str, keep: int = 1) -> None:
-    """Prints rows as JSON, as CSV or as a table whose first `keep` columns identify the row."""
+    """Prints rows as JSON, CSV or a table; the first `keep` columns identify each row."""
     if style == "json":
         show_json([dict(zip(headers, row)) for row in rows])
     elif style == "csv":
@@ -244,7 +244,7 @@ def show_rows(headers: Sequence[str], rows: Sequence[Sequence[Any]], style: str,
 
 
 def check_outputs(inputs: Sequence[str | os.PathLike[str]], outputs: Sequence[Path | None]) -> None:
-    """Raises `ConfigError` for output files that cannot be written, are also read, or are named twice."""
+    """Raises `ConfigError` for output files that cannot be written, are also inputs, or are named twice."""
     faults = Faults()
     taken = {Path(path).resolve(): f"{path}, which is read" for path in inputs if not is_url(path)}
     for path in outputs:
@@ -260,7 +260,7 @@ def check_outputs(inputs: Sequence[str | os.PathLike[str]], outputs: Sequence[Pa
 
 
 def write_table(path: Path | None, table: Callable[[], tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> None:
-    """Writes headers and rows to the file of an option, completely or not at all; does nothing without a file."""
+    """Writes a table to a file atomically; does nothing if `path` is None."""
     if path is not None:
         headers, rows = table()
         write_atomically(path, lambda part: write_rows(part, headers, rows, path.suffix))

@@ -1,4 +1,4 @@
-"""Single figures: `groupgt plot`."""
+"""Draws single figures with `groupgt plot`."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def plot_command(
 
 
 class FigureRequest(NamedTuple):
-    """The drawing to make: figure, file, data set, systems, and comparison settings."""
+    """A requested figure with its file, data set, systems and comparison settings."""
 
     what: str
     output: Path
@@ -116,7 +116,7 @@ def _of_runs(inputs: Inputs, request: FigureRequest) -> Figure:
 
 
 def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None:
-    """The metrics of -m as a function of depth; None for other figures, or without -m."""
+    """Draws the metrics from -m against depth; returns None for other figures or if -m is not set."""
     from groupgt.report.curves import depth_curves
 
     if what not in ("depth", *UNITS) or not inputs.metric_texts or not systems.evaluations:
@@ -149,7 +149,7 @@ def _of_folders(inputs: Inputs, request: FigureRequest) -> Figure:
 def _of_rankings(
     inputs: Inputs, folder: ResultFolder, dataset: str, metric: str | None, shown: Sequence[str]
 ) -> Drawable:
-    """Figures of the rankings in a result folder, measured as they were there."""
+    """Returns figures of the rankings in a result folder, measured with the settings of the run."""
     from groupgt.comparison.systems import Systems
     from groupgt.report.data import drawable
 

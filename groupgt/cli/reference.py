@@ -1,4 +1,4 @@
-"""Lists available metrics and plug-ins: `groupgt list`."""
+"""Lists available metrics and plug-ins with `groupgt list`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _list_kinds(style: str) -> None:
 
 
 def _list_kind(kind: str, style: str) -> None:
-    """Lists all of a kind: descriptions, requirements, and the reason if one cannot be loaded."""
+    """Lists all plug-ins of a kind with descriptions, requirements, and reasons why any could not be loaded."""
     rows: list[dict[str, Any]] = []
     for name in names(kind):
         try:
@@ -81,7 +81,7 @@ def _packages(extras: Sequence[str]) -> str:
 
 
 def _show_plugin(kind: str, name: str, style: str) -> None:
-    """Shows the description, the requirements and the options of one."""
+    """Shows the description, requirements and options of a plug-in."""
     plugin = plugin_named(kind, name)
     options = list(options_of(plugin.options).values())
     meaning = (getdoc(plugin.options) or "") if plugin.options is not None else ""
@@ -130,7 +130,7 @@ def _show_plugin(kind: str, name: str, style: str) -> None:
 
 
 def _default(option: Option) -> str:
-    """The default of an option, as written in a file."""
+    """Formats the default of an option as it is written in a file."""
     if option.needed:
         return "(needed)"
     return "(none)" if option.default in ("", None, [], {}) else json.dumps(option.default).strip('"')

@@ -1,4 +1,4 @@
-"""Making and checking ground truth: `groupgt check`, `rechunk`, `suggest`, `agree` and `convert`."""
+"""Commands that create, check and convert ground truth, such as `groupgt check` and `groupgt convert`."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def convert_command(
 
 
 def import_autorag(project: Path, target: Path) -> None:
-    """Writes the experiment of an AutoRAG project, and says what it reproduces and what it leaves out."""
+    """Writes an experiment for an AutoRAG project and reports what it reproduces and what it leaves out."""
     from groupgt.report.autorag import import_project
 
     if target.exists():
@@ -261,7 +261,7 @@ def import_autorag(project: Path, target: Path) -> None:
 
 
 def _truth_format_of(out: Path) -> str:
-    """The format for the ending of --output; raises `ConfigError` if there is none."""
+    """Returns the format for the file extension of --output; raises `ConfigError` if it is unknown."""
     ending = out.suffix.lower().removeprefix(".")
     if ending not in TRUTH_ENDINGS:
         endings = listed(f".{name}" for name in TRUTH_ENDINGS)
@@ -274,7 +274,7 @@ def _write_truth(out: Path, truth: GroundTruth, format: str, before: str = "") -
 
 
 def _write(out: Path, write: Callable[[Path], Sequence[str]], format: str, queries: int, before: str = "") -> None:
-    """Writes a file completely or not at all; reports what was written, after `before`, and what did not fit."""
+    """Writes a file atomically; reports what was written (prefixed by `before`) and what the format cannot store."""
     lost_columns: list[str] = []
     written = write_folder if format == "beir" else write_atomically
     written(out, lambda part: lost_columns.extend(write(part)))

@@ -1,6 +1,6 @@
-"""Results of every system: retrieved or taken from the cache, fused, or read from files.
+"""Collects the results of every system: fresh, cached, fused, or read from files.
 
-`runner` has `SystemAnswers` retrieve everything that is needed, and then gets the results one system at a time.
+`runner` first has `SystemAnswers` retrieve whatever is missing, then reads the results one system at a time.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from groupgt.store.verdicts import VerdictStore
 
 
 class Progress(Protocol):
-    """Progress callback."""
+    """Callbacks that report the progress of a run."""
 
     def doing(self, what: str) -> None:
-        """The current step, apart from retrieval."""
+        """Called when a step other than retrieval begins."""
 
     def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
-        """The numbers of systems to report, retrievals needed, cached retrievals, and queries to run."""
+        """Called before retrieval with the numbers of systems, retrievals, cached retrievals and queries to run."""
 
     def started(self, task: str) -> None:
-        """A retrieval starts."""
+        """Called when a retrieval starts."""
 
     def answered(self, queries: int) -> None:
-        """This many more queries are done."""
+        """Called when `queries` more queries have been answered."""
 
     def ended(self) -> None:
-        """Retrieval has finished or was aborted."""
+        """Called when retrieval has finished or was aborted."""
 
 
 class Silence:
-    """Ignores progress."""
+    """Progress callbacks that do nothing."""
 
     def doing(self, *_: Any, **__: Any) -> None:
         """Does nothing."""
@@ -59,7 +59,7 @@ class Silence:
 
 @dataclass(frozen=True)
 class KeptAnswers:
-    """Results of one system from an earlier run: the number of queries, and the details in `Earlier`."""
+    """Results that one system reused from an earlier run, described by `earlier`."""
 
     dataset: str
     system: str
@@ -69,9 +69,9 @@ class KeptAnswers:
 
 @dataclass(frozen=True)
 class Kept:
-    """Reused data in a run: retrievals, results of external code and services, and verdicts.
+    """Data that a run reused: retrievals, results from external code and services, and verdicts.
 
-    `seconds` is the time spent in each system that every run queries; `changed` are modules of labellers.
+    `seconds` is the time spent per system that is queried on every run; `changed` names changed labeller modules.
     """
 
     cached: int = 0
@@ -85,7 +85,7 @@ class Kept:
 
 @dataclass(eq=False)
 class SystemAnswers:
-    """The results of every system, retrieved if needed and not cached; `done` has the results of each task."""
+    """Retrieves, caches and returns the results of every system; `done` maps each finished task to its results."""
 
     experiment: Experiment
     data: Mapping[str, Data]
@@ -103,7 +103,7 @@ class SystemAnswers:
     # --- Retrieval.
 
     def retrieve(self, changes: Sequence[str], jobs: int) -> None:
-        """Retrieves everything in `jobs` processes; stops if a system fails that must not fail."""
+        """Runs all missing retrievals in `jobs` processes; stops if a system with `on_error: fail` fails."""
         tasks = needed(self.experiment, self.data)
         kept = {task: self.keeper.kept(task) for task in tasks}
         self.done = {task: done for task, done in kept.items() if done is not None}
@@ -127,7 +127,7 @@ class SystemAnswers:
     def _retrieved(
         self, tasks: Sequence[Task], changes: Sequence[str], jobs: int
     ) -> Iterator[tuple[Task, Done | GroupgtError]]:
-        """Each task with its results or error, from this process or several."""
+        """Yields each task with its results or error, using one process or several."""
         if jobs > 1 and len(tasks) > 1:
             from groupgt.experiment.workers import in_parallel
 
@@ -144,7 +144,7 @@ class SystemAnswers:
                 yield task, error
 
     def kept(self, judges: Iterable[Code], verdicts: VerdictStore) -> Kept:
-        """The data reused from earlier runs, and the time this run spent in external code and services."""
+        """Returns what was reused from earlier runs, and the time this run spent in external code and services."""
         seconds: dict[str, float] = {}
         for task, done in self.done.items():
             if task.system.is_requeried:
@@ -167,13 +167,13 @@ class SystemAnswers:
         )
 
     def finish(self) -> None:
-        """Call this when results are written: from then on, only runs with `reuse` use what this run retrieved."""
+        """Marks results as written; from now on, later runs use these retrievals only if `reuse` is set."""
         for task, done in self.done.items():
             if task.system.is_requeried and (done.earlier is None or done.earlier.interrupted):
                 self.keeper.finish(task, done)
 
     def _check(self, task: Task, done: Done) -> None:
-        """Warns of suspicious results; invalid results make their system fail."""
+        """Warns about suspicious results; a system with invalid results fails."""
         kind, corpus_ids = task.system.kind, self.data[task.dataset].corpus_ids
         try:
             warn_of_doubts(task.name, done.answers, task.depth, corpus_ids, counted=not kind.corpus)
@@ -181,7 +181,7 @@ class SystemAnswers:
             self._fail(task, RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in error.faults)))
 
     def _fail(self, task: Task, error: GroupgtError) -> None:
-        """Records why a system failed; raises the error if the system must not fail."""
+        """Records why a system failed; raises the error if its `on_error` is `fail`."""
         if task.system.config.on_error == "fail":
             raise error from None
         self.failed[task.dataset, task.name] = error
@@ -189,7 +189,7 @@ class SystemAnswers:
     # --- Access.
 
     def answers(self, dataset: str, name: str, depth: int) -> tuple[Answers, Timing | None]:
-        """The results of a system; a fusion combines the results of its inputs. Raises the error of a failed system."""
+        """Returns the results and timing of a system, fusing inputs if needed; raises the error of a failed system."""
         if (dataset, name) in self.failed:
             raise self.failed[dataset, name]
         system, data = self.experiment.systems[name], self.data[dataset]
@@ -224,7 +224,7 @@ class SystemAnswers:
         return fused, _fused_timing(dataset, name, [timing for _, timing in inputs], fusion_ms)
 
     def lacks_input(self, dataset: str, name: str) -> bool:
-        """Whether a system may be skipped because one of its inputs may be skipped."""
+        """Returns whether a system can be skipped because one of its inputs was skipped."""
         return any(
             (dataset, below) in self.failed
             and (self.experiment.systems[below].config.on_error == "skip" or self.lacks_input(dataset, below))
@@ -232,7 +232,7 @@ class SystemAnswers:
         )
 
     def run_of(self, dataset: str, name: str, engine: Engine | None = None) -> Run:
-        """Results that are read from files, unchanged, by an engine; each file is read once."""
+        """Reads stored results with the given engine, without changing them; each file is read once."""
         engine = engine or Engine()
         key = (dataset, name, engine.name)
         if key in self._stored:
@@ -252,7 +252,7 @@ class SystemAnswers:
         return run
 
     def _stored_answers(self, dataset: str, name: str) -> Answers:
-        """Results that are read from files, in the form a fusion needs."""
+        """Returns results read from files in the form that fusion needs."""
         run = self.run_of(dataset, name)
         rankings = dict(all_rankings(run, self.experiment.policy))
         nothing: tuple[list[str], Sequence[float] | None] = ([], None)
@@ -264,12 +264,12 @@ class SystemAnswers:
 
 
 def _queries(task: Task) -> int:
-    """The number of queries that a task runs, including repeated ones."""
+    """Returns the number of queries that a task runs, counting repeats."""
     return len(task.data.truth) + task.repeats(singly=task.system.options.asks_singly())
 
 
 def _without_excluded(truth: GroundTruth, answers: Answers, depth: int) -> Answers:
-    """Results without the ids that the ground truth excludes, cut to a depth."""
+    """Removes ids that the ground truth excludes and cuts each ranking to the given depth."""
     scores = answers.scores
     ids: dict[str, list[str]] = {}
     kept_scores: dict[str, list[float]] = {}
@@ -285,7 +285,7 @@ def _without_excluded(truth: GroundTruth, answers: Answers, depth: int) -> Answe
 
 
 def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], fusion_ms: float) -> Timing | None:
-    """The sum of the times of the inputs, query by query, and of the fusion itself."""
+    """Adds up the times of all inputs and of the fusion itself, query by query."""
     timings = [timing for timing in inputs if timing is not None]
     if len(timings) < len(inputs):
         return None
@@ -300,7 +300,7 @@ def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], fusi
 
 
 def _summed(columns: Sequence[Sequence[float]], fusion_ms: float) -> list[float]:
-    """Sums by position; if the inputs were queried in batches of different sizes, the sum of their medians."""
+    """Adds up times by position, or adds up medians if the inputs used different batch sizes."""
     if not all(columns):
         return []
     if len({len(column) for column in columns}) > 1:

@@ -1,6 +1,6 @@
-"""The best system: by one metric, or by several with the strategies of AutoRAG, under a latency limit.
+"""Selects the best system, by one metric or by several (AutoRAG's strategies), under an optional latency limit.
 
-Its section of the experiment file, the checks of it, and the choice that `runner` makes.
+Defines the section of the experiment file, its checks, and the selection that `runner` makes.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Best:
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """How the best system is chosen: a strategy over `metrics`, under a latency limit.
+    """How the best system is chosen: a strategy over `metrics`, under an optional latency limit.
 
-    `texts` are the metrics as written in the file.
+    `texts` lists the metrics as written in the file.
     """
 
     strategy: str
@@ -50,33 +50,33 @@ class Rule:
 
     @classmethod
     def of(cls, best: Best, primary: str, metrics: Mapping[str, Metric], convention: str) -> Rule:
-        """The rule in an experiment file; its metrics are evaluated or at least valid."""
+        """Builds the rule from an experiment file; the metrics must be valid but need not be evaluated."""
         texts = [primary] if best.strategy == "primary" else list(best.metrics or metrics)
         parsed = [metrics[text] if text in metrics else parse_metric(text, convention) for text in texts]
         return cls(best.strategy, texts, parsed, best.max_latency_ms)
 
     @property
     def is_timeless(self) -> bool:
-        """Whether the choice does not depend on latency."""
+        """Returns True if the choice does not depend on latency."""
         return self.max_latency_ms is None
 
     @property
     def words(self) -> str:
-        """The rule, in words."""
+        """The rule as text, for use in a sentence."""
         rule = self.texts[0] if self.strategy == "primary" else f"{self.strategy} of {', '.join(self.texts)}"
         return rule if self.is_timeless else f"{rule}, at most {self.max_latency_ms:g} ms per query (median)"
 
     def means_of(self, evaluation: Evaluation) -> list[float]:
-        """The means that determine the best system."""
+        """Returns the means that this rule compares."""
         return [evaluation.deciding[evaluation.text_of(text)] for text in self.texts]
 
     def chosen(self, means: Mapping[str, Sequence[float]]) -> list[str]:
-        """The systems with the highest score, in order, from the means that decide; empty if none has a score."""
+        """Returns the systems with the highest score, in their given order; empty if no system has a score."""
         higher = [metric.higher_is_better for metric in self.metrics]
         return best_of(list(means), scores(self.strategy, list(means.values()), higher)) if means else []
 
     def is_quick(self, timing: Timing | None) -> bool:
-        """Whether the median latency of single queries is known and within the limit."""
+        """Returns whether the median latency of single queries is known and within the limit."""
         if self.max_latency_ms is None:
             return True
         latency = None if timing is None else timing.latency_p50_ms
@@ -91,7 +91,7 @@ def check_best(
     metrics: Mapping[str, Metric],
     convention: str,
 ) -> None:
-    """Adds the errors of `evaluate.best`."""
+    """Adds an error to the document for each problem in `evaluate.best`."""
     path = ("evaluate", "best")
     if best.max_latency_ms is not None and timed == 0:
         document.fault((*path, "max_latency_ms"), "max_latency_ms needs timed queries, but evaluate.timed is 0")
@@ -111,7 +111,7 @@ def best_systems(
     evaluations: Mapping[str, Mapping[str, Evaluation]],
     timings: Mapping[tuple[str, str], Timing],
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """The best systems per data set, and overall by the macro mean of the deciding metrics; several in case of ties."""
+    """Returns the best systems per data set and overall (by macro mean); more than one if there is a tie."""
     best: dict[str, list[str]] = {}
     means_everywhere: dict[str, list[list[float]]] = {}
     for dataset, by_system in evaluations.items():
@@ -129,11 +129,11 @@ def best_systems(
 
 
 def scores(strategy: str, means: Sequence[Sequence[float]], higher: Sequence[bool]) -> list[float]:
-    """The score of each system, higher is better, from its means, shape (systems, metrics).
+    """Returns the score of each system from its means, shape (systems, metrics); higher is better.
 
-    `primary` and `mean`: their mean. `rank`: Σ 1 ÷ rank of the system by each metric; ties share the mean of their
-    ranks. `normalized_mean`: the mean of (m − min) ÷ (max − min) over systems, 0 if all are equal. A system without a
-    mean has no score.
+    `primary` and `mean`: the average of the means. `rank`: Σ 1 ÷ rank of the system on each metric; tied systems share
+    the average of their ranks. `normalized_mean`: the average of (m − min) ÷ (max − min) over systems, 0 if all are
+    equal. A system with an undefined mean has no score.
 
     >>> scores("rank", [[0.5, 0.2], [0.4, 0.3]], [True, True])
     [1.5, 1.5]
@@ -158,7 +158,7 @@ def scores(strategy: str, means: Sequence[Sequence[float]], higher: Sequence[boo
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rank of each value, the highest first; ties share the mean of their ranks."""
+    """Ranks values from highest to lowest; tied values share the average of their ranks."""
     ordered = np.sort(-values)
     first, last = np.searchsorted(ordered, -values, "left"), np.searchsorted(ordered, -values, "right")
     ranks: NDArray[np.float64] = (first + 1 + last) / 2
@@ -166,6 +166,6 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def best_of(names: Sequence[str], values: Sequence[float]) -> list[str]:
-    """The systems with the highest score; empty if none has a score."""
+    """Returns the systems with the highest score; empty if no system has a score."""
     greatest = max((value for value in values if not math.isnan(value)), default=math.nan)
     return [name for name, value in zip(names, values) if value == greatest]

@@ -1,7 +1,7 @@
-"""Files of a data set that a user script makes: made if they are missing, completely or not at all.
+"""Runs user scripts that generate data set files, and restores the previous files if a script fails.
 
-A note next to the script has the digests of the script and of each file that it made; while it runs, those of the
-previous files. Files without a note belong to the user and are not changed.
+A note next to the script records a digest of the script and of each file it generated; while the script runs, the note
+records digests of the previous files. Files without a note belong to the user and are never changed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NOTE, ASIDE = ".groupgt-build", ".before-build"
 
 @dataclass
 class Build:
-    """A script, the files that it makes, and its notes about them."""
+    """A script, the files it generates, and the notes about them."""
 
     script: Path
     files: Sequence[Path]
@@ -70,7 +70,7 @@ class Build:
         return noted if isinstance(noted, dict) else {}
 
     def _digest(self, path: Path) -> str:
-        """The digest of a file, or of a folder without our files and without files that have their own digest."""
+        """Computes the digest of a file, or of a folder without notes, backups and files with their own digest."""
         if not path.is_dir():
             return digest_of(path)
         apart = {*self.files, *map(_aside, self.files), self._note.resolve()} - {path}
@@ -83,7 +83,7 @@ class Build:
         )
 
     def why(self, *, refresh: bool = False) -> str:
-        """The reason to run the script, or an empty text; raises `DataError` if somebody has changed its files."""
+        """Returns the reason to run the script, or an empty string; raises `DataError` if a user edited the files."""
         self._check_idle()
         if any("before" in self._noted(file) for file in self.files):
             return "it did not finish when it last ran"
@@ -103,7 +103,7 @@ class Build:
         return "it has changed" if any(self._noted(file)["script"] != script for file in made) else ""
 
     def _check_idle(self) -> None:
-        """Raises `DataError` if another process makes these files."""
+        """Raises `DataError` if another process is already generating these files."""
         for file in self.files:
             # The script may continue after its parent is killed.
             for process in self._noted(file).get("by", []):
@@ -114,7 +114,7 @@ class Build:
                     )
 
     def run(self, folder: Path) -> None:
-        """Runs the script in a folder; if it fails, the previous files are restored."""
+        """Runs the script in `folder`; restores the previous files if the script fails."""
         for file in self.files:
             if self.script.resolve().is_relative_to(file):
                 raise DataError(f"{self.script}: is in {file}, which it generates; move it out of that folder")
@@ -181,7 +181,7 @@ class Build:
             raise DataError(f"{self.script} did not make {', '.join(missing)}")
 
     def _put_back(self) -> None:
-        """Replaces what a failed script has left by the previous files."""
+        """Restores the previous files after a failed run of the script."""
         notes = {}
         for file in self.files:
             noted = self._noted(file)
@@ -205,7 +205,7 @@ class Build:
             remove(_aside(file))
 
     def _write(self, notes: dict[str, Any]) -> None:
-        """Writes the notes of these files, and keeps the current notes of others."""
+        """Writes the notes for these files and keeps all other notes."""
         self._read()
         ours = {self._name(file) for file in self.files}
         self.notes = {**{name: noted for name, noted in self.notes.items() if name not in ours}, **notes}
@@ -218,7 +218,7 @@ def _aside(file: Path) -> Path:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copies a file or a folder, completely or not at all."""
+    """Copies a file or folder atomically."""
     if source.is_dir():
         with temporary_folder(target.parent) as part:
             shutil.copytree(source, part / target.name)

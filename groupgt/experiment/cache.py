@@ -1,8 +1,8 @@
-"""Cache of results: keyed by everything that determines them, including partial results of interrupted runs.
+"""Caches results under a key that covers everything they depend on, including partial results of interrupted runs.
 
-Results of this package and of files are not retrieved twice. External code and services are queried in every run,
-unless the file gives them a version or the user asks to reuse earlier results; an interrupted run is resumed.
-`store.cache` determines the location and format of entries.
+This package's own results and results from files are never retrieved twice. External code and services are queried on
+every run, unless the file gives them a version or the user asks to reuse earlier results; interrupted runs resume.
+`store.cache` defines where entries are stored and in which format.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from groupgt.store.verdicts import VerdictStore
 
 @dataclass(frozen=True)
 class AnswerCache:
-    """Stores results in a cache; without one (None) nothing is stored, and with `refresh` nothing is read from it.
+    """Stores results in a cache. Nothing is stored if `cache` is None, and nothing is read with `refresh`.
 
-    With `reuse`, external code and services are not queried if a finished run has stored their results. `writer` is the
-    process of the run, for which workers write.
+    With `reuse`, external code and services are not queried again if a finished run stored their results. `writer`
+    identifies the main process of the run; worker processes write on its behalf.
     """
 
     cache: Cache | None
@@ -48,17 +48,17 @@ class AnswerCache:
 
     @classmethod
     def of(cls, experiment: Experiment, *, refresh: bool = False, reuse: bool = False) -> AnswerCache:
-        """The cache of an experiment."""
+        """Creates the cache configured for an experiment."""
         folder = experiment.config.cache
         return cls(None if folder is None else Cache(experiment.at(folder)), refresh, reuse)
 
     def verdicts(self) -> VerdictStore:
-        """The store of labeller verdicts for one run."""
+        """Creates the store of labeller verdicts for one run."""
         folder = None if self.cache is None else self.cache.folder / "verdicts"
         return VerdictStore(folder, self.refresh, self.reuse)
 
     def kept(self, task: Task) -> Done | None:
-        """The cached results of a task if they can be used, or None."""
+        """Returns the cached results of a task, or None if they cannot be used."""
         system = task.system
         if self.refresh or (system.is_requeried and not self.reuse):
             return None
@@ -70,7 +70,7 @@ class AnswerCache:
         return replace(done, seconds=0.0, earlier=Earlier(len(done.answers.ids), done.made, changed=since))
 
     def read(self, task: Task) -> Done | None:
-        """The content of an entry, whoever wrote it; None if it is not the results of these queries, in order."""
+        """Reads the entry for a task; returns None if it is damaged or does not match the task's queries."""
         entry = None if self.cache is None else self.cache.read(task.key)
         if entry is None:
             return None
@@ -84,7 +84,7 @@ class AnswerCache:
             return None
 
     def write(self, task: Task, done: Done) -> None:
-        """Stores results; raises `DataError` if that fails."""
+        """Stores the results of a task; raises `DataError` if writing fails."""
         if self.cache is not None:
             about = {
                 **task.about,
@@ -97,7 +97,7 @@ class AnswerCache:
             self.cache.write(task.key, about, _rows(done.answers))
 
     def left_behind(self, task: Task) -> int:
-        """The number of results that an interrupted run has left, if its code has not changed since."""
+        """Counts the results left by an interrupted run; returns 0 if its code has changed since."""
         lines = [] if self.cache is None or self.refresh else self.cache.left_behind(task.part_key)
         trace = Trace.of(lines)
         begun = Begun.left(task, lines, trace)
@@ -123,9 +123,9 @@ def _warn(error: DataError) -> None:
 
 @dataclass(eq=False)
 class Begun:
-    """The results of a task so far, and the milliseconds per query, of batches and of single calls.
+    """The results of a task so far, with milliseconds per query for batches and for single calls.
 
-    `done` has the times of the full task, if an earlier run had run all queries.
+    `done` holds the timing of the complete task if an earlier run answered all queries.
     """
 
     answers: Answers = field(default_factory=lambda: Answers({}, {}))
@@ -137,7 +137,7 @@ class Begun:
 
     @classmethod
     def left(cls, task: Task, lines: Sequence[Any], trace: Trace) -> Begun | None:
-        """The content of a journal, or None if it is not the results of the task's queries, in order."""
+        """Reads the entries of a journal; returns None if they do not match the task's queries in order."""
         begun, qids = cls(), task.data.queries.ids
         try:
             for line in lines:
@@ -156,7 +156,7 @@ class Begun:
         return begun
 
     def add(self, answers: Answers, spent: Sequence[float], modules: Mapping[str, str]) -> None:
-        """Adds the results of one batch, the milliseconds of each call, and the modules that were loaded meanwhile."""
+        """Adds the results of one batch, the milliseconds of each call, and the modules loaded during the batch."""
         if len(spent) == len(answers.ids):
             self.single_ms += spent
         self.answers.ids.update(answers.ids)
@@ -168,10 +168,10 @@ class Begun:
 
 
 class Unfinished:
-    """The partial results of a task, stored as they arrive until the task is done.
+    """Partial results of a task, stored as they arrive until the task is done.
 
-    Results of external code and services are stored after every batch, and kept until their run has finished; for our
-    own retrievers, an interruption may lose the results of a few seconds.
+    Results from external code and services are stored after every batch and kept until the run has finished. For
+    built-in retrievers, an interruption may lose a few seconds of results.
     """
 
     def __init__(self, keeper: AnswerCache, task: Task) -> None:
@@ -190,7 +190,7 @@ class Unfinished:
                 self.journal = Journal(None)  # write errors are reported when the task is done
 
     def begun(self, source: Here | Fresh) -> Begun:
-        """The results of an interrupted run, if the modules that were loaded for it have not changed since."""
+        """Returns the results of an interrupted run, or nothing if modules it loaded have changed since."""
         trace = Trace.of(self.lines)
         is_trusted = not self.task.system.is_requeried or self.keeper.reuse
         same = is_trusted or trace.fits(source.modules, source.changed, shared=source.shared)
@@ -204,13 +204,13 @@ class Unfinished:
         return begun
 
     def add(self, answers: Answers, spent: Sequence[float], modules: Mapping[str, str]) -> None:
-        """Adds the results of one batch; writes them at once, or every few seconds."""
+        """Adds the results of one batch; writes them immediately or every few seconds."""
         self.waiting.append({"rows": _rows(answers), "spent": list(spent), "modules": dict(modules), "at": now()})
         if self.every_batch or time.monotonic() - self.flushed > SYNCED_EVERY_S:
             self.flush()
 
     def end(self, done: Done) -> None:
-        """Called when all queries are done: finishes the task now, or with the run if every run queries the system."""
+        """Finishes the task once all queries are answered; re-queried systems are finished at the end of the run."""
         if self.task.system.is_requeried:
             self.waiting.append({"timing": asdict(done.timing)})
             self.flush()
@@ -218,7 +218,7 @@ class Unfinished:
             self.keeper.finish(self.task, done)
 
     def flush(self) -> None:
-        """Writes what has not been written yet."""
+        """Writes all pending results to the journal."""
         try:
             if self.waiting:
                 self.journal.append(*([self.header] if self.header else []), *self.waiting)
@@ -236,13 +236,13 @@ DAMAGE = (GroupgtError, AttributeError, IndexError, KeyError, TypeError, ValueEr
 
 
 def _rows(answers: Answers) -> list[Any]:
-    """Results as rows of the cache."""
+    """Converts results to cache rows."""
     scores = answers.scores
     return [[qid, ids, None if scores is None else scores[qid]] for qid, ids in answers.ids.items()]
 
 
 def _answers(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
-    """The results in rows; raises one of several errors if they are not results of these queries."""
+    """Converts cache rows to results; raises various errors if they do not match the queries."""
     if [row[0] for row in rows] != list(qids) or any(len(row[1]) > task.depth for row in rows):
         raise ValueError
     ids = {qid: names for qid, names, _ in rows}
@@ -267,7 +267,7 @@ def _timing(task: Task, written: Mapping[str, Any]) -> Timing:
 
 @dataclass(frozen=True)
 class Used:
-    """The cache entries that a run of an experiment file would use, and the number of its other entries."""
+    """The cache entries that an experiment file would use, and the number of its other entries."""
 
     cache: Cache | None
     entries: list[Entry]
@@ -275,7 +275,7 @@ class Used:
 
     @classmethod
     def by(cls, path: Path, secrets: dict[str, str]) -> Used:
-        """Raises errors in the file and its data; no user code is run."""
+        """Finds the entries that an experiment file uses; runs no user code, but raises errors in file or data."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GroupgtWarning)
             experiment = load(path, allow_code=True, secrets=secrets)

@@ -1,6 +1,6 @@
-"""An experiment file as dataclasses: every section, its keys, their types and their meaning.
+"""Defines an experiment file as dataclasses: the sections, their keys, and the type and meaning of each key.
 
-`experiment` reads files as a `Config`; the sections for gates, the best system and systems are in their own modules.
+`experiment` parses files into a `Config`; the sections for gates, the best system and systems have their own modules.
 """
 
 from __future__ import annotations
@@ -103,13 +103,13 @@ class Evaluate:
     ] = None
 
     def __post_init__(self) -> None:
-        """Splits metrics that are in one line: `metrics: recall, mrr`."""
+        """Splits metrics that were given on one line: `metrics: recall, mrr`."""
         names = [name for text in self.metrics for name in split_names(text) or [text]]
         object.__setattr__(self, "metrics", names)
 
 
 def _with_settings(section: type[S]) -> type[S]:
-    """The section with a key for each setting of a comparison, except for the seed, which the file sets."""
+    """Adds a key for each comparison setting to a section, except for the seed, which is set for the entire file."""
     options = [option for option in options_of(Settings).values() if option.name != "seed"]
     keys = [(option.name, option.hint, option.default) for option in options]
     namespace = {"__doc__": section.__doc__}
@@ -129,7 +129,7 @@ class Compare:
     metrics: Annotated[Texts, Doc("The metrics to compare (default: all).")] = field(default_factory=list)
 
     def settings(self, seed: int) -> Settings:
-        """How systems are compared."""
+        """Returns the comparison settings with the given seed."""
         names = [setting.name for setting in fields(Settings) if setting.name != "seed"]
         return Settings(**{name: getattr(self, name) for name in names}, seed=seed)
 
@@ -190,5 +190,5 @@ class Config:
 
     @property
     def baseline(self) -> str | None:
-        """The system that others are compared with, or None."""
+        """The system that all others are compared with, or None."""
         return None if self.compare is None or self.compare.across == "datasets" else self.compare.baseline

@@ -1,4 +1,4 @@
-"""Experiment files: read, checked in full with line and column of each error, and resolved to an `Experiment`."""
+"""Reads and checks experiment files, reports every error with its line and column, and builds an `Experiment`."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from groupgt.private import Hide
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A checked experiment file: the configuration, its systems by name, the reported systems, and the metrics.
+    """A checked experiment file with its configuration, systems by name, systems to report, and metrics.
 
-    `document` has the location of every value, for errors that only the data can show. `unchecked` lists what cannot
-    be checked without running user code, if none may run.
+    `document` locates each value, for errors that only show up in the data. `unchecked` lists checks that
+    were skipped because they would run user code; it is None if nothing is skipped.
     """
 
     path: Path
@@ -65,17 +65,17 @@ class Experiment:
 
     @cached_property
     def rule(self) -> Rule:
-        """How the best system is chosen."""
+        """The rule for choosing the best system."""
         return Rule.of(self.config.evaluate.best, self.primary, self.metrics, self.convention)
 
     @property
     def primary(self) -> str:
-        """The primary metric: the one that the file names, otherwise its first."""
+        """The primary metric: `evaluate.primary` if set, otherwise the first metric in the file."""
         return self.config.evaluate.primary or next(iter(self.metrics))
 
     @cached_property
     def settings(self) -> Settings:
-        """How systems are compared; without `compare` in the file, this affects only deltas."""
+        """The comparison settings; if the file has no `compare` section, they only affect deltas."""
         section, seed = self.config.compare, self.config.seed
         if section is None:
             return Settings(seed=seed)
@@ -83,52 +83,52 @@ class Experiment:
 
     @property
     def baseline(self) -> str | None:
-        """The system that others are compared with, or None."""
+        """The system that all others are compared with, or None."""
         return self.config.baseline
 
     @property
     def across(self) -> str | None:
-        """The data set that others are compared with, or None."""
+        """The data set that all others are compared with, or None."""
         compare = self.config.compare
         return None if compare is None or compare.across == "systems" else compare.baseline
 
     @cached_property
     def hide(self) -> Hide:
-        """Removes secrets from anything shown about the experiment."""
+        """A function that removes secrets from text shown to users."""
         secrets, choices = self.document.secrets, self.document.choices
         return Hide({value: shown for value, shown in secrets.items() if value not in choices})
 
     @property
     def title(self) -> str:
-        """The name of the experiment, as written in the file."""
+        """The experiment name as written in the file."""
         return str(self.document.as_written(self.config.name, ("name",)))
 
     @property
     def as_written(self) -> dict[str, Any]:
-        """The resolved configuration, with the names of environment variables instead of their values."""
+        """The resolved configuration, with environment variable names in place of their values."""
         written: dict[str, Any] = self.hide(self.document.as_written(as_dict(self.config), ()))
         return written
 
     def at(self, path: str) -> Path:
-        """Resolves a path of the file; relative paths are relative to the file."""
+        """Resolves a path from the file; relative paths are relative to the file's folder."""
         return self.document.resolved(path)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Every (data set, system) to evaluate."""
+        """Yields every (data set, system) pair to evaluate."""
         for dataset in self.config.datasets:
             for name in self.chosen:
                 if self.systems[name].serves(dataset):
                     yield dataset, name
 
     def options(self, system: str, dataset: str) -> Any:
-        """The options of a system on one data set, with absolute paths and `{dataset}` filled in."""
+        """Returns the options of a system for one data set, with absolute paths and `{dataset}` filled in."""
         options = self.systems[system].options
         paths = {name: getattr(options, name).replace("{dataset}", dataset) for name in self.paths_of(system)}
         # A URL does not change.
         return replace(options, **{name: path if is_url(path) else str(self.at(path)) for name, path in paths.items()})
 
     def shown_options(self, system: str) -> dict[str, Any]:
-        """The options of a system without secrets, including defaults."""
+        """Returns the options of a system with defaults but without secrets."""
         options, paths = self.systems[system].options, self.systems[system].paths
         written = {
             field.name: self.document.as_written(getattr(options, field.name), paths.get(field.name, ()))
@@ -138,7 +138,7 @@ class Experiment:
         return shown
 
     def paths_of(self, system: str) -> list[str]:
-        """The options of a system that are set to paths: of files, and of folders that exist."""
+        """Returns the names of options that are set to file paths or to existing folders."""
         options = self.systems[system].options
         return [
             option.name
@@ -157,10 +157,10 @@ def load(
     dry: bool = False,
     secrets: dict[str, str] | None = None,
 ) -> Experiment:
-    """Reads and checks an experiment file; raises `ConfigError` with every error, each with line and column.
+    """Reads and checks an experiment file; raises `ConfigError` with the line and column of every error.
 
-    `changes` are settings such as `evaluate.k=[5]`; `only` are patterns of the systems to report. Without `allow_code`,
-    user code is refused, or skipped with `dry`. Values from the environment are added to `secrets`.
+    `changes` are settings such as `evaluate.k=[5]`; `only` lists patterns for the systems to report. User code requires
+    `allow_code`; otherwise it is an error, or is skipped with `dry`. Adds environment variable values to `secrets`.
     """
     document = read_yaml(path, secrets)
     for setting in changes:
@@ -189,7 +189,7 @@ def load(
 
 
 def _chosen(document: Document, families: Families, only: Sequence[str], baseline: str | None) -> list[str]:
-    """The systems to report: the selected ones, and the baseline they are compared with."""
+    """Selects the systems to report, including the baseline that they are compared with."""
     names = list(families.systems)
     if not only:
         return names
@@ -218,7 +218,7 @@ MOST_ATTEMPTS = 4
 
 
 def _validated(document: Document) -> Config | None:
-    """The configuration; invalid values are reported, and removed or replaced, so that the rest is checked too."""
+    """Parses the configuration; reports invalid values, then drops or replaces them so that all else is checked too."""
     value = copy.deepcopy(document.value)
     unset = set(document.partial)
     for attempt in range(MOST_ATTEMPTS):
@@ -235,7 +235,7 @@ def _validated(document: Document) -> Config | None:
 
 
 def _leave_out(value: Any, fault: Fault, partial: set[KeyPath]) -> None:
-    """Removes an invalid value from the values of a file, or replaces it."""
+    """Removes or replaces an invalid value in the parsed file."""
     path = fault.path
     if not path:
         return
@@ -261,7 +261,7 @@ def _leave_out(value: Any, fault: Fault, partial: set[KeyPath]) -> None:
 class Checks:
     """Checks a configuration, collects its errors, and resolves the valid parts.
 
-    Errors that follow from another error are not reported.
+    Errors caused by another error are not reported.
     """
 
     def __init__(
@@ -276,7 +276,7 @@ class Checks:
         self.policy = Policy()
 
     def walk(self) -> None:
-        """Checks everything."""
+        """Runs all checks."""
         config = self.config
         if config.groupgt is not None:
             self._requirement(config.groupgt)
@@ -355,7 +355,7 @@ class Checks:
             self.document.unknown(("compare", "baseline"), compare.baseline, self.families.valid_names)
 
     def _labeller(self, labeller: LabellerConfig) -> None:
-        """Checks the labeller, its options, and the files they name, for every data set."""
+        """Checks the labeller, its options, and the files it refers to for every data set."""
         path: KeyPath = ("evaluate", "labeller")
         plugin = self._plugin("labeller", path, labeller)
         if plugin is not None and plugin.runs_code and "version" in labeller.with_:
@@ -367,7 +367,7 @@ class Checks:
                 self.document.require((*path, "with", key), labeller.with_[key], dataset)
 
     def _plugin(self, kind: str, path: KeyPath, section: LabellerConfig | EngineConfig) -> Plugin | None:
-        """The plugin of a section, or None if there is no such plugin; its options are checked."""
+        """Finds the plugin for a section and checks its options; returns None if there is no such plugin."""
         plugin: Plugin | None = self.code.plugin(kind, section.use, (*path, "use"))
         for fault in read_options(plugin.options, section.with_)[1] if plugin is not None else ():
             self.document.fault((*path, "with", *fault.path), fault.what, key=fault.is_of_key)
@@ -392,7 +392,7 @@ class Checks:
                 self.document.fault(("evaluate", "tokenizer"), str(error))
 
     def _output(self) -> None:
-        """Checks the folders for results and cache, and that results can be written in the requested formats."""
+        """Checks the result and cache folders, and that results can be written in the requested formats."""
         config, document = self.config, self.document
         for path, folder in ((("cache",), config.cache), (("output", "folder"), config.output.folder)):
             if folder is not None and (not folder.strip() or "\0" in folder) and document.is_sound(*path):
@@ -404,7 +404,7 @@ class Checks:
                 document.fault(("output", "formats", config.output.formats.index("runs")), what)
 
     def _convention(self) -> None:
-        """Sets the convention: the one in the file, or the default for the shape of all ground truth."""
+        """Sets the convention from the file, or from the ground truth shape if all data sets have the same one."""
         named = self.config.convention
         if named != "auto":
             self.convention = named
@@ -454,7 +454,7 @@ class Checks:
         return are_valid
 
     def _metric(self, path: KeyPath, text: str, *, are_valid: bool) -> bool:
-        """Whether it is one of the metrics, in any spelling; if some metrics are invalid, whether it is a metric."""
+        """Checks that a text names one of the experiment's metrics, or any valid metric if some of them are invalid."""
         try:
             metric = parse_metric(text, self.convention)
         except GroupgtError as error:

@@ -1,7 +1,7 @@
-"""Where retrievers run: user code in a separate process (`Fresh`), everything else in this one (`Here`).
+"""Runs retrievers: user code in a separate process (`Fresh`), all other retrievers in this one (`Here`).
 
-In a new process, results do not depend on what ran before. It is a plain interpreter, not a `multiprocessing` worker,
-which would run the user's script a second time; `serve` is what runs there.
+In a new process, results do not depend on what ran before. The process is a plain interpreter that runs `serve`; a
+`multiprocessing` worker would run the user's script a second time.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ LOOK_S = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """An order for the process: a plugin that runs code, its options, its input, and the folder of its modules.
+    """A request to set up a retriever: the plugin, its options, its setting, and the module folder.
 
-    Without a `setting` nothing is built: the target is only imported and described.
+    Without a `setting`, nothing is built: the target is only imported and described.
     """
 
     system: str
@@ -60,8 +60,8 @@ class Order:
 class Here:
     """A retriever that is built and queried in this process.
 
-    `build_s` is the build time in seconds, `singly` is whether it is queried one query at a time, and `modules` are
-    those loaded by the end of the build, if it is a third-party plugin.
+    `build_s` is the build time in seconds. `singly` says whether queries are run one at a time. `modules` lists the
+    modules that a third-party plugin has loaded by the end of the build.
     """
 
     shared = True
@@ -77,7 +77,7 @@ class Here:
         self.modules = self._new()
 
     def ask(self, queries: Queries, k: int) -> tuple[Sequence[Ranking], list[float], dict[str, str]]:
-        """Rankings, the milliseconds of each call, and the modules that were loaded meanwhile."""
+        """Returns rankings, milliseconds per call, and newly loaded modules."""
         rankings, spent = ask(self.retriever, queries, k)
         return rankings, spent, self._new()
 
@@ -85,15 +85,15 @@ class Here:
         return {} if self.loaded is None else self.loaded.new()
 
     def changed(self, modules: Mapping[str, str]) -> list[str]:
-        """The modules that have changed."""
+        """Returns the modules that have changed."""
         return changed(modules, sys.path)
 
     def close(self) -> None:
-        """Does nothing; see `Fresh.close`."""
+        """Does nothing, since there is no process to end (see `Fresh.close`)."""
 
 
 class Fresh:
-    """A retriever in a new process, which ends with `close` or with this process. `way` is how the code is called."""
+    """A retriever in a new process, which ends with `close` or with this process; `way` says how code is called."""
 
     process, shared = "", False
 
@@ -118,12 +118,12 @@ class Fresh:
             raise
 
     def ask(self, queries: Queries, k: int) -> tuple[Sequence[Ranking], list[float], dict[str, str]]:
-        """Rankings (already checked in that process), the milliseconds of each call, and modules loaded meanwhile."""
+        """Returns rankings (already validated), milliseconds per call, and newly loaded modules."""
         answer: tuple[Sequence[Ranking], list[float], dict[str, str]] = self._call((list(queries), queries.ids, k))
         return answer
 
     def changed(self, modules: Mapping[str, str]) -> list[str]:
-        """The modules that have changed, as found on the path of the code."""
+        """Returns the modules that have changed on the import path of the process."""
         names: list[str] = self._call(dict(modules))
         return names
 
@@ -137,7 +137,7 @@ class Fresh:
         self.child.wait()
 
     def _call(self, message: Any) -> Any:
-        """Sends a message and returns the reply; raises errors from the other process."""
+        """Sends a message and returns the reply; raises errors reported by the other process."""
         try:
             _send(self.child.stdin, message)
             (length,) = LENGTH.unpack(self._bytes(LENGTH.size))
@@ -150,7 +150,7 @@ class Fresh:
         return value
 
     def _bytes(self, count: int) -> bytes:
-        """Reads this many bytes; detects the end of the process even if another one keeps its end of the pipe open."""
+        """Reads `count` bytes; notices if the process has ended even while another process holds its pipe open."""
         stream = self.child.stdout
         if stream is None:
             raise EOFError
@@ -193,7 +193,7 @@ def _send(stream: Any, message: Any) -> None:
 
 
 def serve() -> NoReturn:
-    """Builds a retriever as ordered, and answers requests until the parent is gone."""
+    """Builds a retriever as requested, then answers queries until the parent process exits."""
     leave = os._exit
     requests, replies = _channels()
     messages: SimpleQueue[Any] = SimpleQueue()
@@ -252,7 +252,7 @@ def _reply(replies: Any, work: Callable[..., Any], *arguments: Any) -> None:
 
 
 def _channels() -> tuple[BinaryIO, Any]:
-    """The pipes from and to the parent; output of the code goes to standard error, and its input is empty."""
+    """Opens pipes to the parent process; redirects user code's output to stderr and leaves its input empty."""
     requests, replies = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -262,7 +262,7 @@ def _channels() -> tuple[BinaryIO, Any]:
 
 
 def _listen(requests: BinaryIO, messages: SimpleQueue[Any], leave: Any) -> None:
-    """Puts incoming messages into the queue; ends the process when the parent ends, even in the middle of work."""
+    """Queues incoming messages; exits as soon as the parent process does, even in the middle of a query."""
     try:
         while True:
             (length,) = LENGTH.unpack(requests.read(LENGTH.size))

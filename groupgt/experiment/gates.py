@@ -1,6 +1,6 @@
-"""Quality gates: conditions for the build to pass, on every system and data set that they name.
+"""Quality gates: conditions on systems and data sets that must hold for the build to pass.
 
-Their section of the experiment file, its checks, and the evaluation of gates after a run. `runner` keeps the results.
+Defines the section of the experiment file, its checks, and the evaluation of gates after a run.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Gate:
 
     @property
     def bound(self) -> str:
-        """The metric, the slice and the bound: `recall@10, type multi, min 0.8`."""
+        """The metric, slice and bound as text: `recall@10, type multi, min 0.8`."""
         slices = [f"{column} {value}" for column, value in self.slice.items()]
         bounds = [f"{key} {value:g}" for key in BOUNDS if (value := getattr(self, key)) is not None]
         conditions = [f"{key} {value}" for key in ("unless", "must") if (value := getattr(self, key))]
@@ -79,7 +79,7 @@ class Gate:
 
     @property
     def is_relative(self) -> bool:
-        """Whether its bound is on a drop or a gain."""
+        """Returns True if the bound is on a drop or a gain."""
         return self.max_drop is not None or self.min_gain is not None
 
 
@@ -100,10 +100,10 @@ Problem = Literal[
 
 @dataclass(frozen=True)
 class Drop:
-    """How far a system is below a baseline, or its previous result (None), by the metric of a gate.
+    """The drop of a system below its baseline, or below its previous result if `baseline` is None.
 
-    `is_beyond`: the bound is violated. `settings` are those of the test of the contrast, one of `comparisons` in
-    its family; `audited` differences have a test of their own.
+    `is_beyond` is True if the bound is violated. `settings` configures the significance test; `comparisons` is
+    the number of contrasts in the family; `audited` differences use a different test.
     """
 
     baseline: str | None
@@ -117,10 +117,10 @@ class Drop:
 
 @dataclass(frozen=True)
 class GateResult(Result):
-    """One gate (counted from 1) on one system and data set: whether it passed, and the figures behind that.
+    """The result of one gate (numbered from 1) for one system and data set, with the figures behind it.
 
-    `asks` is the gate itself. Without a `value`, `problem` is the reason and `detail` its subject. `drop` is the
-    comparison behind a gate on a drop or a gain.
+    `asks` is the gate itself. If there is no `value`, `problem` is the reason and `detail` gives specifics. `drop` is
+    the comparison behind a gate on a drop or a gain.
     """
 
     gate: int
@@ -135,17 +135,17 @@ class GateResult(Result):
 
     @property
     def reason(self) -> str:
-        """Why it passed or failed, in one line: what `print` shows."""
+        """A one-line explanation of why the gate passed or failed, as shown by `print`."""
         return self.text()
 
     @property
     def metric(self) -> str:
-        """The metric, or the latency."""
+        """The name of the metric or latency that the gate checks."""
         return self.asks.metric
 
     @property
     def timed(self) -> bool:
-        """Whether it is about latency: such results are times too, and appear with other times."""
+        """Returns True for latency gates, whose results are reported with other timings."""
         return self.asks.metric in LATENCIES
 
 
@@ -154,9 +154,9 @@ class GateResult(Result):
 
 @dataclass(frozen=True, eq=False)
 class GateChecks:
-    """The context for checking gates: names in the file, metrics, baseline, and number of timed queries.
+    """Everything needed to check gates: names in the file, metrics, baseline, and number of timed queries.
 
-    `metrics` is empty if some of them are invalid; `baseline` is None if nothing is compared.
+    `metrics` is empty if any metric is invalid; `baseline` is None if nothing is compared.
     """
 
     document: Document
@@ -168,7 +168,7 @@ class GateChecks:
     timed: int | None
 
     def check(self, number: int, gate: Gate) -> None:
-        """Adds the errors of one gate: the names it refers to must exist, and it must have one bound."""
+        """Checks one gate: the names it refers to must exist, and it must have exactly one bound."""
         document, path = self.document, ("gate", number)
         systems = self.families.systems
         matched, datasets = matching(gate.system, systems), matching(gate.dataset, self.datasets)
@@ -219,7 +219,7 @@ class GateChecks:
             self.document.fault((*path, "metric"), f"{gate.metric} {UNTIMED}")
 
     def _is_queried_singly(self, name: str) -> bool:
-        """Whether some query is run singly, as far as the file shows."""
+        """Returns whether a system runs any query on its own, judging by the file alone."""
         system = self.families.systems[name]
         if system.kind.build is None or system.options.asks_singly() is not False:
             return True
@@ -230,7 +230,7 @@ class GateChecks:
         return not system.is_stored and all(self._is_timed(below) for below in system.inputs)
 
     def _drop(self, path: KeyPath, matched: Sequence[System], datasets: Sequence[str]) -> None:
-        """Checks that a baseline exists for every gate on a drop or a gain."""
+        """Checks that a gate on a drop or a gain has a baseline on each of its data sets."""
         if self.baseline is None:
             if self.document.is_sound("compare"):
                 hint = "set compare.baseline, or write against: previous"
@@ -246,7 +246,7 @@ class GateChecks:
 
 
 def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document: Document) -> None:
-    """Adds the errors of a gate's slice that only the data can show: missing columns, and values without a query."""
+    """Checks a gate's slice against the data; adds an error for each value that no query has."""
     for column, value in gate.slice.items():
         values = [text for name, text, _ in slicer if name == column]
         if str(value) not in values:
@@ -259,10 +259,10 @@ def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """The input of gates, by data set and system: evaluations, reasons for failures, and times.
+    """The input for evaluating gates: evaluations, failure reasons and timings by data set and system.
 
-    `settings` define significance; `baseline` is None if nothing is compared. `against` pairs the systems of each
-    data set with their previous results, if there is a previous run.
+    `settings` determines what is significant; `baseline` is None if nothing is compared. `against` pairs the systems of
+    each data set with their previous results, if there is a previous run.
     """
 
     systems: Mapping[str, System]
@@ -275,7 +275,7 @@ class Findings:
 
 
 def judged(gates: Sequence[Gate], findings: Findings) -> list[GateResult]:
-    """Evaluates every gate on every system and data set that it names and that was run."""
+    """Evaluates every gate on all matching systems and data sets that were run."""
     results: list[GateResult] = []
     for number, gate in enumerate(gates, 1):
         # A pattern is matched against all systems, so that a system that is not run does not affect the others.
@@ -290,7 +290,7 @@ def judged(gates: Sequence[Gate], findings: Findings) -> list[GateResult]:
 
 
 def members(gate: Gate, evaluation: Evaluation) -> Bools:
-    """Which queries are in a gate's slice, shape (Q,)."""
+    """Returns a mask of the queries in a gate's slice, shape (Q,)."""
     mask = np.ones(len(evaluation.truth), dtype=np.bool_)
     for column, text, inside in Slicer(evaluation.truth, list(gate.slice)) if gate.slice else ():
         if text != str(gate.slice[column]):
@@ -299,9 +299,9 @@ def members(gate: Gate, evaluation: Evaluation) -> Bools:
 
 
 def _checked(blank: GateResult, findings: Findings) -> GateResult | None:
-    """The result of one gate on one system and data set; None for the latency of results that were read from files.
+    """Evaluates one gate on one system and data set; returns None for the latency of results read from files.
 
-    `blank` is that result before anything is compared; like all results without a value, it has not passed.
+    `blank` is the result to fill in; like any result without a value, it counts as not passed.
     """
     gate, system, dataset = blank.asks, blank.system, blank.dataset
     evaluation = findings.evaluations[dataset].get(system)
@@ -319,7 +319,7 @@ def _checked(blank: GateResult, findings: Findings) -> GateResult | None:
 
 
 def _values(gate: Gate, evaluation: Evaluation) -> Floats:
-    """The values of the gate's metric in the gate's slice."""
+    """Returns the gate's metric values for the queries in its slice."""
     text = evaluation.text_of(gate.metric)
     return evaluation.tested.get(text, evaluation.values[text])[members(gate, evaluation)]
 
@@ -341,7 +341,7 @@ def _latency(blank: GateResult, timing: Timing) -> GateResult:
 
 
 def _beside_baseline(blank: GateResult, evaluation: Evaluation, findings: Findings) -> GateResult:
-    """Compares with the baseline: the p-value of a drop is uncorrected, that of a gain is corrected."""
+    """Compares a system with the baseline; the p-value is uncorrected for a drop and corrected for a gain."""
     gate, by_name = blank.asks, findings.evaluations[blank.dataset]
     baseline = by_name.get(findings.baseline or "")
     if baseline is None:
@@ -356,7 +356,7 @@ def _beside_baseline(blank: GateResult, evaluation: Evaluation, findings: Findin
 
 
 def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against | None) -> GateResult:
-    """Compares the system with its previous result; the family consists of all such comparisons."""
+    """Compares a system with its previous result; all comparisons with the previous run form the family."""
     gate, system, text = blank.asks, blank.system, evaluation.text_of(blank.metric)
     if against is None:
         return replace(blank, problem="no previous run", passed=True)
@@ -379,7 +379,7 @@ def _relative(
     *,
     audited: bool = False,
 ) -> GateResult:
-    """Checks the bound on a drop or a gain for the first contrast of a family."""
+    """Checks the bound on a drop or a gain for the first contrast in a family."""
     contrast, gate = family[0], blank.asks
     if not contrast.pairs or math.isnan(contrast.delta):
         return replace(blank, problem="few audited" if contrast.pairs else "no pair")

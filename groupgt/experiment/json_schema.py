@@ -1,4 +1,4 @@
-"""The output of `groupgt schema`: the JSON Schema of experiment files."""
+"""Generates the JSON Schema of experiment files, as printed by `groupgt schema`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema_text() -> str:
-    """The schema of experiment files as text, for completion and validation in editors."""
+    """Returns the JSON Schema of experiment files as text; editors use it for completion and validation."""
     return json.dumps(_experiment_schema(), ensure_ascii=False, indent=2) + "\n"
 
 
 def without_titles(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Removes titles, which only repeat the keys."""
+    """Removes titles, since they only repeat the keys."""
     for part in [schema, *definitions.values()]:
         part.pop("title", None)
         for key in part.get("properties", {}).values():
@@ -53,7 +53,7 @@ def _experiment_schema() -> dict[str, Any]:
 
 
 def _describe_branches(schema: Any) -> None:
-    """Repeats the description of a key in each of its alternatives, where editors look for it."""
+    """Copies the description of a key to each of its alternatives, where editors look for it."""
     for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
         _describe_branches(part)
     if isinstance(schema, dict) and isinstance(text := schema.get("description"), str):
@@ -64,7 +64,7 @@ def _describe_branches(schema: Any) -> None:
 
 
 def _add_options(kind: str, definitions: dict[str, Any], section: str, prefix: str) -> None:
-    """Adds the options that `with` (and `matrix`) of a section accept, depending on `use`."""
+    """Adds the options that a section accepts under `with` (and `matrix`) for each value of `use`."""
     definitions[section]["allOf"] = []
     for name in ours(kind):
         options = definitions[f"{prefix} {name}"] = schema_of(find(kind, name).options)
@@ -87,7 +87,7 @@ def _add_options(kind: str, definitions: dict[str, Any], section: str, prefix: s
 
 
 def _tokenizers() -> dict[str, Any]:
-    """The names of tokenizers: ours have a fixed form, others are those of plugins."""
+    """Returns a schema for tokenizer names: a fixed form for built-in tokenizers, any text for plugins."""
     names = ours("tokenizer")
     written = [name + (":.+" if options_of(find("tokenizer", name).options) else "") for name in names]
     return {

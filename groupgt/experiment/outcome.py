@@ -1,4 +1,4 @@
-"""The results of an experiment as plain data; `report` presents them."""
+"""The results of an experiment as plain data, presented by `report`."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcome(Result):
-    """The outcome of an experiment: `evaluations[dataset][system]`, best first, and the folder with the results.
+    """The outcome of an experiment; `evaluations[dataset][system]` is sorted from best to worst system.
 
-    `comparison[dataset]` compares every system with the baseline; `systems[dataset]` is the same by the primary metric
-    of the file, with additional data. `gates` are the results of the gates. `leaders[dataset]` are the best systems,
-    several if they tie, and `overall_leaders` those over all data sets. `failed[dataset][system]` is the reason why a
-    system that may be skipped has no results. `absent[dataset]` are the ids of the ground truth that are not in the
-    corpus, if results are matched by id. `kept` lists what was not retrieved again. `previous` is the name of the run
-    that this one is compared with (empty if there was none, None if none was requested), and `against[dataset]`
-    compares every system with its results in that run. `across` compares the data sets with one of them, if the file
-    requests it. `stages[dataset][system]` shows at which of its stages a system loses groups.
+    `comparison[dataset]` compares every system with the baseline; `systems[dataset]` does so by the primary metric,
+    with additional data. `gates` lists gate results. `leaders[dataset]` lists the best systems of a data set, including
+    ties, and `overall_leaders` the best systems over all data sets. `failed[dataset][system]` is the reason why a
+    skipped system has no results. `absent[dataset]` lists ground truth ids missing from the corpus, if results are
+    matched by id. `kept` describes results that were reused. `previous` is the name of the previous run (empty if there
+    was none, None if no comparison was requested), and `against[dataset]` compares every system with its results in
+    that run. `across` compares the data sets with each other, if the file requests it. `stages[dataset][system]` shows
+    at which stage a system loses groups.
     """
 
     experiment: Experiment
@@ -63,19 +63,19 @@ class Outcome(Result):
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
     def to_metrics(self) -> dict[str, float]:
-        """The means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
+        """Returns the means as a flat dict, such as `{"bm25/recall/at_5": 0.5}`, for MLflow, Weights & Biases or DVC.
 
-        Names are those of `groupgt.report.tracking`; with several data sets, they begin with the data set. Undefined
-        means are left out.
+        `groupgt.report.tracking` defines the names; with several data sets, each name begins with the data set.
+        Undefined means are left out.
         """
         return self._teller.metrics()
 
     def plot(self, name: str = "means", *, dataset: str | None = None) -> Figure:
-        """A figure of `groupgt.render.figures.FIGURES`, of the only data set or the one named."""
+        """Draws a figure from `groupgt.render.figures.FIGURES`; `dataset` is optional if there is only one."""
         return self._teller.plot(name, dataset=dataset)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes the page of this experiment, one HTML file: the same as `report.html` in its result folder."""
+        """Writes a self-contained HTML page of this experiment, identical to `report.html` in its result folder."""
         write_bytes(Path(path), self._teller.page())
 
     def __repr__(self) -> str:
@@ -86,17 +86,17 @@ class Outcome(Result):
 
     @property
     def best(self) -> dict[str, str | None]:
-        """The best system of each data set; the first of several that tie."""
+        """The best system for each data set; the first one if several tie."""
         return {dataset: next(iter(names), None) for dataset, names in self.leaders.items()}
 
     @property
     def overall(self) -> str | None:
-        """The best system over several data sets; the first of several that tie."""
+        """The best system over all data sets; the first one if several tie."""
         return next(iter(self.overall_leaders), None)
 
     @property
     def passed(self) -> bool:
-        """Whether every gate passed."""
+        """Returns True if every gate passed."""
         return all(gate.passed for gate in self.gates)
 
     @property
@@ -107,15 +107,15 @@ class Outcome(Result):
 
     @property
     def retrieved(self) -> int:
-        """The number of retrievals that were made, at least in part."""
+        """The number of retrievals that this run made, at least in part."""
         return self.kept.retrieved
 
     @property
     def cached(self) -> int:
-        """The number of retrievals that came from the cache."""
+        """The number of retrievals taken from the cache."""
         return self.kept.cached
 
     def timing(self, dataset: str, system: str) -> Timing | None:
-        """The time that a system took on a data set, if known."""
+        """Returns the timing of a system on a data set, or None if it was not timed."""
         matches = (timing for timing in self.timings if (timing.dataset, timing.system) == (dataset, system))
         return next(matches, None)

@@ -1,4 +1,4 @@
-"""Plans a run without retrieving: makes all possible checks, and lists each system and labeller."""
+"""Plans a run without retrieving anything: runs all possible checks and lists each system and labeller."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "call
 
 
 class Plan(NamedTuple):
-    """A table of planned work, and a list of omitted checks that would run user code."""
+    """A table of planned work, plus the checks that were skipped because they would run user code."""
 
     headers: list[str]
     rows: list[list[Any]]
@@ -39,7 +39,7 @@ def plan(
     reuse: bool = False,
     allow_code: bool = False,
 ) -> Plan:
-    """Checks everything that can be checked without retrieving; raises the errors that a run would raise."""
+    """Checks everything that can be checked without retrieval; raises the same errors as a run."""
     with shared_process() as secrets:
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, dry=True, secrets=secrets)
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
@@ -68,7 +68,7 @@ def _row(
     tasks: Sequence[Task],
     faults: Faults,
 ) -> list[Any]:
-    """One system on one data set: a reported system, or an input of one."""
+    """Describes one system on one data set, either a reported system or an input to a fusion."""
     system = experiment.systems[name]
     uses = f"{system.config.use} ({system.kind.note})" if system.kind.note else system.config.use
     documents, count = None, 0
@@ -97,7 +97,7 @@ def _row(
 
 
 def _signature(experiment: Experiment, name: str, faults: Faults) -> tuple[bool | None, str]:
-    """How user code is called, as found by importing it in a new process; adds an error if it cannot be called."""
+    """Imports user code in a new process to see how it is called; adds an error if it cannot be called."""
     system = experiment.systems[name]
     try:
         with closing(Fresh(Order(name, system.kind, system.options, experiment.path.parent.resolve()))) as fresh:
@@ -110,7 +110,7 @@ def _signature(experiment: Experiment, name: str, faults: Faults) -> tuple[bool 
 
 
 def _verdicts(experiment: Experiment, data: Data, dataset: str, systems: int) -> list[list[Any]]:
-    """The maximum calls of a user labeller: every result with every alternative of its query."""
+    """Estimates the maximum number of batched calls to a user-defined labeller."""
     judge = data.request.labeller
     if not isinstance(judge, Code):
         return []

@@ -1,6 +1,6 @@
-"""The previous run: its stored results, and every current system paired with its previous results.
+"""Compares with the previous run, pairing every current system with its previous results.
 
-`report` reads it from a result folder and passes it on; this module does not depend on folders.
+`report` loads them from a result folder and passes them in; this module does not depend on folders.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from groupgt.model.values import CALLS, SCORE
 
 @dataclass(frozen=True, eq=False)
 class FormerSystem:
-    """The stored results of a system: `evaluate` reads them from `run`, which is None if they were not stored.
+    """The stored results of a system; `run` contains the ranked results, or None if they were not stored.
 
-    `bare` results are only ids and scores, whatever other fields they had originally.
+    With `bare`, only ids and scores were stored, whatever other fields the results originally had.
     """
 
     run: Any
@@ -36,10 +36,10 @@ class FormerSystem:
 
 @dataclass(frozen=True, eq=False)
 class Former:
-    """One data set of the previous run: its ground truth, its systems, the digest of its corpus (empty without one).
+    """One data set in the previous run, with its ground truth, systems, and corpus digest (empty without a corpus).
 
-    `values` returns the previous values by system and metric (as text), in the order of the ground truth; it raises
-    `DataError` with the reason if they cannot be used.
+    `values` returns the previous values by system and metric name, in ground truth order; it raises `DataError` with
+    the reason if they cannot be used.
     """
 
     truth: GroundTruth
@@ -50,7 +50,7 @@ class Former:
 
 @dataclass(frozen=True, eq=False)
 class Previous:
-    """The previous run: its name (empty if there is none; `missing` is the reason), and the digests of its files."""
+    """The previous run with its file digests; if there is none, `name` is empty and `missing` is the reason."""
 
     name: str
     missing: str = ""
@@ -60,14 +60,13 @@ class Previous:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Against(Beside):
-    """The systems of one data set paired with their previous results, for every metric.
+    """The systems of one data set paired with their previous results for every metric.
 
-    `qids` are the queries; `before` is NaN for queries that the previous run did not have, or had with other text.
-    `refused` has the reasons why values cannot be compared, by system and metric; for those in `stored`, the previous
-    values are used, for the reason given there; all others are measured again. `added` are systems that the previous
-    run did not have, `gone` those that are no longer run. `changed` are queries with changed ground truth, `reworded`
-    those with changed text. `queries_only_now` and `queries_only_then` are the numbers of queries that only one of the
-    two runs has.
+    `qids` lists the queries; `before` is NaN for queries that are new or have new text. `refused` maps a system and
+    metric to the reason why they cannot be compared. `stored` maps a system and metric to the reason why previously
+    stored values are used; all other results are measured again. `added` lists systems that are new in this run, and
+    `gone` those no longer run. `changed` lists queries with new ground truth, `reworded` queries with new text.
+    `queries_only_now` and `queries_only_then` count the queries that occur in only one of the two runs.
     """
 
     qids: Sequence[str]
@@ -89,9 +88,9 @@ def against(
     stale: str,
     **more: Any,
 ) -> Against:
-    """Pairs systems with their previous results; `more` are further fields of `Against`.
+    """Pairs systems with their previous results; `more` sets additional fields of `Against`.
 
-    `stale` is the reason why previous ids may now mean other passages; empty if they do not.
+    `stale` is the reason why ids in the previous run may refer to different passages; empty if they do not.
     """
     values = {name: evaluation.values for name, evaluation in evaluations.items()}
     if former is None:
@@ -117,7 +116,7 @@ def against(
 
 
 class _Pairing:
-    """Current and previous queries, paired by ids and texts, and the previous values for current queries."""
+    """Pairs current with previous queries by id and text, and finds their previous values."""
 
     def __init__(self, former: Former, request: Request, truth: GroundTruth, stale: str) -> None:
         self.former, self.request, self.truth, self.stale = former, request, truth, stale
@@ -132,7 +131,7 @@ class _Pairing:
         )
 
     def values(self, name: str, evaluation: Evaluation) -> tuple[dict[str, Floats], dict[str, str], dict[str, str]]:
-        """The previous values of a system by metric; the reasons why some are stored ones, and why some are missing."""
+        """Returns previous values by metric, reasons for using stored values, and reasons for missing values."""
         system = self.former.systems[name]
         metrics = self.request.metrics
         if self.request.audit is not None:
@@ -154,7 +153,7 @@ class _Pairing:
         return values, why, refused
 
     def _keeps_from(self, metric: Metric, system: FormerSystem, evaluation: Evaluation) -> str:
-        """Why a metric cannot be measured again on the previous results; empty if it can."""
+        """Returns the reason why previous results cannot be measured again with a metric; empty if they can."""
         if system.run is None:
             return "its results of then are not kept"
         needs_lengths = metric.budget is not None and metric.budget.unit not in (CALLS, SCORE)
@@ -169,7 +168,7 @@ class _Pairing:
         return ""
 
     def _again(self, system: FormerSystem, metrics: dict[str, Metric], name: str) -> dict[str, Floats]:
-        """The previous results, measured with the current metrics, policy and ground truth."""
+        """Measures the previous results again with the current metrics, policy and ground truth."""
         values: dict[str, Floats] = {text: np.full(len(self.truth), np.nan) for text in metrics}
         if not self.paired.any():
             return values
@@ -187,7 +186,7 @@ class _Pairing:
         return values
 
     def _stored(self, name: str, metric: Metric) -> Floats:
-        """The previous values of queries with unchanged ground truth; raises `DataError` if they cannot be used."""
+        """Returns stored values for queries with unchanged ground truth; raises `DataError` if they cannot be used."""
         columns = self.former.values()[name]
         column = next((column for text, column in columns.items() if text == str(metric)), None)
         if column is None:
@@ -201,7 +200,7 @@ class _Pairing:
 
 
 def _judged(truth: GroundTruth, qid: str) -> tuple[list[str], frozenset[str]]:
-    """The judgments of a query, regardless of the order of groups and alternatives and of their names."""
+    """Returns the judgments of a query in a form that ignores group names and the order of groups and alternatives."""
     groups = []
     for group in truth[qid]:
         described = dict(group) if isinstance(group, Mapping) else {"alternatives": group}

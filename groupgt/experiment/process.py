@@ -1,4 +1,4 @@
-"""The process in which an experiment runs, shared with user code: restored when the run ends."""
+"""Shares the current process with user code during an experiment and restores it afterwards."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from groupgt.store.files import umask
 
 @contextmanager
 def shared_process() -> Iterator[dict[str, str]]:
-    """Lets user code change the process during a run, and end it only with an error.
+    """Lets user code modify the process during a run, and turns any attempt to exit into an error.
 
-    Modules may extend `sys.path`, or change the umask, the working folder or standard output, and rely on this until
-    the run ends; then all of it is restored. Imported modules stay in `sys.modules`. Entries of the yielded dict are
-    removed from errors and warnings.
+    Modules may extend `sys.path` or change the umask, working folder or standard output; these changes last until the
+    run ends and are then undone. Imported modules stay in `sys.modules`. Secrets added to the yielded dict are removed
+    from errors and warnings.
     """
     secrets: dict[str, str] = {}
     path, mask, streams, folder = [*sys.path], umask(), (sys.stdout, sys.stderr), working_folder()
@@ -40,7 +40,7 @@ def shared_process() -> Iterator[dict[str, str]]:
 
 
 def working_folder() -> str | None:
-    """The current folder, or None if it no longer exists."""
+    """Returns the current folder, or None if it no longer exists."""
     try:
         return os.getcwd()
     except OSError:  # it was removed

@@ -1,6 +1,6 @@
-"""Running a retriever: builds it, queries it in batches, measures times, and stores results as they arrive.
+"""Runs a retriever: builds it, queries it in batches, measures times, and stores results as they arrive.
 
-`answers` and each worker of `workers` retrieve with this module.
+Both `answers` and the worker processes in `workers` retrieve with this module.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from groupgt.runtime import raised
 
 
 def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = lambda queries: None) -> Done:
-    """Builds a system and runs all queries; raises `RetrieverError` for any error in it.
+    """Builds a system and runs all queries; raises `RetrieverError` if anything fails.
 
-    Results are stored even if the run does not finish; if they cannot be stored, there is a warning. `answered` is
-    called with the number of additional queries that are done.
+    Partial results are stored even if the run does not finish; if storing fails, a warning is issued. `answered` is
+    called with the number of newly finished queries.
     """
     unfinished = Unfinished(keeper, task)
     system, data, experiment = task.system, task.data, task.experiment
@@ -47,7 +47,7 @@ def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = 
 
 
 def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered: Callable[[int], None]) -> Done:
-    """Runs the remaining queries in batches, and repeats some if single queries are to be timed."""
+    """Runs the remaining queries in batches, then repeats some one by one if single queries must be timed."""
     begun, queries = unfinished.begun(source), task.data.queries
     spent_ms = 0.0
     answered(len(begun.answers.ids))

@@ -1,4 +1,4 @@
-"""An experiment from its file to an `Outcome`: reading, retrieval, evaluation, comparison, gates."""
+"""Runs an experiment from its file to an `Outcome`: reads, retrieves, evaluates, compares and checks gates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from groupgt.store.verdicts import VerdictStore
 
 @dataclass(frozen=True, eq=False)
 class Running:
-    """A run of an experiment: its data, the results of its systems, and the store of verdicts until it finishes."""
+    """An experiment run in progress, with its data, system results and labeller verdicts."""
 
     experiment: Experiment
     datasets: Mapping[str, Data]
@@ -46,7 +46,7 @@ class Running:
 
     @classmethod
     def of(cls, experiment: Experiment, progress: Progress, *, refresh: bool, reuse: bool) -> Running:
-        """Reads the data; raises `GroupgtError` with all errors."""
+        """Reads all data sets; raises `GroupgtError` with every error in them."""
         progress.doing(f"reading {counted(len(experiment.config.datasets), 'data set')}")
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
         verdicts = cache.verdicts()
@@ -54,9 +54,9 @@ class Running:
         return cls(experiment, datasets, SystemAnswers(experiment, datasets, cache, progress), verdicts, progress)
 
     def outcome(self, changes: Sequence[str], jobs: int, previous: Previous | None = None) -> Outcome:
-        """Retrieves, evaluates and compares, in `jobs` processes; workers read the file with the same `changes`.
+        """Retrieves in `jobs` processes, evaluates and compares; worker processes apply the same `changes` to the file.
 
-        Systems are compared with their results in the previous run, if one is given.
+        If a previous run is given, systems are compared with their results in it.
         """
         self.answers.retrieve(changes, jobs)
         self.progress.doing(f"evaluating {counted(len(self.experiment.chosen), 'system')}")
@@ -69,13 +69,13 @@ class Running:
         return replace(outcome, kept=self.answers.kept(judges, self.verdicts))
 
     def finish(self) -> None:
-        """Called when results are written: the next run queries again."""
+        """Marks results as written, so that the next run queries external code and services again."""
         self.answers.finish()
         self.verdicts.finish()
 
 
 def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answers: SystemAnswers) -> Outcome:
-    """Evaluates every system on every data set; records failures of systems that may be skipped."""
+    """Evaluates every system on every data set; records failures of systems with `on_error: skip`."""
     evaluations: dict[str, dict[str, Evaluation]] = {dataset: {} for dataset in experiment.config.datasets}
     failed: dict[str, dict[str, str]] = {}
     answers: dict[tuple[str, str], Answers] = {}
@@ -120,7 +120,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
 
 
 def _stages(experiment: Experiment, data: Data, dataset: str, name: str, run: Any) -> Stages:
-    """The stages at which a system loses groups; its own results are the first stage."""
+    """Evaluates each stage of a pipeline to show where it loses groups; the first stage is the system itself."""
     parts: list[tuple[str, Any, int | None]] = [(name, run, None)]
     for stage, text in experiment.systems[name].config.stages.items():
         path, cutoff = cut_of(text.replace("{dataset}", dataset))
@@ -130,7 +130,7 @@ def _stages(experiment: Experiment, data: Data, dataset: str, name: str, run: An
 
 
 def _check_results(evaluation: Evaluation, dataset: str, name: str) -> None:
-    """Raises `RetrieverError` for a system without any results: zeros would hide this error."""
+    """Raises `RetrieverError` if a system returned no results at all, since zeros would hide the problem."""
     judged = int(evaluation.truth.judgments.defined.sum())
     if judged and evaluation.counts["missing"] == judged:
         raise RetrieverError(
@@ -142,7 +142,7 @@ def _check_results(evaluation: Evaluation, dataset: str, name: str) -> None:
 
 
 def _compared(outcome: Outcome, datasets: Mapping[str, Data], previous: Previous) -> Outcome:
-    """Compares every system of every data set with its previous results."""
+    """Compares every system on every data set with its previous results."""
     experiment = outcome.experiment
     primary = parse_metric(experiment.primary, experiment.convention)
     compared: dict[str, Against] = {}
@@ -167,7 +167,7 @@ def _compared(outcome: Outcome, datasets: Mapping[str, Data], previous: Previous
 
 
 def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mapping[str, str]) -> str:
-    """Why previous ids may now mean other passages: the corpus, or an input of the labeller, has changed."""
+    """Returns the reason why previous ids may refer to different passages: a changed corpus or labeller input."""
     experiment = outcome.experiment
     if data.corpus_digest != corpus:
         return "the corpus has changed"
@@ -180,7 +180,7 @@ def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mappi
 
 
 def _concluded(outcome: Outcome) -> Outcome:
-    """Adds what follows from evaluations: comparisons with the baseline, the best systems, and results of gates."""
+    """Adds comparisons with the baseline, the best systems, and gate results to an outcome."""
     experiment = outcome.experiment
     compare, settings = experiment.config.compare, experiment.settings
     timings = {(timing.dataset, timing.system): timing for timing in outcome.timings}
@@ -209,7 +209,7 @@ def _concluded(outcome: Outcome) -> Outcome:
 
 
 def _across(outcome: Outcome) -> Across | None:
-    """Every data set compared with the one that the file names, if that has any results."""
+    """Compares every data set with the baseline data set, if it has results."""
     experiment = outcome.experiment
     by_dataset = {name: by_system for name, by_system in outcome.evaluations.items() if by_system}
     baseline = experiment.across
@@ -234,7 +234,7 @@ def _across(outcome: Outcome) -> Across | None:
 
 
 def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Comparison:
-    """The systems of a data set by the primary metric, with additional data; compared with the first by default."""
+    """Compares systems by the primary metric, with additional data; the baseline defaults to the best system."""
     experiment, evaluations = outcome.experiment, outcome.evaluations[dataset]
     if comparison is None:
         untested = comparison_of(evaluations, next(iter(evaluations)), Settings(seed=experiment.config.seed))
@@ -250,7 +250,7 @@ def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Com
 
 
 def _ranked(experiment: Experiment, evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
-    """The evaluations, sorted by the primary metric, best first."""
+    """Sorts evaluations by the primary metric, best first."""
 
     def worse(system: str) -> tuple[bool, float]:
         evaluation = evaluations[system]

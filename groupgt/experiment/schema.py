@@ -1,6 +1,6 @@
-"""Common parts of the sections of an experiment file: types of values, and the display of values in messages.
+"""Common parts of experiment file sections: value types, and formatting of values in messages.
 
-Each section is a frozen dataclass, read by `groupgt.options`.
+Each section is a frozen dataclass that `groupgt.options` parses.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Positive = Annotated[int, Ge(1), Le(10**15)]
 
 
 def as_yaml(value: Any) -> str:
-    """Formats a value similarly to YAML."""
+    """Formats a value as YAML, approximately."""
     if value is None or value in ({}, []):
         return "nothing"
     if isinstance(value, bool):

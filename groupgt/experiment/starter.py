@@ -1,4 +1,4 @@
-"""The starter experiment: a few passages, a few queries, and a file that runs unchanged."""
+"""A starter experiment with a few passages, a few queries, and an experiment file that runs as is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILES = {
 
 
 def write_starter(folder: Path) -> list[Path]:
-    """Writes the files into a folder; raises `ConfigError` instead of replacing an existing file."""
+    """Writes the starter files to a folder; raises `ConfigError` rather than overwriting an existing file."""
     targets = [folder / name for name in FILES]
     there = [str(target) for target in targets if target.exists()]
     if there:

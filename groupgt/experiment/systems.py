@@ -1,4 +1,4 @@
-"""The entries of `systems`: sweeps, options and fusions resolved to single systems."""
+"""Resolves the entries of `systems`, including sweeps, options and fusions, to individual systems."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ class SystemConfig:
 
     @property
     def size(self) -> int:
-        """The number of systems that the entry stands for."""
+        """The number of systems that this entry expands to."""
         return math.prod(len(values) for values in self.matrix.values())
 
     def serves(self, dataset: str) -> bool:
-        """Whether its systems run on a data set."""
+        """Returns whether the systems of this entry run on a data set."""
         return not self.only or dataset in self.only
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One system of a sweep: its name, its options, and the path in the file that each option comes from."""
+    """One system in a sweep: its name, its options, and the path in the file where each option is set."""
 
     name: str
     options: dict[str, Any]
@@ -78,7 +78,7 @@ class Variant:
 
 
 def variants(family: str, config: SystemConfig) -> Iterator[Variant]:
-    """Every combination of an entry's matrix, the last key varying fastest.
+    """Expands the matrix of an entry into all combinations; the last key varies fastest.
 
     >>> config = SystemConfig("bm25", matrix={"k1": [0.9, 1.20], "b": [1.0]})
     >>> [variant.name for variant in variants("bm25", config)]
@@ -96,7 +96,7 @@ def variants(family: str, config: SystemConfig) -> Iterator[Variant]:
 
 
 def label(value: Any) -> str:
-    """The text of a value in a name: one form for numbers, plain text unchanged, anything else as JSON.
+    """Formats a value for use in a system name: normalized numbers, plain text as is, anything else as JSON.
 
     >>> [label(value) for value in (1.0, 1, 0.40, 1e-3, True, "english", [0.3, 1.0])]
     ['1', '1', '0.4', '0.001', 'true', 'english', '[0.3,1]']
@@ -111,7 +111,7 @@ def label(value: Any) -> str:
 
 
 def matching(pattern: str, names: Iterable[str]) -> list[str]:
-    """The names that a pattern matches: the exact name if there is one; only `*` and `?` are special.
+    """Returns the names that match a pattern, preferring an exact match; only `*` and `?` are special.
 
     >>> matching("bm25[k1=0.9]", ["bm25[k1=0.9]", "bm25k"]), matching("bm*", ["bm25", "lsa"])
     (['bm25[k1=0.9]'], ['bm25'])
@@ -124,7 +124,7 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
 
 
 def combined(systems: Mapping[str, System], name: str) -> list[str]:
-    """A system and all its inputs, direct and indirect."""
+    """Returns the name of a system followed by all its direct and indirect inputs."""
     names = [name]
     for member in names:
         names += [below for below in systems[member].inputs if below not in names]
@@ -141,7 +141,7 @@ MOST_NAMES = 20
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """One system: its name, its entry in the file, its retriever, and its inputs.
+    """One system with its name, its entry in the file, its retriever, and its inputs.
 
     `paths` maps each option to its location in the file.
     """
@@ -155,22 +155,22 @@ class System:
     inputs: tuple[str, ...] = ()
 
     def serves(self, dataset: str) -> bool:
-        """Whether it runs on a data set."""
+        """Returns whether the system runs on a data set."""
         return self.config.serves(dataset)
 
     @property
     def is_requeried(self) -> bool:
-        """Whether every run queries it: external code or a service without a version in the file."""
+        """Returns True for systems queried on every run: external code or services without a version in the file."""
         return self.kind.is_foreign and not self.config.version
 
     @property
     def is_stored(self) -> bool:
-        """Whether its results are read from files."""
+        """Returns True if results are read from files."""
         return self.kind.build is None and self.kind.fuse is None
 
 
 def is_option(path: KeyPath, document: Document) -> bool:
-    """Whether a key of an entry is an option of its retriever, and so belongs under `with` or `matrix`."""
+    """Returns whether a misplaced key in an entry is a retriever option that belongs under `with` or `matrix`."""
     if len(path) != 3 or path[0] != "systems":
         return False
     use = document.value["systems"][path[1]].get("use")
@@ -178,20 +178,20 @@ def is_option(path: KeyPath, document: Document) -> bool:
 
 
 def some_of(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """The first few of many names, for a message."""
+    """Joins the first names for a message, with an ellipsis if there are more."""
     return ", ".join(names[:most]) + (" …" if len(names) > most else "")
 
 
 @dataclass(frozen=True, eq=False)
 class UsersCode:
-    """Whether user code may run; if not, anything that needs it is an error, or is listed in `unchecked`."""
+    """Decides whether user code may run; if not, using it is an error or is noted in `unchecked`."""
 
     document: Document
     allowed: bool
     unchecked: list[str] | None = None
 
     def check(self, path: KeyPath, what: str) -> None:
-        """Reports what cannot be done without user code."""
+        """Reports a check that cannot be made without user code."""
         if self.allowed:
             return
         if self.unchecked is None:
@@ -200,7 +200,7 @@ class UsersCode:
             self.unchecked.append(f"{'.'.join(map(str, path))}: {what}")
 
     def plugin(self, kind: str, name: str, path: KeyPath) -> Any:
-        """The plugin that a path of the file names, or None; its requirements are checked."""
+        """Finds a plugin by name and checks its requirements; returns None if there is no such plugin."""
         if not self.document.is_sound(*path):
             return None
         try:
@@ -218,8 +218,8 @@ class UsersCode:
 class Families:
     """Checks the entries of `systems` and resolves the valid ones.
 
-    `corpora` maps each data set to whether it has a corpus. `broken` are invalid entries: references to
-    a system that one of them may stand for are not reported.
+    `corpora` maps each data set to whether it has a corpus. `broken` lists invalid entries; references to systems
+    that may belong to one of them are not reported.
     """
 
     def __init__(
@@ -238,7 +238,7 @@ class Families:
             self.broken.add("*")
 
     def walk(self) -> dict[str, System]:
-        """Checks everything and returns every system by its name."""
+        """Checks all entries and returns the systems by name."""
         for family, config in self.entries.items():
             faults_before = self.document.faults.total
             if family not in self.broken and "*" not in self.broken:
@@ -252,26 +252,26 @@ class Families:
 
     @property
     def valid_names(self) -> list[str]:
-        """The names of systems and of invalid entries: candidates for an unknown name."""
+        """The names of all systems and invalid entries, as suggestions for an unknown name."""
         return [*self.systems, *sorted(self.broken - {"*"})]
 
     def may_be(self, pattern: str) -> bool:
-        """Whether a name or pattern that matches no system may refer to an invalid entry."""
+        """Returns whether a name or pattern without a matching system may refer to an invalid entry."""
         if not self.broken:
             return False
         return "*" in self.broken or "*" in pattern or "?" in pattern or pattern.partition("[")[0] in self.broken
 
     def near(self, name: str, names: Iterable[str]) -> str:
-        """A hint for an unknown system name: all systems of a sweep, or a similar name."""
+        """Returns a hint for an unknown system name: the pattern of a sweep, or a similar name."""
         is_swept = any(system.family == name for system in self.systems.values())
         return f" (all systems of this sweep are '{name}[*')" if is_swept else near_names(name, names)
 
     def _served(self, config: SystemConfig) -> list[str]:
-        """The data sets that an entry runs on."""
+        """Returns the data sets that an entry runs on."""
         return [dataset for dataset in self.corpora if config.serves(dataset)]
 
     def _family(self, family: str, config: SystemConfig) -> None:
-        """Checks one entry of `systems` and every system it stands for."""
+        """Checks one entry of `systems` and all systems that it expands to."""
         path: KeyPath = ("systems", family)
         for position, dataset in enumerate(config.only):
             datasets = [*self.corpora, *self.document.left_out("datasets")]
@@ -295,7 +295,7 @@ class Families:
                 self._variant(family, config, kind, variant)
 
     def _matrix(self, path: KeyPath, config: SystemConfig) -> bool:
-        """Whether a matrix can be expanded."""
+        """Checks a matrix; returns whether it can be expanded."""
         faults_before = self.document.faults.total
         for key, values in config.matrix.items():
             if key in config.with_:
@@ -328,7 +328,7 @@ class Families:
             self._files(system)
 
     def _files(self, system: System) -> None:
-        """Checks for every data set that the paths among the options exist."""
+        """Checks that the paths in a system's options exist for every data set."""
         kind, options = system.kind, system.options
         for option in (option for option in options_of(kind.options).values() if option.is_path):
             text = getattr(options, option.name)
@@ -350,7 +350,7 @@ class Families:
                 self.document.fault(system.paths[key], what)
 
     def _fusions(self) -> None:
-        """Checks the inputs of every fusion: they exist, contain no cycles, and run on its data sets."""
+        """Checks the inputs of every fusion: they must exist, form no cycles, and run on the same data sets."""
         faults_before = self.document.faults.total
         for name, system in list(self.systems.items()):
             if system.kind.fuse is None:
@@ -384,7 +384,7 @@ class Families:
                     self.document.fault(path, f"{name} is not run on dataset {dataset!r}; see its key `only`")
 
     def _circles(self) -> None:
-        """Reports fusions that contain themselves or are nested too deeply; a level is one above that of its inputs."""
+        """Reports fusions that contain themselves or are nested too deeply."""
         levels: dict[str, int] = {}
         inputs = {name: system.inputs for name, system in self.systems.items()}
         try:

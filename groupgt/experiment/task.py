@@ -1,4 +1,4 @@
-"""Retrieval tasks: all queries of a data set on one system, the number of calls, and what determines the results."""
+"""Retrieval tasks: each runs all queries of a data set on one system, and has a cache key for its results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TIMED = 30
 
 @dataclass(frozen=True)
 class Task:
-    """One retrieval: a system, a data set and a depth, which identify a task within an experiment."""
+    """One retrieval, identified within an experiment by its system, data set and depth."""
 
     dataset: str
     name: str
@@ -44,18 +44,18 @@ class Task:
 
     @property
     def system(self) -> System:
-        """The system that is queried."""
+        """The system to query."""
         return self.experiment.systems[self.name]
 
     @cached_property
     def options(self) -> Any:
-        """The options of the system on this data set."""
+        """The options of the system for this data set."""
         return self.experiment.options(self.name, self.dataset)
 
     # --- Number of calls.
 
     def repeats(self, *, singly: bool | None) -> int:
-        """The number of queries that are run a second time, one by one; 0 if each call has one query anyway."""
+        """Returns how many queries are repeated one by one for timing; 0 if every call has a single query anyway."""
         if singly:
             return 0
         timed = self.experiment.config.evaluate.timed
@@ -64,12 +64,12 @@ class Task:
         return min(timed, len(self.data.queries))
 
     def calls(self, *, singly: bool | None) -> int:
-        """The number of calls of the retriever."""
+        """Returns the number of calls to the retriever."""
         size = 1 if singly else self.options.batch_size()
         return math.ceil(len(self.data.queries) / size) + self.repeats(singly=singly)
 
     def check_timed(self, *, singly: bool | None) -> None:
-        """Raises `ConfigError` if a gate is on the latency of single queries, but no query is run singly."""
+        """Raises `ConfigError` if a gate limits single-query latency but no query is run on its own."""
         if singly or self.repeats(singly=singly):
             return
         experiment = self.experiment
@@ -83,7 +83,7 @@ class Task:
 
     @cached_property
     def key(self) -> str:
-        """The hash of everything that determines the results."""
+        """A hash of everything that affects the results."""
         system, data = self.system, self.data
         paths = self.experiment.paths_of(self.name)
         digests = {name: digest_of(Path(getattr(self.options, name))) for name in paths}
@@ -107,12 +107,12 @@ class Task:
 
     @cached_property
     def part_key(self) -> str:
-        """The key under which an unfinished run stores the results so far."""
+        """The cache key for partial results of an unfinished run."""
         return key_of({"part": self.key, "system": self.name, "dataset": self.dataset})
 
     @property
     def about(self) -> dict[str, Any]:
-        """The description of the task in the cache."""
+        """A description of the task, stored in the cache."""
         about = {
             "experiment": self.experiment.title,
             "dataset": self.dataset,
@@ -127,9 +127,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Earlier:
-    """The number of results from an earlier run that finished, or was `interrupted`, at the time `at`.
+    """The number of results from an earlier run, which finished or was `interrupted` at the time `at`.
 
-    `changed` are modules that external code had loaded and that have changed since.
+    `changed` lists modules that external code had loaded and that have changed since.
     """
 
     count: int
@@ -140,10 +140,10 @@ class Earlier:
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """The results of a task, their times, and the modules that external code had loaded.
+    """The results of a finished task, with timing and the modules that external code had loaded.
 
-    `seconds` is the time this run spent in the retriever; `earlier` describes what is from an earlier run; `made` is
-    when an entry of the cache was written.
+    `seconds` is the time this run spent in the retriever; `earlier` describes results from an earlier run; `made` is
+    the time when the cache entry was written.
     """
 
     answers: Answers
@@ -157,9 +157,9 @@ class Done:
 def needed(
     experiment: Experiment, data: Mapping[str, RetrievalInputs], pairs: Iterable[tuple[str, str]] | None = None
 ) -> list[Task]:
-    """Every retrieval that the systems to report (or some `pairs`) need, including inputs of fusions, each once.
+    """Returns each retrieval that the reported systems (or the given `pairs`) need, including inputs of fusions.
 
-    A retriever is asked for as many additional results as the ground truth excludes for one query, at most.
+    Each retriever is asked for extra results, enough to make up for ids that the ground truth excludes.
     """
     tasks: dict[Task, None] = {}
     depth = experiment.config.evaluate.depth
@@ -181,13 +181,13 @@ def needed(
 
 @lru_cache(maxsize=1)
 def _our_code() -> str:
-    """The digest of the code that produces results: our retrievers, and the reader of corpora."""
+    """Computes a digest of the code that affects results: built-in retrievers and the corpus reader."""
     files = {*Path(base.__file__).parent.glob("*.py"), Path(corpus_reader.__file__)}
     return key_of({file.name: sha256(file) for file in sorted(files)})
 
 
 def libraries(systems: Sequence[System]) -> dict[str, str]:
-    """The versions of the installed distributions that affect results."""
+    """Returns the versions of installed packages that affect results."""
     versions: dict[str, str] = {}
     for name in sorted({"numpy", *(name for system in systems for name in system.kind.libraries)}):
         with suppress(PackageNotFoundError):

@@ -1,4 +1,4 @@
-"""How long systems take, and on which machine."""
+"""Measures how long systems take, and on which machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LATENCIES = ("build_s", "latency_p50_ms", "latency_p95_ms", "batched_p50_ms", "b
 
 @lru_cache(maxsize=1)
 def machine() -> dict[str, Any]:
-    """The machine on which times are measured."""
+    """Describes the machine that times are measured on."""
     return {
         "node": platform.node(),
         "system": platform.system(),
@@ -29,7 +29,7 @@ Kind = Literal["alone", "batched"]
 
 
 class Median(NamedTuple):
-    """A median in milliseconds, and the bounds of its confidence interval."""
+    """A median in milliseconds with the bounds of its confidence interval."""
 
     ms: float
     low: float
@@ -37,7 +37,7 @@ class Median(NamedTuple):
 
 
 def of_one_kind(timings: Mapping[str, Timing]) -> tuple[Kind, dict[str, Median]]:
-    """The medians of systems for the more frequent kind of timing; single queries in case of a tie."""
+    """Returns the more common kind of timing and its median per system; a tie favors single queries."""
     kinds: tuple[Kind, ...] = ("alone", "batched")
     medians = {kind: {name: timing.median(kind) for name, timing in timings.items()} for kind in kinds}
     timed = {
@@ -50,10 +50,10 @@ def of_one_kind(timings: Mapping[str, Timing]) -> tuple[Kind, dict[str, Median]]
 
 @dataclass(frozen=True)
 class Timing:
-    """How long one system took on one data set, and where.
+    """The time that one system took on one data set, and the machine it ran on.
 
-    `build_s` is in seconds; `single_ms` are queries run one by one, `batched_ms` the time per query in the batches that
-    produced the results. The time of a fusion includes its inputs; results read from files have no timing.
+    `build_s` is in seconds. `single_ms` has one time per query run on its own; `batched_ms` has the time per query for
+    each batch. The time of a fusion includes its inputs; results read from files have no timing.
     """
 
     dataset: str
@@ -64,7 +64,7 @@ class Timing:
     machine: dict[str, Any]
 
     def median(self, kind: Kind) -> Median | None:
-        """The median of queries run singly or in batches, with its confidence interval; None if none was timed."""
+        """Returns the median for single or batched queries with its confidence interval; None if there are no times."""
         values = self.single_ms if kind == "alone" else self.batched_ms
         middle = _quantile(values, 0.5)
         return None if middle is None else Median(middle, *(median_interval(values) or (middle, middle)))
@@ -76,29 +76,29 @@ class Timing:
 
     @property
     def latency_p95_ms(self) -> float | None:
-        """The 95th percentile of the latency of single queries."""
+        """The 95th percentile of single-query latency."""
         return _quantile(self.single_ms, 0.95)
 
     @property
     def batched_p50_ms(self) -> float | None:
-        """The median over batches of the time per query."""
+        """The median time per query across batches."""
         return _quantile(self.batched_ms, 0.5)
 
     @property
     def batched_p95_ms(self) -> float | None:
-        """The 95th percentile over batches of the time per query."""
+        """The 95th percentile of the time per query across batches."""
         return _quantile(self.batched_ms, 0.95)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain Python."""
+        """Returns all fields and latencies as plain Python."""
         return {**asdict(self), **{name: getattr(self, name) for name in LATENCIES}}
 
 
 def median_interval(values: list[float], level: float = 0.95) -> tuple[float, float] | None:
-    """A distribution-free confidence interval of the median of the population; None for too few values.
+    """Returns a distribution-free confidence interval for the population median; None for too few values.
 
-    The j-th smallest and the j-th largest value, where j is the largest number for which P(B < j) ≤ (1 − level) / 2 and
-    B is binomial with n and ½.
+    The bounds are the j-th smallest and j-th largest values, where j is the largest number such that
+    P(B < j) ≤ (1 − level) / 2 for a binomial B with parameters n and ½.
 
     >>> median_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), median_interval([1.0, 2.0])
     ((1.0, 6.0), None)
@@ -114,7 +114,7 @@ def median_interval(values: list[float], level: float = 0.95) -> tuple[float, fl
 
 
 def _quantile(values: list[float], share: float) -> float | None:
-    """The smallest value that `share` of the values do not exceed."""
+    """Returns a quantile by the nearest-rank method; None if there are no values."""
     if not values:
         return None
     ordered = sorted(values)

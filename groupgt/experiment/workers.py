@@ -1,6 +1,6 @@
-"""Retrieval in several processes: each worker reads the data itself and caches what it retrieves.
+"""Retrieves in several processes; each worker reads the data itself and caches its own results.
 
-`answers` uses this if more than one process is requested.
+`answers` uses this module if more than one process is requested.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def in_parallel(
     tasks: Sequence[Task],
     jobs: int,
 ) -> Iterator[tuple[Task, Done | GroupgtError]]:
-    """Yields each task with its results or error, in order of completion. If the caller stops, the workers stop too.
+    """Yields each task with its results or error as it completes; workers stop if the caller does.
 
-    Results are returned as files: a worker that dies while sending a large message would leave its reader waiting.
+    Results are returned as files: if a worker died while sending a large message, the parent process would hang.
     """
     with tempfile.TemporaryDirectory(prefix="groupgt-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -90,9 +90,9 @@ def _end(pool: ProcessPoolExecutor) -> None:
 
 @contextmanager
 def _safe_path(*, allow_code: bool) -> Iterator[None]:
-    """Starts workers without the current folder on their path, where anyone may have put a `multiprocessing.py`.
+    """Starts workers without the current folder on their path, since it might contain a rogue `multiprocessing.py`.
 
-    If code may run, the folder is on their path again once their Python has started.
+    If user code is allowed, the folder is added back once Python has started in the worker.
     """
     path, safe = [*sys.path], os.environ.get(SAFE_PATH)
     if not allow_code:
@@ -120,7 +120,7 @@ def _restore(safe: str | None) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """The order for a worker: the file and its settings, its cache, and the folder to which it sends results."""
+    """Instructions for a worker: the file and its settings, the cache, and the folder for results."""
 
     path: Path
     changes: tuple[str, ...]
@@ -130,13 +130,13 @@ class _Job:
     safe: str | None
 
     def note(self, number: int) -> Path:
-        """The file that exists while a task is running."""
+        """Returns the path of a marker file that exists while a task is running."""
         return self.folder / f"task-{number}"
 
 
 @dataclass(frozen=True, eq=False)
 class _Worker:
-    """The data of a worker, read once for all its tasks."""
+    """The data of a worker process, read once and shared by its tasks."""
 
     job: _Job
     experiment: Experiment
@@ -148,7 +148,7 @@ _workers: list[_Worker] = []
 
 
 def _begin(job: _Job) -> None:
-    """Prepares a worker: it leaves Ctrl-C to its parent, ends with it, and does not repeat warnings."""
+    """Initializes a worker: ignores Ctrl-C, exits when the parent does, and silences duplicate warnings."""
     from tqdm import tqdm
 
     _restore(job.safe)
@@ -170,7 +170,7 @@ def _end_with_parent() -> None:
 
 
 def _work(dataset: str, name: str, depth: int, number: int) -> tuple[GroupgtError | None, list[str]]:
-    """Retrieves and sends the results; returns the error, if any, and the warnings."""
+    """Retrieves a task and writes its results; returns the error, if any, and the warnings."""
     worker = _workers[-1]
     task = Task(dataset, name, depth, worker.experiment, worker.data[dataset])
     note = worker.job.note(number)

@@ -1,6 +1,6 @@
-"""YAML with locations: plain values, the line and column of each, and single values changed by `--set`.
+"""YAML with locations: plain values, the line and column of each value, and changes from `--set`.
 
-`experiment` reads a file into a `Document`; every check of a part of the file adds its errors to it.
+`experiment` reads a file into a `Document`; each check of the file adds its errors to that document.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ _VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 @dataclass
 class Document:
-    """The values of a file, and the location (file:line:column) of each by key path; `faults` collects errors.
+    """The values in a file, with the location (file:line:column) of each key path; `faults` collects errors.
 
-    `written` has the original text of values with environment variables, which may be shown. `secrets` maps values from
-    the environment to their text in the file; `choices` are those used where only names are accepted, for example of
-    metrics and systems. `partial` are paths of invalid values, at which something was removed or replaced.
+    `written` contains the original text of values that use environment variables, which is safe to show. `secrets` maps
+    values of environment variables to their text in the file; `choices` contains the values used where only names are
+    accepted, such as metrics and systems. `partial` lists paths at which an invalid value was removed or replaced.
     """
 
     path: Path
@@ -88,11 +88,11 @@ class Document:
 
     @property
     def folder(self) -> Path:
-        """The folder against which relative paths in the file are resolved."""
+        """The folder that relative paths in the file are resolved against."""
         return self.path.parent
 
     def resolved(self, text: str) -> Path:
-        """Makes a path of the file absolute; returns it unresolved if that fails."""
+        """Makes a path in the file absolute; returns it unchanged if that fails."""
         joined = os.path.join(self.folder, text)  # a Path would drop a trailing slash
         try:
             return Path(joined).resolve()
@@ -100,21 +100,21 @@ class Document:
             return Path(joined)
 
     def require(self, path: KeyPath, text: str, dataset: str = "") -> bool:
-        """Whether the file exists that a path of the file names for a data set; adds an error if not."""
+        """Checks that a file named at a path exists for a data set; adds an error if it does not."""
         file = self.resolved(text.replace("{dataset}", dataset))
         if not (is_there := exists(file)):
             self.fault(path, f"file not found: {file}")
         return is_there
 
     def place(self, path: KeyPath, *, key: bool = False) -> str:
-        """The location of the value or key at a path, or of its nearest located parent."""
+        """Returns the location of the value or key at a path, or of its nearest parent with a location."""
         places = {**self.places, **self.keys} if key else self.places
         while path and path not in places:
             path = path[:-1]
         return places.get(path, f"{self.path}:1:1")
 
     def fault(self, path: KeyPath, what: str, *, key: bool = False) -> None:
-        """Adds an error at the value, or the key, of a path; values from the environment are not shown."""
+        """Adds an error for the value or key at a path; values of environment variables are hidden."""
         for filled_path, (raw, filled) in self.written.items():
             if filled_path[: len(path)] == path or path[: len(filled_path)] == filled_path:
                 shown = _with_defaults(raw)
@@ -124,29 +124,29 @@ class Document:
         self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
 
     def unknown(self, path: KeyPath, value: str, names: Collection[str], kind: str = "", also: str = "") -> None:
-        """Adds the error of an unknown name; `also` is what is accepted in addition to names."""
+        """Adds an error for an unknown name; `also` describes what is accepted besides the names."""
         choices = [*[*names][:20], *([also] if also else [])]
         expected = f"{kind}{listed(choices)}{' …' if len(names) > 20 else ''}" if choices else "another name"
         self.fault(path, f"expected {expected}, found {value!r}{near_names(value, names)}")
 
     def is_sound(self, *path: str | int) -> bool:
-        """Whether there is no schema error at, above or below a path."""
+        """Returns True if there is no schema error at, above or below a path."""
         return not any(faulty[: len(path)] == path or path[: len(faulty)] == faulty for faulty in self.partial)
 
     def is_sound_above(self, *path: str | int) -> bool:
-        """Whether there is no schema error at or above a path."""
+        """Returns True if there is no schema error at or above a path."""
         return not any(path[: len(faulty)] == faulty for faulty in self.partial)
 
     def left_out(self, key: str) -> list[str]:
-        """The names below a key of the file whose entries are invalid."""
+        """Returns the names of invalid entries under a top-level key."""
         return [str(path[1]) for path in self.partial if len(path) > 1 and path[0] == key]
 
     def is_filled(self, path: KeyPath) -> bool:
-        """Whether something at or below a path comes from the environment."""
+        """Returns whether any value at or below a path comes from an environment variable."""
         return any(filled[: len(path)] == path for filled in self.written)
 
     def as_written(self, value: Any, path: KeyPath) -> Any:
-        """A value as written in the file: values from the environment are not shown if they can be secrets."""
+        """Returns a value as written in the file, with environment variables that may be secrets left unexpanded."""
         if isinstance(value, dict):
             return {key: self.as_written(item, (*path, key)) for key, item in value.items()}
         if isinstance(value, list):
@@ -155,11 +155,11 @@ class Document:
         return next((self.written[path[:length]][0] for length in lengths if path[:length] in self.written), value)
 
     def place_of(self, mark: Any) -> str:
-        """The location of a PyYAML mark."""
+        """Formats the location of a PyYAML mark."""
         return f"{self.path}:{mark.line + 1}:{mark.column + 1}" if mark else str(self.path)
 
     def sort(self) -> None:
-        """Sorts the errors by line."""
+        """Sorts the errors by line and column."""
         start = f"{self.path}:"
 
         def order(text: str) -> tuple[int, ...]:
@@ -172,12 +172,12 @@ class Document:
 
 
 def is_free(path: KeyPath) -> bool:
-    """Whether any text is allowed at a path; elsewhere, values are names to choose from, which are not secrets."""
+    """Returns whether a path accepts any text; other paths accept only names, which are never secret."""
     return not FREE.isdisjoint(path[:-1]) or bool(path and path[-1] in FREE_ENDS)
 
 
 def exists(path: Path) -> bool:
-    """Whether the file or folder exists, or a pattern matches one; False for an invalid path."""
+    """Returns whether a file or folder exists, or any file matches a pattern; False for an invalid path."""
     try:
         return path.exists() or (glob.has_magic(str(path)) and next(glob.iglob(str(path)), None) is not None)
     except (OSError, ValueError):
@@ -185,7 +185,7 @@ def exists(path: Path) -> bool:
 
 
 def plain_text(text: str) -> str:
-    """A text that is safe for a terminal: unchanged, or with Python escapes.
+    """Returns text that is safe to print in a terminal, with Python escapes where needed.
 
     >>> plain_text("bm25"), plain_text("a\\nb")
     ('bm25', "'a\\\\nb'")
@@ -194,10 +194,10 @@ def plain_text(text: str) -> str:
 
 
 def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:
-    """Reads one YAML 1.2 core document without aliases and tags; raises `ConfigError` if it is not valid YAML.
+    """Reads a single YAML 1.2 core document without aliases and tags; raises `ConfigError` for invalid YAML.
 
-    Only `true` and `false` are booleans, and `1e-3` is a number; `010`, `1:30` and dates remain text. `${env:X}` and
-    `${env:X:-default}` are filled in; the values of environment variables are added to `secrets`.
+    Only `true` and `false` are booleans, and `1e-3` is a number; `010`, `1:30` and dates stay text. `${env:X}` and
+    `${env:X:-default}` are expanded; the values of environment variables are added to `secrets`.
     """
     try:
         raw = path.read_bytes()
@@ -224,7 +224,7 @@ def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:
 
 
 def composed(text: str, document: Document, path: KeyPath) -> Any:
-    """The values of YAML text, for a path of the document; raises `ConfigError` if the text is not valid YAML."""
+    """Parses YAML text into the values at a path of the document; raises `ConfigError` for invalid YAML."""
     try:
         _refuse_aliases(text, document)
         document.faults.stop(ConfigError)
@@ -242,7 +242,7 @@ def composed(text: str, document: Document, path: KeyPath) -> Any:
 
 
 def _meaning_of(error: yaml.MarkedYAMLError, text: str) -> str:
-    """Explains a YAML error in terms of the file rather than of the parser."""
+    """Explains a YAML error in terms of the file, not the parser."""
     problem, mark = error.problem or error.context or "", error.problem_mark
     lines = text.splitlines()
     line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
@@ -274,12 +274,12 @@ def _indent(line: str) -> int:
 
 
 def _counts(line: str) -> bool:
-    """Whether a line is neither blank nor a comment."""
+    """Returns whether a line is neither blank nor a comment."""
     return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
 def _refuse_aliases(text: str, document: Document) -> None:
-    """Rejects aliases and deep nesting; reads only parser events, so that nothing is expanded yet."""
+    """Rejects aliases and deep nesting; reads only parser events, before anything is expanded."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         anchor, place = getattr(event, "anchor", None), document.place_of(event.start_mark)
@@ -343,12 +343,12 @@ def _scalar(node: yaml.Node, path: KeyPath, document: Document) -> Any:
 
 
 def _with_defaults(text: str) -> str:
-    """Text as written in the file, except that defaults replace unset variables: defaults are not secrets."""
+    """Replaces unset environment variables with their defaults, which are not secret; leaves all others unexpanded."""
     return _VARIABLE.sub(lambda match: match[0] if match[2] is None or match[1] in os.environ else match[2], text)
 
 
 def _filled(text: str, path: KeyPath, document: Document) -> str:
-    """Text with environment variables filled in."""
+    """Expands environment variables in text."""
 
     def value(match: re.Match[str]) -> str:
         name, default = match[1], match[2]
@@ -372,7 +372,7 @@ def _filled(text: str, path: KeyPath, document: Document) -> str:
 
 
 def change(document: Document, setting: str) -> None:
-    """Changes one value of a document; what follows the first `=` is YAML."""
+    """Changes one value in a document; the text after the first `=` is parsed as YAML."""
     name, equals, text = setting.partition("=")
     place = f"--set {plain_text(name)}"
     parts = name.strip().split(".")
@@ -413,7 +413,7 @@ def change(document: Document, setting: str) -> None:
 
 
 def _next(holder: Any, parts: Sequence[str]) -> tuple[Any, list[str]]:
-    """The next key, which may contain dots, or the position in a list; and the remaining parts."""
+    """Returns the next key (which may contain dots) or list index, and the remaining parts."""
     if isinstance(holder, list) and parts[0].isdecimal():
         return int(parts[0]), list(parts[1:])
     if isinstance(holder, dict):

@@ -1,4 +1,4 @@
-"""Text for people, in reading order: a verdict, tables, notes, and details on request.
+"""Text output in reading order: a verdict, tables, notes, and optional details.
 
 Commands, reports and files build a sequence of items, which `document` renders as text in any table format.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; if it is too wide, the columns of `shed` are hidden, in that order.
+    """A table; if it is too wide, columns in `shed` are hidden one by one.
 
     The first `keep` columns identify a row.
     """
@@ -36,14 +36,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The conclusions, one sentence each."""
+    """The conclusions, one per sentence."""
 
     sentences: Sequence[Sentence]
 
 
 @dataclass(frozen=True)
 class Detail:
-    """An item shown only on request, but always in files."""
+    """An item that is only shown on request but always written to files."""
 
     item: Grid | Table | Verdict | str
 
@@ -66,7 +66,7 @@ th, td {{ padding: .2em .8em; border-bottom: 1px solid #ddd; text-align: left; }
 
 
 def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "", screen: Screen = PAPER) -> str:
-    """Renders items in a tabulate format, with paragraphs as text of that format.
+    """Renders items in a tabulate format, with paragraphs formatted to match.
 
     `screen` limits the width of tables and lines; it applies only to the default format.
 
@@ -90,25 +90,25 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
 
 
 def bare(item: Item) -> Block | Verdict:
-    """The item itself, without `Detail` around it."""
+    """Returns the item, unwrapped if it is a `Detail`."""
     return item.item if isinstance(item, Detail) else item
 
 
 def _is_shown(item: Item, screen: Screen) -> bool:
-    """Whether the item is requested and not empty."""
+    """Returns whether an item should be shown; details must be requested, and verdicts must not be empty."""
     if isinstance(item, Detail):
         return screen.details
     return bool(item.sentences) if isinstance(item, Verdict) else True
 
 
 def sentence_text(sentence: Sentence) -> str:
-    """A sentence of a verdict as one line, with a prefix for failures and warnings."""
+    """Joins a verdict sentence into one line, with a prefix for failures and warnings."""
     start = {"failed": "FAILED: ", "doubt": "warning: "}.get(sentence["kind"], "")
     return start + "".join(sentence["parts"])
 
 
 def rendered(item: Block | Verdict, style: str) -> str:
-    """A table or text in a tabulate format."""
+    """Renders a table, verdict or text in a tabulate format."""
     if isinstance(item, Table):
         return tables.table(item.headers, item.rows, style)
     if isinstance(item, tuple):
@@ -124,7 +124,7 @@ def rendered(item: Block | Verdict, style: str) -> str:
 
 
 def _on_screen(items: Sequence[Block | Verdict], screen: Screen) -> Iterator[str]:
-    """Tables in the default format, as wide as the screen allows; finally the hidden columns."""
+    """Yields items in the default format, fitted to the screen width, followed by a list of hidden columns."""
     left_out: list[str] = []
     for item in items:
         if isinstance(item, Verdict):
@@ -142,7 +142,7 @@ def _on_screen(items: Sequence[Block | Verdict], screen: Screen) -> Iterator[str
 
 
 def _sentence(sentence: Sentence, screen: Screen) -> str:
-    """A sentence with bold names, or entirely in the color of its kind."""
+    """Formats a sentence with bold names, or in a single color for failures and warnings."""
     text = layout.wrapped(printable(sentence_text(sentence)), screen.width)
     if not screen.color:
         return text
@@ -153,7 +153,7 @@ def _sentence(sentence: Sentence, screen: Screen) -> str:
 
 
 def _bold_names(text: str, parts: Sequence[str]) -> str:
-    """The text of these parts, of which every second is a name, with bold names; lines may be wrapped between words."""
+    """Makes names bold in wrapped text; in `parts`, every second item is a name."""
     opened, closed, count = set(), set(), 0
     for place, part in enumerate(parts):
         size = len("".join(part.split()))
@@ -174,7 +174,7 @@ def _bold_names(text: str, parts: Sequence[str]) -> str:
 
 
 def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:
-    """A table as text, split into parts if it is too wide, and the hidden columns."""
+    """Renders a table, split into parts if it is too wide; also returns the hidden columns."""
     cells = tables.cells_of(table.headers, table.rows, shed=table.shed, keep=table.keep)
     paint = layout.paint_cell if screen.color else str
     width = screen.width
@@ -185,7 +185,7 @@ def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:
 
 
 def _typeset(table: str) -> str:
-    """A LaTeX table with minus signs for hyphens, raised marks, and only characters that its fonts have.
+    """Replaces hyphens with minus signs in a LaTeX table, raises marks, and avoids characters missing from LaTeX fonts.
 
     >>> _typeset(r"dense & -0.0312* & – & +∞")
     'dense & $-$0.0312$^{*}$ & -- & +$\\\\infty$'

@@ -1,6 +1,6 @@
-"""A figure: a Vega-Lite specification with its data as a table. Jupyter displays it; `save` writes it to a file.
+"""Vega-Lite figures and their data as tables; Jupyter displays them, and `save` writes them to files.
 
-`groupgt.render.figures` creates figures; the page uses their templates.
+`groupgt.render.figures` creates figures; the report page uses their templates.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ FILLED = ("rows", "mean")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Figure:
-    """One figure: its name, its template, and its data as a sentence and as a table.
+    """A figure with its name, its template, and its data as both a sentence and a table.
 
-    In `template`, texts that begin with `$` are names of colors (`THEMES`); `spec` has those for a light background.
+    In `template`, strings that begin with `$` are color names (see `THEMES`); `spec` replaces them with light colors.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Figure:
         return self.themed("light")
 
     def themed(self, theme: str) -> dict[str, Any]:
-        """The specification for a light or dark background."""
+        """Returns the specification for a light or dark background."""
         colors = {f"${name}": color for name, color in THEMES[theme].items()}
         spec = {"$schema": SCHEMA, **self.template, "config": {**CONFIG, **self.config}}
         filled: dict[str, Any] = replaced(spec, colors)
@@ -72,9 +72,9 @@ class Figure:
         height: int | None = None,
         font: str = "",
     ) -> Figure:
-        """Copies the figure with a custom title (none if empty), size in pixels, or font.
+        """Returns a copy with a custom title (empty for none), size in pixels, or font.
 
-        A custom title also removes the lines below the title. Raises `ConfigError` for a size that is not positive.
+        A custom title also removes the lines below the title. Raises `ConfigError` if a size is not positive.
         """
         for name, size in (("width", width), ("height", height)):
             if size is not None and size < 1:
@@ -89,9 +89,9 @@ class Figure:
         return replace(self, template=_sized(changed, sizes), config={**self.config, **config})
 
     def save(self, path: str | Path, *, theme: str = "light") -> Path:
-        """Writes .svg, .png, .pdf (these require `pip install 'groupgt[plots]'`), .json (the specification) or .html.
+        """Saves the figure as .svg, .png or .pdf (needs `groupgt[plots]`), .json (specification) or .html.
 
-        Raises `ConfigError` for any other ending, and `OSError` if the file cannot be written.
+        Raises `ConfigError` for any other extension, and `OSError` if the file cannot be written.
         """
         path = Path(path)
         check_picture(path)
@@ -111,7 +111,7 @@ class Figure:
         return _converted(spec, ending)
 
     def table_html(self) -> str:
-        """The data as an HTML table."""
+        """Returns the data as an HTML table."""
         heads = "".join(f"<th>{html.escape(header)}</th>" for header in self.headers)
         rows = "".join(
             "<tr>" + "".join(f"<td>{html.escape(_cell(cell))}</td>" for cell in row) + "</tr>" for row in self.rows
@@ -119,14 +119,14 @@ class Figure:
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
     def picture_html(self) -> str:
-        """The picture as HTML; requires vl-convert."""
+        """Returns the picture as HTML; requires vl-convert."""
         data = base64.b64encode(_converted(self.spec, ".svg")).decode()
         return f'<img alt="{html.escape(printable(self.text))}" src="data:image/svg+xml;base64,{data}">'
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """The output for a notebook: the specification, and a picture if vl-convert is installed.
+        """Returns the specification for notebooks, plus a picture if vl-convert is installed.
 
-        There is no HTML table, because JupyterLab would show it instead of the figure.
+        HTML is left out, because JupyterLab would show the table instead of the figure.
         """
         spec = {"$schema": SCHEMA, **self.template, "config": without_neutral(CONFIG)}
         light = {f"${name}": color for name, color in THEMES["light"].items()}
@@ -140,7 +140,7 @@ class Figure:
 
 
 def _sized(template: dict[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
-    """A template with a different size; panels side by side share the width."""
+    """Resizes a template; the width is shared by panels that are side by side."""
     if "spec" not in template:
         return {**template, **sizes}
     if "width" in sizes:
@@ -150,7 +150,7 @@ def _sized(template: dict[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]
 
 
 def check_picture(path: Path) -> None:
-    """Raises `ConfigError` if a file's ending is not a figure format, or if the format requires a missing package."""
+    """Raises `ConfigError` if a file extension is not a figure format, or if the format requires a missing package."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         suffix = path.suffix or "no ending"
@@ -160,7 +160,7 @@ def check_picture(path: Path) -> None:
 
 
 def replaced(value: Any, texts: Mapping[str, Any]) -> Any:
-    """A copy in which entire texts are replaced; the data stays unchanged."""
+    """Returns a copy in which strings with an entry in `texts` are replaced; the data is left unchanged."""
     if isinstance(value, str):
         return texts.get(value, value)
     if isinstance(value, Mapping):
@@ -174,12 +174,12 @@ def replaced(value: Any, texts: Mapping[str, Any]) -> Any:
 
 
 def has_converter() -> bool:
-    """Whether vl-convert, which creates pictures, is installed."""
+    """Returns whether vl-convert, which renders pictures, is installed."""
     return find_spec("vl_convert") is not None
 
 
 def _drawable(value: Any) -> Any:
-    """A copy with texts valid in SVG: U+FFFD replaces control characters, which crash vl-convert's process."""
+    """Replaces control characters with U+FFFD, since they are invalid in SVG and crash vl-convert."""
     if isinstance(value, str):
         return re.sub(UNDRAWABLE, "\ufffd", value)
     if isinstance(value, Mapping):
@@ -205,22 +205,22 @@ def _cell(value: Any) -> str:
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> tuple[list[str], list[list[Any]]]:
-    """Headers and rows of the named columns."""
+    """Returns headers and rows for the selected columns."""
     return list(columns.values()), [[row.get(key) for key in columns] for row in rows]
 
 
 def drawing(figure: Figure) -> Drawing:
-    """A figure with its data, for the page."""
+    """Converts a figure and its data for the report page."""
     return {"template": figure.template, "text": figure.text, "headers": figure.headers, "rows": figure.rows}
 
 
 def template(figure: Figure, texts: Mapping[str, str] | None = None) -> Drawing:
-    """A figure without its data, which the page fills in; `texts` lists the texts that depend on the user's choice."""
+    """Converts a figure without its data, which the page fills in; `texts` replaces strings that users can change."""
     return {"template": _emptied(replaced(figure.template, texts or {}))}
 
 
 def still(figure: Figure) -> str:
-    """The picture in the page's colors, shown until the page draws the figure; empty without vl-convert."""
+    """Renders the picture shown until the page draws the figure, in page colors; empty without vl-convert."""
     if not has_converter():
         return ""
     colors = {f"${name}": f"var(--{name})" for name in THEMES["light"]}
@@ -233,7 +233,7 @@ def still(figure: Figure) -> str:
 
 
 def _emptied(value: Any) -> Any:
-    """A template with empty tables of rows."""
+    """Removes rows from a template, since the page fills them in."""
     if isinstance(value, dict):
         if value.get("name") in FILLED:
             return {"name": value["name"], "values": []}

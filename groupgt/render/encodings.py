@@ -1,4 +1,4 @@
-"""The building blocks of figures: the notes of every figure, encodings, layers, and texts."""
+"""Building blocks for figures: the notes below titles, encodings, layers, and text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOWEST, HIGHEST = 0.0, 1.0
 
 @dataclass(frozen=True)
 class About:
-    """Facts that every figure states: metric, number of queries, convention, policy, and a note, if any."""
+    """Facts stated in every figure: metric, number of queries, convention, policy, and an optional note."""
 
     metric: str
     queries: int
@@ -41,7 +41,7 @@ class About:
 def figure_of(
     name: str, title: str, about: About, body: Layer, rows: Rows, columns: Mapping[str, str], text: str
 ) -> Figure:
-    """A figure with the lines that every figure states."""
+    """Builds a figure, with the facts about it below the title and in its description."""
     lines = about.lines
     spec: Layer = {
         "title": {"text": title, "subtitle": lines},
@@ -54,17 +54,17 @@ def figure_of(
 
 
 def across(field: str) -> Layer:
-    """A horizontal axis of numbers."""
+    """Returns a horizontal numeric axis."""
     return {"field": field, "type": "quantitative", "scale": {"zero": False}}
 
 
 def down(field: str) -> Layer:
-    """A vertical axis of names."""
+    """Returns a vertical axis of names."""
     return {"field": field, "type": "nominal", "title": None}
 
 
 def zero_line(axis: str) -> Layer:
-    """The line of no difference."""
+    """Returns a line at zero, which marks no difference."""
     return {
         "data": {"name": "zero", "values": [{"zero": 0}]},
         "mark": {"type": "rule", "color": "$soft"},
@@ -73,17 +73,17 @@ def zero_line(axis: str) -> Layer:
 
 
 def colored(field: str, values: list[str], colors: list[str]) -> Layer:
-    """A kind, encoded as color or shape."""
+    """Encodes categories as colors or shapes."""
     return {"field": field, "type": "nominal", "scale": {"domain": values, "range": colors}}
 
 
 def legend(title: str) -> Layer:
-    """A legend below the figure."""
+    """Returns a legend below the figure."""
     return {"title": title or None, "orient": "bottom", "direction": "horizontal"}
 
 
 def tips(**titles: str) -> list[Layer]:
-    """The tooltip of a mark."""
+    """Returns the tooltip of a mark."""
     numbers = {"value", "low", "high", "delta", "latency", "share"}
     return [
         {
@@ -96,22 +96,22 @@ def tips(**titles: str) -> list[Layer]:
 
 
 def slanted() -> Layer:
-    """An axis of slanted names above the figure."""
+    """Returns an axis above the figure with slanted names."""
     return {"labelAngle": -35, "labelLimit": 180, "orient": "top"}
 
 
 def log_axis() -> Layer:
-    """An axis with a logarithmic scale."""
+    """Returns an axis with a logarithmic scale."""
     return {"tickCount": 6, "format": "~s", "grid": False}
 
 
 def logarithmic(field: str, title: str) -> Layer:
-    """A horizontal axis of numbers on a logarithmic scale."""
+    """Returns a horizontal numeric axis with a logarithmic scale."""
     return {**across(field), "scale": {"type": "log", "nice": False}, "title": title, "axis": log_axis()}
 
 
 def share_axis(title: str) -> Layer:
-    """A share in percent, over the full range."""
+    """Returns a percentage axis from 0 to 100 %."""
     return {
         "type": "quantitative",
         "title": title,
@@ -125,9 +125,9 @@ FEW_LINES = 3
 
 
 def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Layer]:
-    """Lines of many systems: those `named` in color with a name at the end, drawn over grey lines of all others.
+    """Draws lines for many systems: `named` ones in color with names at the end, on top of all others in grey.
 
-    Rows are those of `with_labels`.
+    `with_labels` prepares the rows.
     """
     color = colored("system", list(named), [f"$system{place}" for place in range(len(named))])
     dash = {**colored("system", list(named), []), "legend": None}
@@ -162,7 +162,7 @@ def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Laye
 
 
 def with_labels(rows: Rows, named: Sequence[str], panel: str, value: str) -> list[dict[str, Any]]:
-    """Rows of lines; the last row of each `named` system has its `label`, and the `side` to place it on."""
+    """Adds a `label` to the last row of each `named` system, and a `side` on which to place the label."""
     labelled = [dict(row) for row in rows]
     for each in distinct(rows, panel):
         last = {row["system"]: row for row in labelled if row[panel] == each and row["system"] in named}
@@ -172,7 +172,7 @@ def with_labels(rows: Rows, named: Sequence[str], panel: str, value: str) -> lis
 
 
 def by_system(systems: Sequence[str], field: str = "system") -> Layer:
-    """Color and dash of each system; beyond the first few, all look the same."""
+    """Encodes systems by color and dash; all systems beyond the first few look the same."""
     count = len(systems)
     colors = [f"$system{place}" if place < COLORS else "$same" for place in range(count)]
     dashes = [list(DASHES[place]) if place < COLORS else [1, 2] for place in range(count)]
@@ -190,13 +190,13 @@ def by_system(systems: Sequence[str], field: str = "system") -> Layer:
 
 
 def color_only(encoding: Layer) -> Layer:
-    """The color of a layer whose legend is in another layer."""
+    """Returns the color of a layer whose legend belongs to another layer."""
     color = encoding["color"]
     return {"color": {key: value for key, value in color.items() if key != "legend" or value is None}}
 
 
 def line_layers(encoding: Layer) -> list[Layer]:
-    """Lines and their points."""
+    """Draws lines with a point at each value."""
     points = {**{key: value for key, value in encoding.items() if key != "strokeDash"}, **color_only(encoding)}
     return [
         {"mark": {"type": "line", "strokeWidth": 2}, "encoding": encoding},
@@ -205,7 +205,7 @@ def line_layers(encoding: Layer) -> list[Layer]:
 
 
 def interval_rules(y: Layer, x: Layer, color: Layer) -> Layer:
-    """Confidence intervals as vertical lines, from the columns `low` to `high`."""
+    """Draws confidence intervals as vertical lines from column `low` to column `high`."""
     return {
         "mark": {"type": "rule", "opacity": 0.6},
         "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **color},
@@ -213,7 +213,7 @@ def interval_rules(y: Layer, x: Layer, color: Layer) -> Layer:
 
 
 def tiles(shared: Layer, color: Layer, ink: Layer, text: str, size: int, tooltip: list[Layer]) -> list[Layer]:
-    """Rectangles in one color, with their values as text in another."""
+    """Draws colored rectangles with their values as text in a second color."""
     return [
         {
             "mark": {"type": "rect", "stroke": "$ground", "strokeWidth": 1},
@@ -255,7 +255,7 @@ def heat_map(
     counted: bool = False,
     digits: int = 2,
 ) -> Layer:
-    """A heat map of rows and columns, in color steps, with the values as text."""
+    """Draws a heat map with stepped colors and values as text."""
     kind = "turn" if delta else "step"
     places = range(5 if delta else 6)
     scale: Layer = {"type": "quantize", "range": [f"${kind}{place}" for place in places]}
@@ -282,22 +282,22 @@ def heat_map(
 
 
 def short(value: float | None, *, delta: bool = False, digits: int = 2) -> str:
-    """A number in a cell."""
+    """Formats a number for a cell."""
     return (signed if delta else fixed)(value, digits)
 
 
 def between(row: Mapping[str, Any], number: Callable[[float | None], str]) -> str:
-    """A confidence interval in brackets, to follow its value."""
+    """Formats a confidence interval in parentheses, to follow a value."""
     return "" if row.get("low") is None else f" ({number(row['low'])} to {number(row['high'])})"
 
 
 def distinct(rows: Rows, field: str) -> list[str]:
-    """The distinct values of a column, in order."""
+    """Returns the distinct values of a column in order of appearance."""
     return list(dict.fromkeys(row[field] for row in rows))
 
 
 def last_means(rows: Rows, metric: str, systems: Sequence[str]) -> str:
-    """The final value of the best system by a metric."""
+    """Describes the best system's value at the last cutoff of a metric."""
     last = {row["system"]: row for row in rows if row["metric"] == metric}
     best = max(last.values(), key=lambda row: -1.0 if row["value"] is None else row["value"], default=None)
     if best is None:
@@ -307,7 +307,7 @@ def last_means(rows: Rows, metric: str, systems: Sequence[str]) -> str:
 
 
 def listed(texts: Sequence[str], most: int = 8) -> str:
-    """The first few texts, and the number of the others."""
+    """Joins the first few texts and counts the rest."""
     kept = list(texts[:most])
     more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
     return ", ".join(kept) + more if kept else "nothing"

@@ -1,6 +1,6 @@
-"""Data for other programs: JSON, CSV, JSON Lines, parquet, and JUnit XML.
+"""Exports data for other programs: JSON, CSV, JSON Lines, Parquet, and JUnit XML.
 
-All have full doubles and no NaN.
+Numbers keep full double precision, and NaN never occurs.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def json_text(value: Any) -> str:
-    """JSON with full doubles and null for NaN and infinities."""
+    """Formats JSON with full double precision; NaN and infinities become null."""
     return json.dumps(nulls(value), ensure_ascii=False, indent=2, allow_nan=False)
 
 
 def nulls(value: Any) -> Any:
-    """Converts a structure to plain Python: dataclasses to mappings, NaN and infinities (which JSON lacks) to None.
+    """Converts a structure to plain Python: dataclasses become mappings; NaN and infinities (not in JSON) become None.
 
     >>> nulls({"a": [float("nan"), float("inf"), 1.0]})
     {'a': [None, None, 1.0]}
@@ -46,13 +46,13 @@ def nulls(value: Any) -> Any:
 
 
 class _Lines(list[str]):
-    """A file for `csv.writer`, which writes one line at a time."""
+    """A file-like object for `csv.writer` that collects lines."""
 
     write = list.append
 
 
 def csv_text(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    """CSV with full doubles; undefined values are empty cells, and spreadsheet formulas are escaped.
+    """Formats CSV with full double precision; undefined values are empty cells, and spreadsheet formulas are escaped.
 
     >>> csv_text(["qid", "map"], [["=1+1", 0.25], ["q2", None]]).splitlines()
     ['qid,map', "'=1+1,0.25", 'q2,']
@@ -67,7 +67,7 @@ def csv_text(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
 
 
 def as_written(text: str) -> str:
-    """The original of a text that `csv_text` escaped.
+    """Returns the original text of a cell that `csv_text` escaped.
 
     >>> as_written("'=1+1"), as_written("it's"), as_written("''-2")
     ('=1+1', "it's", "'-2")
@@ -82,18 +82,18 @@ def _harmless(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a spreadsheet would read the text as a number, or it is a groupgt cutoff such as @10."""
+    """Returns whether text is safe in a spreadsheet: either a number or a groupgt cutoff such as @10."""
     return re.fullmatch(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?|@[0-9]+", text) is not None
 
 
 def check_ending(path: Path) -> None:
-    """Raises `ConfigError` if a file's ending is not a known format."""
+    """Raises `ConfigError` if a file extension is not a known format."""
     if path.suffix.lower() not in ENDINGS:
         raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {path.suffix or 'no ending'}")
 
 
 def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]], ending: str) -> None:
-    """Writes rows as .csv, .jsonl or .parquet; the values determine whether a column has text, integers or doubles."""
+    """Writes rows as .csv, .jsonl or .parquet; the type of each column is inferred from its values."""
     ending = ending.lower()
     if ending == ".parquet":
         frame_of(headers, rows).write_parquet(path)
@@ -106,20 +106,20 @@ def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]]
 
 
 def frame_of(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
-    """Rows as a polars frame, with null for None and NaN; the values determine the types of columns."""
+    """Converts rows to a polars frame; None and NaN become null, and column types are inferred from the values."""
     columns = list(zip(*rows)) or [()] * len(headers)
     frame = pl.DataFrame([pl.Series(name, list(cells), dtype=_kind(cells)) for name, cells in zip(headers, columns)])
     return frame.fill_nan(None)
 
 
 def _kind(cells: Sequence[Any]) -> Any:
-    """The type of a column's values."""
+    """Infers the polars type of a column."""
     kinds = {type(cell) for cell in cells if cell is not None}
     return pl.String if str in kinds else pl.Int64 if kinds == {int} else pl.Float64
 
 
 def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]], kind: str = "failure") -> str:
-    """One suite; a case has a class, a name, and why it failed or None; the `kind` "error" means it could not run.
+    """Formats one JUnit suite from (class, name, failure or None) cases; `kind` is "error" if the run itself failed.
 
     >>> print(junit_text("gates", [("handbook", "recall@5", "is 0.2"), ("handbook", "mrr", None)]))
     <?xml version="1.0" encoding="UTF-8"?>
@@ -157,5 +157,5 @@ def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]], kind: s
 
 
 def _plain(text: str) -> str:
-    """The text without characters that are invalid in XML."""
+    """Replaces characters that are invalid in XML."""
     return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "�", text)

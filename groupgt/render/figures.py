@@ -1,9 +1,9 @@
-"""The figures, one function each: it takes a plain table and returns a `Figure`. Evaluations are not used here.
+"""Draws figures from plain tables, with one function per figure; evaluations are not used here.
 
-Those of sweeps, latency and power are in `tradeoffs`.
+`tradeoffs` has the figures of sweeps, latency and power.
 
-A table is a list of rows: dicts, whose keys are listed at each function. Texts that begin with `$` are colors of
-`themes.THEMES`.
+Each table is a list of dicts, whose keys are documented in the function that draws it. Strings that begin with `$` are
+colors defined in `themes.THEMES`.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ MOST_BARS = 600
 
 
 def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") -> Figure:
-    """Means, or with `delta` differences, each with its CI.
+    """Draws means, or differences if `delta` is set, each with its CI.
 
-    Rows: `name`, `value`, `low`, `high` (None if there is no CI), `kind`: better, worse, not significant or baseline;
-    no `kind` if there is nothing to compare with.
+    Rows: `name`, `value`, `low`, `high` (None without a CI), and `kind`: better, worse, not significant or baseline;
+    omit `kind` if there is nothing to compare with.
     """
     kinds = ["better", "worse", "not significant", *([] if delta else ["baseline"])]
     color = colored("kind", kinds, ["$better", "$worse", "$same", "$ink"][: len(kinds)])
@@ -107,10 +107,10 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
 def deltas(
     rows: Rows, about: About, first: str, second: str, mean: Mapping[str, Any], *, bars: bool | None = None
 ) -> Figure:
-    """Per-query differences, largest gain first, with the mean and its CI.
+    """Draws per-query differences from largest gain to largest loss, with the mean and its CI.
 
-    Rows, sorted: `qid`, `place` (from 1), `delta`, `kind`: better, worse or same. `mean` has `value`, `low`, `high`.
-    Queries are `bars`, or one area if there are too many to distinguish.
+    Rows, sorted: `qid`, `place` (from 1), `delta`, and `kind`: better, worse or same. `mean` has `value`, `low`,
+    `high`. Queries are drawn as `bars`, or as a single area if there are too many to tell apart.
     """
     color = colored("kind", ["better", "worse", "same"], ["$better", "$worse", "$same"])
     value = {**down("delta"), "type": "quantitative", "title": f"difference in {about.metric}"}
@@ -159,9 +159,9 @@ def deltas(
 
 
 def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] = ()) -> Figure:
-    """Metrics against the number of results considered, or a budget of tokens, characters or search calls.
+    """Draws metrics against the number of results, or against a budget of tokens, characters or search calls.
 
-    Rows: `system`, `metric`, `k`, `value`; a panel for each metric. With many systems, those `named` are highlighted.
+    Rows: `system`, `metric`, `k`, `value`; with one panel per metric. With many systems, only `named` ones stand out.
     """
     systems = distinct(rows, "system")
     title = {
@@ -192,7 +192,7 @@ def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] 
 def _lines(
     rows: Rows, about: About, encoding: Layer, named: Sequence[str], panel: str, mark: Layer
 ) -> tuple[list[Layer], Rows, About]:
-    """The layers of lines, their rows, and the notes: a line for each system, with names only for `named` if many."""
+    """Returns layers, rows and notes for one line per system; if there are many, only `named` systems have labels."""
     systems = distinct(rows, "system")
     chosen = [name for name in systems if name in named]
     if len(systems) <= FEW_LINES or not chosen:
@@ -206,9 +206,9 @@ def _lines(
 
 
 def precision_recall(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
-    """Interpolated precision against recall, at the eleven points 0, 0.1, … 1.
+    """Draws interpolated precision against recall at the eleven points 0, 0.1, … 1.
 
-    Rows: `system`, `recall`, `precision`. With many systems, those `named` are highlighted.
+    Rows: `system`, `recall`, `precision`. With many systems, only `named` ones stand out.
     """
     systems = distinct(rows, "system")
     encoding = {
@@ -232,9 +232,9 @@ def precision_recall(rows: Rows, about: About, named: Sequence[str] = ()) -> Fig
 
 
 def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
-    """The share of queries with a first hit, and with all groups covered, by each rank.
+    """Draws the share of queries with a first hit, and with all groups covered, up to each rank.
 
-    Rows: `system`, `kind` (one panel each), `rank`, `share`. With many systems, those `named` are highlighted.
+    Rows: `system`, `kind` (one panel each), `rank`, `share`. With many systems, only `named` ones stand out.
     """
     systems = distinct(rows, "system")
     encoding = {
@@ -263,7 +263,7 @@ def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
 
 
 def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
-    """The number of queries on which each system is better than, equal to, and worse than the baseline.
+    """Draws how many queries each system wins, ties and loses against the baseline.
 
     Rows: `system`, `outcome` (better, same, worse), `count`.
     """
@@ -322,7 +322,7 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
 
 
 def slices(rows: Rows, about: About, *, delta: bool = False, domain: tuple[Any, Any] = (LOWEST, HIGHEST)) -> Figure:
-    """The mean, or with `delta` the difference, of each system in each slice.
+    """Draws the mean of each system in each slice, or its difference from the baseline if `delta` is set.
 
     Rows: `slice`, `system`, `value`, `queries`, `mark` (`*` if significant).
     """
@@ -346,7 +346,7 @@ RANKS = ("rank 1", "2 to 3", "4 to 10", "later", "not covered")
 
 
 def group_ranks(rows: Rows, about: About) -> Figure:
-    """Which system covers which group, and at what rank.
+    """Draws the rank at which each system covers each group.
 
     Rows: `group`, `system`, `rank` (None if not covered).
     """
@@ -399,16 +399,16 @@ FIGURES: dict[str, str] = {
 
 
 def check_figure(name: str, also: Sequence[str] = ()) -> None:
-    """Raises `ConfigError` for an unknown figure, with similar names; `also` are additional valid names."""
+    """Raises `ConfigError` for an unknown figure and suggests similar names; `also` lists further valid names."""
     names = [*FIGURES, *(each for each in also if each not in FIGURES)]
     if name not in names:
         raise ConfigError(f"unknown figure {name!r}{near_names(name, names)}; figures: {', '.join(names)}")
 
 
 def figure_named(name: str, figures: Mapping[str, Callable[[], Figure]], needs: str = "") -> Figure:
-    """The figure with this name; raises `ConfigError` for an unknown name.
+    """Draws the figure with the given name; raises `ConfigError` if the name is unknown.
 
-    `needs` is text on the requirements of figures that are not available.
+    `needs` explains the requirements of figures that are not available.
     """
     if name in figures:
         return figures[name]()

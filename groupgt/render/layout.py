@@ -1,6 +1,6 @@
 """Lays out text for a terminal: fits tables to its width, wraps paragraphs, and adds color.
 
-`render.document` uses it for complete output; cells and texts are passed in as they are printed.
+`render.document` uses this module for complete documents; cells and text are passed in exactly as printed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GAP = "  "
 
 @dataclass(frozen=True)
 class Screen:
-    """The output device: its number of columns (None: unlimited), with or without color and details."""
+    """The output device: its width in columns (None for unlimited), and whether to show color and details."""
 
     width: int | None = None
     color: bool = False
@@ -30,7 +30,7 @@ PAPER = Screen()
 
 
 def columns_of(text: str) -> int:
-    """The number of terminal columns of a text: two per character of wide scripts, none for combining marks.
+    """Returns the width of text in terminal columns: two for wide characters, none for combining marks.
 
     >>> columns_of("map"), columns_of("検索"), columns_of("e\\u0301")
     (3, 4, 1)
@@ -45,7 +45,7 @@ def _columns(character: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text in at most `width` columns.
+    """Shortens text to at most `width` columns.
 
     >>> cut("Thirty days of leave", 12)
     'Thirty days…'
@@ -61,7 +61,7 @@ def cut(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int | None, indent: str = "  ") -> str:
-    """Wraps each line of a text to at most `width` columns; continuation lines are indented further.
+    """Wraps each line of text to at most `width` columns, with extra indentation for continuation lines.
 
     >>> print(wrapped("one two three\\n  four five six", 11))
     one two
@@ -89,16 +89,16 @@ def _lines(text: str, width: int, indent: str) -> Iterator[str]:
 
 
 class Strong(str):
-    """The text of a highlighted cell: bold, if the format supports it."""
+    """Text of a highlighted cell, shown in bold if the format supports it."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Cells:
-    """A table with text cells: `right` marks columns of numbers, `shed` lists columns that may be hidden, in order.
+    """A table of text cells; `right` marks numeric columns, and columns in `shed` may be hidden one by one.
 
-    The first `keep` columns identify a row: they are repeated in each part of a split table.
+    The first `keep` columns identify a row and are repeated in each part of a split table.
     """
 
     headers: list[str]
@@ -108,14 +108,14 @@ class Cells:
     keep: int = 1
 
     def widths(self, padding: int = 0) -> list[int]:
-        """The width of each column."""
+        """Returns the width of each column."""
         return [
             max(columns_of(header) + padding, *(columns_of(row[place]) for row in self.rows), 0)
             for place, header in enumerate(self.headers)
         ]
 
     def of(self, places: Sequence[int]) -> Cells:
-        """The table with only some of its columns."""
+        """Returns a table with only the selected columns."""
         return replace(
             self,
             headers=[self.headers[place] for place in places],
@@ -125,7 +125,7 @@ class Cells:
 
 
 def total(widths: Sequence[int]) -> int:
-    """The total width of columns."""
+    """Returns the total width of columns and the gaps between them."""
     return sum(widths) + len(GAP) * max(0, len(widths) - 1)
 
 
@@ -134,7 +134,7 @@ ROOM = 2
 
 
 def rendered(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROOM) -> str:
-    """The table in tabulate's format `simple`; `paint` colors cells."""
+    """Renders a table in tabulate's `simple` format; `paint` colors the cells."""
     widths = cells.widths(padding)
 
     def line(texts: Sequence[str], paint: Callable[[str], str]) -> str:
@@ -149,9 +149,9 @@ def rendered(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROO
 
 
 def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
-    """The table split into tables of at most `width` columns, and the headers of hidden columns.
+    """Splits a table into parts of at most `width` columns; also returns the headers of hidden columns.
 
-    First the columns in `shed` are hidden one by one; then long text is cut; then the rest is split.
+    Columns in `shed` are hidden first, one by one; then long text is shortened; only then is the table split.
     """
     left_out: list[str] = []
     for header in cells.shed:
@@ -165,7 +165,7 @@ def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
 
 
 def _shortened(cells: Cells, width: int) -> Cells:
-    """Cuts long text, the longest first, as far as that helps."""
+    """Shortens long text to fit the width, starting with the widest columns."""
     widths = cells.widths()
     longest = list(widths)
     # The columns that identify a row are not cut if they leave room for the widest of the other columns, cut or not.
@@ -186,7 +186,7 @@ def _shortened(cells: Cells, width: int) -> Cells:
 
 
 def _divided(cells: Cells, width: int) -> Iterator[Cells]:
-    """Splits a table into as few parts as possible; each begins with the columns that identify a row."""
+    """Splits a table into as few parts as possible; each part begins with the columns that identify a row."""
     widths = cells.widths()
     kept = list(range(min(cells.keep, len(widths))))
     part = list(kept)
@@ -204,7 +204,7 @@ CODES = {"bold": "1", "red": "1;31", "yellow": "33", "green": "32"}
 
 
 def painted(text: str, color: str) -> str:
-    """A text in a color, with terminal escape codes.
+    """Colors text with terminal escape codes.
 
     >>> painted("FAILED", "red")
     '\\x1b[1;31mFAILED\\x1b[0m'
@@ -213,14 +213,14 @@ def painted(text: str, color: str) -> str:
 
 
 def paint_cell(text: str) -> str:
-    """A cell for a terminal: failures red, significant or best values bold."""
+    """Colors a cell for a terminal: failures are red, and significant or best values are bold."""
     if text == "FAILED":
         return painted(text, "red")
     return painted(text, "bold") if isinstance(text, Strong) or re.fullmatch(r"[-+]?[0-9.]+\*", text) else text
 
 
 def paint_line(text: str) -> str:
-    """A line for a terminal: warnings yellow, failures red."""
+    """Colors a line for a terminal: warnings are yellow, and failures are red."""
     if text.startswith("warning:"):
         return painted(text, "yellow")
     return painted(text, "red") if text.startswith(("failed:", "FAILED")) else text

@@ -1,4 +1,4 @@
-"""The interface of every groupgt result: to show all of it or only its tables, and to export it."""
+"""The interface shared by all groupgt results, which can be printed, shown as tables, and exported."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """A result that shows itself: commands print only what `blocks`, `csv_rows` and `to_dict` return.
+    """A result that can print and export itself; commands print only `blocks`, `csv_rows` and `to_dict`.
 
-    A class contains only data; `report` builds the output when it is requested.
+    Result classes contain only data; `report` builds the output when it is requested.
     """
 
     @property
     def _teller(self) -> Teller[Any]:
-        """The teller of this result: the only link from data to output."""
+        """The `Teller` that formats this result."""
         from groupgt.report.tellers import teller_of
 
         return teller_of(self)
 
     @property
     def title(self) -> str:
-        """The title of its page."""
+        """The page title of this result."""
         return self._teller.title
 
     def blocks(self) -> Sequence[Item]:
-        """All output, in reading order, for `groupgt.render.document` to render."""
+        """Returns all output in reading order, for `groupgt.render.document` to render."""
         return self._teller.blocks()
 
     def csv_rows(self) -> Grid:
-        """Headers and rows with full doubles, None for no value, as printed by `--format csv`."""
+        """Returns headers and rows with full double precision and None for missing values, as in `--format csv`."""
         return self._teller.csv_rows()
 
     def to_dict(self) -> Any:
-        """Everything as plain Python, None for undefined, as printed by `--format json`."""
+        """Returns everything as plain Python with None for undefined values, as in `--format json`."""
         return self._teller.to_dict()
 
     def table(self, style: str = tables.DEFAULT) -> str:
-        """Only the tables, in any tabulate format."""
+        """Returns only the tables, in any tabulate format."""
         return self._teller.table(style)
 
     def text(self, style: str = tables.DEFAULT) -> str:
-        """Everything, in any tabulate format, as shown by `print`."""
+        """Returns the full text in any tabulate format, as shown by `print`."""
         return self._teller.text(style)
 
     def to_polars(self) -> pl.DataFrame:
-        """The rows as a polars frame, null for no value."""
+        """Returns the rows as a polars frame with null for missing values."""
         return frame_of(*self._teller.frame_rows())
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ RowT_co = TypeVar("RowT_co", covariant=True)
 
 
 class ResultRows(Result, Sequence[RowT_co]):
-    """A result that is a sequence of the rows in its first field."""
+    """A result that behaves like a sequence of the rows in its first field."""
 
     @property
     def _rows(self) -> tuple[RowT_co, ...]:
@@ -99,10 +99,10 @@ ResultT = TypeVar("ResultT", bound=Result)
 
 
 class Teller(ABC, Generic[ResultT]):
-    """The output of one `result`; `groupgt.report.tellers` names the class for each kind.
+    """Formats a `result` for output; `groupgt.report.tellers` maps each result type to its subclass.
 
-    A class defines its blocks, its rows with full doubles, the `fields` that are the result as plain Python, and the
-    available figures by name; everything else is derived from them.
+    Subclasses define blocks, rows with full double precision, the `fields` to export as plain Python, and the available
+    figures; everything else is derived from these.
     """
 
     fields: Sequence[str] = ()
@@ -112,68 +112,68 @@ class Teller(ABC, Generic[ResultT]):
 
     @property
     def title(self) -> str:
-        """The title of its page."""
+        """The title of the result's page."""
         return ""
 
     @property
     def main_figure(self) -> str:
-        """The name of the figure that a notebook shows below the tables, if it has data; empty for none."""
+        """The name of the figure that notebooks show below the tables if it has data; empty for none."""
         return ""
 
     @abstractmethod
     def blocks(self) -> Sequence[Item]:
-        """All output, in reading order."""
+        """Returns all output in reading order."""
 
     @abstractmethod
     def csv_rows(self) -> Grid:
-        """Headers and rows with full doubles, None for no value."""
+        """Returns headers and rows with full double precision and None for missing values."""
 
     def to_dict(self) -> Any:
-        """The `fields` as plain Python, None for undefined."""
+        """Returns the `fields` as plain Python with None for undefined values."""
         return nulls({name: getattr(self.result, name) for name in self.fields})
 
     def frame_rows(self) -> Grid:
-        """Headers and rows of the polars frame (default: `csv_rows`)."""
+        """Returns headers and rows for the polars frame (default: `csv_rows`)."""
         return self.csv_rows()
 
     def footer(self) -> list[str]:
-        """The lines on what was measured, for results that have any."""
+        """Returns the lines that describe what was measured, if any."""
         return []
 
     def figures(self, *args: Any, **options: Any) -> Mapping[str, Callable[[], Figure]]:
-        """The available figures, by name; a class may accept options that select their content."""
+        """Returns the available figures by name; subclasses may accept options that select the content."""
         return {}
 
     def plot(self, name: str, **options: Any) -> Figure:
-        """One of the figures; raises `ConfigError` for an unknown name."""
+        """Draws a figure; raises `ConfigError` for an unknown name."""
         from groupgt.render.figures import figure_named
 
         return figure_named(name, self.figures(**options))
 
     def page(self, *args: Any, **options: Any) -> bytes:
-        """The page, one HTML file, for results that have one."""
+        """Returns the HTML page, for results that have one."""
         raise NotImplementedError
 
     def warnings(self) -> list[str]:
-        """Limits on what readers can conclude, for results that have any."""
+        """Returns warnings that limit the conclusions, for results that have any."""
         raise NotImplementedError
 
     def summary(self) -> str:
-        """A Markdown summary for a pull request, for results that have one."""
+        """Returns a Markdown summary for a pull request, for results that have one."""
         raise NotImplementedError
 
     def metrics(self) -> dict[str, float]:
-        """The means as a flat dict for trackers, for results that have any."""
+        """Returns the means as a flat dict for experiment trackers, for results that have any."""
         raise NotImplementedError
 
     def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
-        """A LaTeX table for a paper, for results that have one."""
+        """Returns a LaTeX table for a paper, for results that have one."""
         raise NotImplementedError
 
     def table(self, style: str = tables.DEFAULT) -> str:
-        """Only the tables, in any tabulate format."""
+        """Returns only the tables, in any tabulate format."""
         return document([item for item in self.blocks() if isinstance(item, (tuple, Table))], style, self.title)
 
     def text(self, style: str = tables.DEFAULT) -> str:
-        """Everything, in any tabulate format."""
+        """Returns the full text in any tabulate format."""
         return document(self.blocks(), style, self.title)

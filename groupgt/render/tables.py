@@ -1,4 +1,4 @@
-"""Numbers as text (the only place that chooses digits), and tables of them in any tabulate format."""
+"""Formats numbers consistently and renders tables in any tabulate format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groupgt.render.exports import Cell
 
 
 def fixed(value: float | None, digits: int = 4) -> str:
-    """A value with a fixed number of digits; `–` if there is no value.
+    """Formats a value with a fixed number of decimals; a missing value becomes `–`.
 
     >>> fixed(0.5), fixed(None), fixed(float("nan")), fixed(-0.00001)
     ('0.5000', '–', '–', '0.0000')
@@ -25,7 +25,7 @@ def fixed(value: float | None, digits: int = 4) -> str:
 
 
 def signed(value: float | None, digits: int = 4) -> str:
-    """A difference with its sign; `–` if there is no value.
+    """Formats a difference with its sign; a missing value becomes `–`.
 
     >>> signed(0.5), signed(-0.25), signed(0.0), signed(float("nan"))
     ('+0.5000', '-0.2500', '0.0000', '–')
@@ -35,7 +35,7 @@ def signed(value: float | None, digits: int = 4) -> str:
 
 
 def span(interval: tuple[float, float] | None, digits: int = 4) -> str:
-    """An interval, for a table cell.
+    """Formats an interval for a table cell.
 
     >>> span((0.25, 0.75)), span((float("nan"), float("nan")))
     ('0.2500 to 0.7500', '–')
@@ -46,7 +46,7 @@ def span(interval: tuple[float, float] | None, digits: int = 4) -> str:
 
 
 def small(value: float | None) -> str:
-    """A p-value with four digits, or `<0.0001` if smaller.
+    """Formats a p-value with four decimals, or as `<0.0001` if it is smaller.
 
     >>> small(0.0312), small(0.00001), small(0.0), small(None)
     ('0.0312', '<0.0001', '<0.0001', '–')
@@ -57,7 +57,7 @@ def small(value: float | None) -> str:
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """A number with its noun.
+    """Formats a count with its noun.
 
     >>> counted(1, "query", "queries"), counted(1200, "query", "queries"), counted(2, "system")
     ('1 query', '1,200 queries', '2 systems')
@@ -66,7 +66,7 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def p_text(value: float) -> str:
-    """A p-value in a sentence.
+    """Formats a p-value for use in a sentence.
 
     >>> p_text(0.0312), p_text(0.00001)
     ('p = 0.0312', 'p < 0.0001')
@@ -82,7 +82,7 @@ Grid = tuple[list[str], list[list[Any]]]
 
 
 def check_style(style: str, *others: str) -> None:
-    """Raises `ConfigError` for an unknown format; `others` are valid in addition to tabulate's."""
+    """Raises `ConfigError` for an unknown format; `others` are valid in addition to tabulate's formats."""
     if style in others:
         return
     import tabulate
@@ -94,7 +94,7 @@ def check_style(style: str, *others: str) -> None:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = DEFAULT) -> str:
-    """Draws a table; floats have four digits and are right-aligned, None is `–`.
+    """Renders a table; floats have four decimals and are right-aligned, and None becomes `–`.
 
     >>> print(table(["run", "map"], [["a", 0.5]]))
     run       map
@@ -125,7 +125,7 @@ def cells_of(
     shed: Sequence[str] = (),
     keep: int = 1,
 ) -> layout.Cells:
-    """A table with text cells: numbers are right-aligned; `shed` and `keep` are for `layout.fitted`."""
+    """Converts a table to text cells with right-aligned numbers; `shed` and `keep` are passed on to `layout.fitted`."""
     columns = [[row[column] for row in rows] for column in range(len(headers))]
     right = [_are_figures(column, is_name=place < keep) for place, column in enumerate(columns)]
     texts = [[_cell(cell, style) for cell in row] for row in rows]
@@ -160,7 +160,7 @@ _NO_FIGURE = ("", "–", "baseline", "none", "never")
 
 
 def _are_figures(cells: Sequence[Cell], *, is_name: bool) -> bool:
-    """Whether all cells of a column are numbers, or texts of numbers; names that look like numbers do not count."""
+    """Returns whether all cells of a column are numbers or formatted numbers; numeric-looking names do not count."""
     texts = [cell for cell in cells if isinstance(cell, str) and cell not in _NO_FIGURE]
     if is_name and texts:
         return False
@@ -168,7 +168,7 @@ def _are_figures(cells: Sequence[Cell], *, is_name: bool) -> bool:
 
 
 def snippet(text: str, size: int) -> str:
-    """The beginning of a text, on one line.
+    """Returns the beginning of a text on a single line.
 
     >>> snippet("Thirty days\\nof leave", 20), snippet("Thirty days of leave", 12)
     ('Thirty days of leave', 'Thirty days…')
@@ -182,7 +182,7 @@ ALTERNATIVES = 5
 
 
 def _cell(cell: Cell, style: str) -> str:
-    """The text of a cell on one line, without terminal control characters and with escaped bars in Markdown."""
+    """Formats a cell on a single line, without control characters, and with escaped bars in Markdown."""
     text = _text(cell).strip()
     if not text.isprintable():
         text = printable(" ".join(text.split()))

@@ -1,4 +1,4 @@
-"""Colors and typography of figures and of the page, for light and dark backgrounds."""
+"""Colors and typography for figures and the report page, with light and dark themes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 
 
 def _numbered(name: str, colors: str) -> dict[str, str]:
-    """Colors of one kind, by number."""
+    """Numbers the colors of a palette."""
     return {f"{name}{place}": color for place, color in enumerate(colors.split())}
 
 
@@ -83,7 +83,7 @@ CONFIG: dict[str, Any] = {
 
 
 def without_neutral(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without the colors of background, text and lines."""
+    """Returns a configuration without background, text and line colors."""
     kept: dict[str, Any] = {}
     for key, value in config.items():
         if isinstance(value, Mapping):

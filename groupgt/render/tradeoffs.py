@@ -1,4 +1,4 @@
-"""Figures of trade-offs: a swept option, latency, the number of queries; built like those in `figures`."""
+"""Draws trade-off figures for swept options, latency and sample size, in the same way as `figures`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from groupgt.render.tables import fixed
 
 
 def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
-    """A metric over one parameter, as lines with CIs, or over two, as a heat map.
+    """Draws a metric against one parameter, as lines with CIs, or against two parameters, as a heat map.
 
     Rows: `family`, `x`, `value`, `low`, `high`; with two parameters `x`, `y` and `value`.
     """
@@ -81,7 +81,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
 
 
 def _both(parameters: Sequence[str]) -> str:
-    """Two options of systems; a common system is named once.
+    """Joins two option labels; a system that both share is named only once.
 
     >>> _both(["k1 of bm25", "b of bm25"]), _both(["k1 of bm25", "k of rrf"])
     ('k1 and b of bm25', 'k1 of bm25 and k of rrf')
@@ -95,10 +95,10 @@ HEIGHT_PIXELS, LINE_PIXELS = 280, 15
 
 
 def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figure:
-    """Quality against latency; the front contains the systems that no other beats in both.
+    """Draws quality against latency; the front contains every system that no other system beats on both.
 
-    Rows: `system`, `latency` with the bounds `fast` and `slow` of its CI, `value`, `low`, `high`, `front` (yes or no).
-    Names are placed below one another, in the order of quality.
+    Rows: `system`, `latency` with CI bounds `fast` and `slow`, `value`, `low`, `high`, `front` (yes or no). Names are
+    placed below one another, sorted by quality.
     """
     middle = _middle([row["latency"] for row in rows])
     placed = [{**row, "side": "left" if row["latency"] < middle else "right"} for row in rows]
@@ -179,7 +179,7 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
 
 
 def _spread(rows: Sequence[dict[str, Any]], least: float) -> None:
-    """Sets the height `at` of each row's name: close to its value, and at least `least` below the previous name."""
+    """Sets the label height `at` for each row: close to its value, but at least `least` below the previous label."""
     ordered = sorted(rows, key=lambda row: -row["value"])
     for place, row in enumerate(ordered):
         row["at"] = row["value"] if not place else min(row["value"], ordered[place - 1]["at"] - least)
@@ -190,12 +190,12 @@ def _spread(rows: Sequence[dict[str, Any]], least: float) -> None:
 
 
 def _middle(values: Sequence[float]) -> float:
-    """The middle of a logarithmic axis."""
+    """Returns the midpoint of a logarithmic axis."""
     return math.sqrt(min(values, default=1.0) * max(values, default=1.0))
 
 
 def funnel(rows: Rows, about: About, first: str) -> Figure:
-    """The groups that each stage of a pipeline covers, as bars below one another.
+    """Draws the groups that each stage of a pipeline covers, as one bar per stage.
 
     Rows: `stage`, `fate` (covered, not covered), `count`, `order`.
     """
@@ -240,9 +240,9 @@ def funnel(rows: Rows, about: About, first: str) -> Figure:
 
 
 def thresholds(rows: Rows, about: About) -> Figure:
-    """The share of unanswerable queries without results, and the recall of the others, by score threshold.
+    """Draws, for each score threshold, the share of unanswerable queries without results and the recall on the rest.
 
-    Rows: `system`, `threshold`, `figure` (which of the two), `share`.
+    Rows: `system`, `threshold`, `figure` (one of the two shares), `share`.
     """
     scale = {"domain": distinct(rows, "figure"), "range": [[1, 0], [5, 3]]}
     x = {"field": "threshold", "type": "quantitative", "title": "threshold on scores", "scale": {"zero": False}}
@@ -268,9 +268,9 @@ def thresholds(rows: Rows, about: About) -> Figure:
 
 
 def power(rows: Rows, about: About, target: float, queries: int, baseline: str) -> Figure:
-    """The power to detect each system's difference from the baseline, by number of queries.
+    """Draws the power to detect each system's difference from the baseline against the number of queries.
 
-    Rows: `system`, `difference`, `queries`, `power`. The `wanted` power and the available queries are dashed lines.
+    Rows: `system`, `difference`, `queries`, `power`. Dashed lines mark the `wanted` power and the available queries.
     """
     systems = distinct(rows, "system")
     x, y = logarithmic("queries", "queries"), share_axis("power")

@@ -1,4 +1,4 @@
-"""Reports data sets with the same queries: their means side by side, and tests of one against another."""
+"""Reports data sets that share queries: means side by side, and tests of differences between data sets."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ SIMILAR = 1.1
 
 
 class AcrossTeller(Teller[Across]):
-    """The same systems on several data sets, each compared with itself on one of them."""
+    """Reports how each system's results differ between the baseline data set and every other data set."""
 
     @property
     def title(self) -> str:
-        """The title of its page."""
+        """The page title."""
         return f"against {self.result.baseline}"
 
     def blocks(self) -> list[Item]:
-        """The full report, with the verdict first."""
+        """Returns the full report, starting with the verdict."""
         return [Verdict(list(sentences(self.result))), *tables(self.result)]
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each system, data set and metric."""
+        """Returns headers and one row per system, data set and metric."""
         headers = ["system", "dataset", "metric", "mean", "baseline", "baseline_mean", *OF_CONTRAST, "significant"]
         rows = []
         for (system, dataset), text, there, here, contrast in _each(self.result):
@@ -64,12 +64,12 @@ class AcrossTeller(Teller[Across]):
         return headers, rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python, None for undefined."""
+        """Returns everything as plain Python, with None for undefined values."""
         return results(self.result)
 
 
 def results(result: Across) -> dict[str, Any]:
-    """The section of results.json about this result."""
+    """Builds the section of results.json for this comparison."""
     shown: dict[str, Any] = nulls(
         {
             "baseline": result.baseline,
@@ -98,14 +98,14 @@ def _rows(result: Across) -> list[dict[str, Any]]:
 
 
 def _each(result: Across) -> Iterator[tuple[tuple[str, str], str, float, float, Contrast]]:
-    """Per metric: each system and data set, the mean on the baseline, its own mean, and the contrast."""
+    """Yields means on the baseline and on another data set, with their contrast, for each system and metric."""
     for text in result.metrics:
         for name, contrast in result.contrasts(text).items():
             yield result.places[name], text, *result.means(name, text), contrast
 
 
 def sentences(result: Across) -> Iterator[Sentence]:
-    """Differences between data sets by the primary metric, and doubts about whether that metric is fair to both."""
+    """Describes differences by the primary metric; warns if different chunk sizes make that metric unfair."""
     other = Other("than on ", "", result.baseline)
     higher = result.metrics[result.primary].higher_is_better
     yield from changes(result.contrasts(), other, result.label, result.settings, higher=higher)
@@ -123,12 +123,12 @@ def sentences(result: Across) -> Iterator[Sentence]:
 
 
 def _under(metric: Metric, chars: int, convention: str) -> str:
-    """The metric with a budget in characters instead of its cutoff."""
+    """Formats a metric with a budget in characters in place of its cutoff."""
     return replace(metric, cutoff=Budget(chars, "chars")).short(convention)
 
 
 def tables(result: Across) -> Iterator[Item]:
-    """The primary metric, all others, the number of paired queries, and how differences were tested."""
+    """Yields tables (primary metric first), notes on excluded queries, and the significance test used."""
     shown: list[Table] = []
     for text in sorted(result.metrics, key=lambda text: text != result.primary):
         label = result.metrics[text].label(text, result.convention)
@@ -144,7 +144,7 @@ def tables(result: Across) -> Iterator[Item]:
 
 
 def _notes(result: Across) -> Iterator[str]:
-    """Excluded queries."""
+    """Lists excluded queries."""
     for name, shared in result.shared.items():
         parts = [(shared.alone, f"only in {name}"), (shared.absent, f"only in {result.baseline}")]
         parts.append((len(shared.reworded), f"with another text ({', '.join(shared.reworded[:3])})"))
@@ -159,9 +159,9 @@ def across_in(
     metrics: Sequence[str] = (),
     primary: str | None = None,
 ) -> Across:
-    """Compares the data sets of a result folder with one of them (default: the first), by some metrics or all.
+    """Compares the data sets in a result folder with a baseline data set (default: the first).
 
-    Raises `ConfigError` or `DataError`.
+    Uses the given metrics (default: all). Raises `ConfigError` or `DataError`.
     """
     if len(folder.systems) < 2:
         raise ConfigError(f"{folder.path}: expected several data sets, found only {', '.join(folder.systems)}")
@@ -197,7 +197,7 @@ def across_in(
 
 
 def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
-    """Differences between data sets: the test if there is one, otherwise each system's best and worst data set."""
+    """Describes tested differences between data sets or, if there are none, each system's best and worst data set."""
     if outcome.across is not None:
         yield from sentences(outcome.across)
     else:
@@ -205,7 +205,7 @@ def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
 
 
 def _most_and_least(outcome: Outcome) -> Iterator[Sentence]:
-    """The data sets on which a system does best and worst by the primary metric."""
+    """Names the data sets on which each system does best and worst by the primary metric."""
     sets = {name: by_system for name, by_system in outcome.evaluations.items() if by_system}
     primary = outcome.experiment.config.evaluate.primary
     truths = {next(iter(by_system.values())).truth.digest for by_system in sets.values()}
@@ -226,7 +226,7 @@ def _most_and_least(outcome: Outcome) -> Iterator[Sentence]:
 
 
 def sharing(experiment: Experiment) -> list[list[str]]:
-    """Groups of two or more data sets of a file that differ only in their corpus."""
+    """Groups data sets that differ only in their corpus; groups of one are left out."""
     kinds: dict[str, list[str]] = {}
     for name, dataset in experiment.config.datasets.items():
         if dataset.corpus is not None:
@@ -237,7 +237,7 @@ def sharing(experiment: Experiment) -> list[list[str]]:
 
 
 def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> Iterator[Item]:
-    """For each such group, the means of every system on every corpus, best first."""
+    """Yields, for each group of data sets that share everything but the corpus, a table of all means, best first."""
     for names in sharing(experiment):
         rows = {(name, system): each for name in names for system, each in evaluations[name].items()}
         if len({name for name, _ in rows}) < 2:
@@ -265,7 +265,7 @@ def _lines(experiment: Experiment, rows: Mapping[tuple[str, str], Evaluation]) -
 
 
 def _doubts(first: Evaluation) -> Iterator[str]:
-    """Notes that a cutoff counts results although chunks differ in size."""
+    """Notes that @k favors larger chunks, since it counts results and not their length."""
     counts = [metric for metric in first.metrics.values() if isinstance(metric.cutoff, int)]
     budgets = [first.label_of(text) for text, metric in first.metrics.items() if metric.budget]
     if counts and budgets:

@@ -1,4 +1,4 @@
-"""Reports how wide intervals will be for several audit sizes: a table, and what its values are based on."""
+"""Reports how wide confidence intervals would be for several audit sizes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from groupgt.render.tables import Grid, counted, fixed
 
 
 class AuditPowerTeller(Teller[AuditPower]):
-    """How wide intervals will be, by the number of audited queries."""
+    """Reports the expected width of confidence intervals by number of audited queries."""
 
     def blocks(self) -> list[Item]:
-        """A row for each system and metric, and a note on what the widths are based on."""
+        """Returns a table with one row per system and metric, and a note that explains how widths are estimated."""
         headers, rows = self.csv_rows()
         shown = [[*row[:3], *("–" if width is None else f"±{fixed(width)}" for width in row[3:])] for row in rows]
         systems = self.result.systems
@@ -25,7 +25,7 @@ class AuditPowerTeller(Teller[AuditPower]):
         return [Table([*headers[:3], *(f"{size} audited" for size in headers[3:])], shown, keep=3), note]
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each system, metric and figure: half of the width for each number of queries."""
+        """Returns headers and one row per system, metric and quantity, with half-widths for each number of queries."""
         widths = self.result.widths
         sizes = list(widths[0].of_mean) if widths else []
         rows: list[list[Any]] = []
@@ -36,5 +36,5 @@ class AuditPowerTeller(Teller[AuditPower]):
         return ["run", "metric", "figure", *map(str, sizes)], rows
 
     def to_dict(self) -> Any:
-        """Everything as plain Python."""
+        """Returns everything as plain Python."""
         return nulls({"level": self.result.level, "widths": [vars(each) for each in self.result.widths]})

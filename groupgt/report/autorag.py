@@ -1,4 +1,4 @@
-"""Turns AutoRAG project folders into experiment files that re-evaluate the stored result tables."""
+"""Converts AutoRAG project folders to experiment files that re-evaluate the stored result tables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ALLOWANCES = {
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """One table: its module, the means from summary.csv and from its columns, which queries count, list lengths."""
+    """A result table with its module, means from summary.csv, recomputed means, scored queries, and list lengths."""
 
     path: Path
     module: str
@@ -52,7 +52,7 @@ class _Table:
 
 @dataclass(eq=False)
 class _Project:
-    """Contents of a folder: ground truth, rules it needs in addition to AutoRAG's, tables by system, omitted files."""
+    """Contents of a project: ground truth, rules needed besides AutoRAG's policy, tables by system, omitted files."""
 
     folder: Path
     truth: GroundTruth = field(default_factory=lambda: GroundTruth.of({}))
@@ -62,9 +62,9 @@ class _Project:
 
 
 def experiment_text(project: Path, beside: Path) -> str:
-    """Text of an experiment file, to be written at `beside`, that measures every table stored by an AutoRAG project.
+    """Generates an experiment file, to be saved as `beside`, that measures every table stored in an AutoRAG project.
 
-    Raises `ConfigError` or `DataError` with all errors; warns of values that cannot agree with those stored.
+    Raises `ConfigError` or `DataError` with all errors; warns if some values cannot match the stored ones.
     """
     contents = _survey(project)
     doubts = _doubts(contents)
@@ -96,7 +96,7 @@ def experiment_text(project: Path, beside: Path) -> str:
 
 
 def stored_means(project: Path) -> dict[str, dict[str, float]]:
-    """The means that AutoRAG stored per system and metric; raises `DataError` if a table and summary.csv disagree."""
+    """Returns the means stored by AutoRAG; raises `DataError` if a table contradicts its summary.csv."""
     faults = Faults()
     means: dict[str, dict[str, float]] = {}
     for system, table in _survey(project).tables.items():
@@ -110,7 +110,7 @@ def stored_means(project: Path) -> dict[str, dict[str, float]]:
 
 
 def _survey(project: Path) -> _Project:
-    """Reads everything that counts; raises all errors at once."""
+    """Reads all relevant files of a project and raises all errors together."""
     contents, faults = _Project(project.resolve()), Faults()
     truth = Path("data", "qa.parquet")
     if not (contents.folder / truth).is_file():
@@ -132,7 +132,7 @@ def _survey(project: Path) -> _Project:
 
 
 def _read_truth(path: Path) -> tuple[GroundTruth, dict[str, str]]:
-    """Ground truth under AutoRAG's policy, and the rules it needs in addition."""
+    """Reads ground truth under AutoRAG's policy; also returns any rules needed besides that policy."""
     try:
         return read_ground_truth(path, "autorag", Policy.of("autorag")), {}
     except DataError as error:
@@ -141,7 +141,7 @@ def _read_truth(path: Path) -> tuple[GroundTruth, dict[str, str]]:
 
 
 def _tables(contents: _Project, faults: Faults) -> list[_Table]:
-    """The tables with retrieved ids, in numeric order; a node's best table is stored twice but counts once."""
+    """Reads the tables with retrieved ids in numeric order; the copy of a node's best table is skipped."""
     tables: list[_Table] = []
     paths = [path for path in contents.folder.glob("*/*/*/*.parquet") if path.stem.isdecimal()]
     for path in sorted(paths, key=lambda p: [n.zfill(9) if n.isdecimal() else n for n in p.with_suffix("").parts]):
@@ -159,7 +159,7 @@ def _tables(contents: _Project, faults: Faults) -> list[_Table]:
 
 
 def _summary(path: Path, faults: Faults) -> dict[str, dict[str, str]]:
-    """The rows of a node's summary.csv by file name; empty if a trial was stopped before writing it."""
+    """Reads a node's summary.csv into rows by file name; empty if a trial was stopped before writing it."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return {row["filename"]: row for row in csv.DictReader(file, restkey="", restval="")}
@@ -193,7 +193,7 @@ def _table(path: Path, row: dict[str, str], qids: list[str]) -> _Table:
 
 
 def _params(text: str) -> dict[str, str]:
-    """The parameters of a module; no text is executed, and dates and other calls are reduced to their arguments."""
+    """Parses module parameters without executing them; dates and other calls are reduced to their arguments."""
     for plain in (text, re.sub(r"\b[\w.]+\(([^()]*)\)", r"'\1'", text)):
         with contextlib.suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
             return {str(key): str(value) for key, value in dict(ast.literal_eval(plain)).items()}
@@ -201,7 +201,7 @@ def _params(text: str) -> dict[str, str]:
 
 
 def _names(tables: list[_Table]) -> list[str]:
-    """A name for each system: trial, node, module, and the parameters in which the tables of that module differ."""
+    """Names each system after its trial, node and module, plus the parameters that vary within that module."""
     names: list[str] = []
     for table in tables:
         trial, line, node = table.path.parts[-4:-1]
@@ -218,7 +218,7 @@ def _names(tables: list[_Table]) -> list[str]:
 
 
 def _doubts(contents: _Project) -> list[str]:
-    """A text for each reason why values cannot agree; sets the rule for queries without results."""
+    """Explains why values cannot match AutoRAG's; also sets the rule for queries without results."""
     doubts = [ALLOWANCES[name][1] for name in contents.rules]
     defined, tables = contents.truth.judgments.defined.tolist(), contents.tables.values()
     # Early versions of AutoRAG score a query without results as 0; later ones skip it.
@@ -259,7 +259,7 @@ SLACK = 1e-9
 
 @dataclass(frozen=True)
 class Imported:
-    """The systems of a project, the means stored by AutoRAG, means that differ, and omitted tables."""
+    """An imported project with its systems, stored means, means that differ, and omitted tables."""
 
     systems: int
     means: int
@@ -268,7 +268,7 @@ class Imported:
 
 
 def import_project(project: Path, target: Path) -> Imported:
-    """Writes the experiment file of a project, runs it, and compares its means with those that AutoRAG stored."""
+    """Writes an experiment file for a project, runs it, and compares its means with the ones stored by AutoRAG."""
     write_text(target, experiment_text(project, target))
     stored = stored_means(project)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Reports a `Comparison`: the verdict, tables and footer, the rows of files, and the page."""
+"""Reports a `Comparison` as a verdict, tables and footer, as exported rows, and as a page."""
 
 from __future__ import annotations
 
@@ -29,52 +29,52 @@ from groupgt.report.tracking import tracked
 
 
 class ComparisonTeller(Teller[Comparison]):
-    """Presents a comparison, the verdict first."""
+    """Presents a comparison, starting with the verdict."""
 
     @property
     def title(self) -> str:
-        """The title of its page."""
+        """The page title."""
         return f"against {self.result.baseline}"
 
     main_figure = "means"
 
     def blocks(self) -> list[Item]:
-        """The full report, with the verdict first."""
+        """Returns the full report, starting with the verdict."""
         return [Verdict(list(contrasts.sentences(self.result.by()))), *items(self.result), *_notes(self.result)]
 
     def table(self, style: str = tables.DEFAULT) -> str:
-        """One table per metric."""
+        """Returns one table per metric."""
         return document(list(contrasts.grids(self.result, list(self.result.metrics))), style)
 
     def summary(self) -> str:
-        """A Markdown summary for a pull request: verdict and changes from the baseline."""
+        """Returns a Markdown summary for a pull request: the verdict and changes from the baseline."""
         systems = self.result.by()
         verdict = Verdict(list(contrasts.sentences(systems, brief=True)))
         return document([f"## {self.title}", verdict, *changed(systems)], "github")
 
     def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
-        """A LaTeX table for a paper."""
+        """Returns a LaTeX table for a paper."""
         return latex_of(self.result, digits, against, caption)
 
     def footer(self) -> list[str]:
-        """What was measured: counted, or as read from result folders."""
+        """Returns lines that describe what was measured."""
         return population_of(self.result)
 
     def warnings(self) -> list[str]:
-        """Limits on what readers can conclude."""
+        """Returns warnings that limit the conclusions."""
         return contrasts.warnings(self.result)
 
     def figures(self, metric: str | None = None) -> dict[str, Callable[[], Figure]]:
-        """The available figures, by name."""
+        """Returns the available figures by name."""
         return drawable(self.result.by(metric), self.result)
 
     def page(self, metric: str | None = None, corpus: Mapping[str, str] | None = None) -> bytes:
-        """The page, one HTML file."""
+        """Returns the HTML page."""
         title = self.title if len(self.result.names) > 1 else self.result.baseline
         return single_page(dataset_of(self.result.by(metric, passages=corpus or {}), title))
 
     def metrics(self) -> dict[str, float]:
-        """The means of each system as a flat dict."""
+        """Returns the means of each system as a flat dict."""
         means = self.result.means
         defined = {
             name: {text: mean for text, mean in each.items() if mean is not None} for name, each in means.items()
@@ -82,7 +82,7 @@ class ComparisonTeller(Teller[Comparison]):
         return tracked(([name], each) for name, each in defined.items())
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each system and metric, over all queries (`by` is empty) and for each slice."""
+        """Returns headers and one row per system and metric, over all queries (empty `by`) and for each slice."""
         comparison = self.result
         first = ["by", "slice", "run", "metric", "mean", "low", "high", "queries"]
         headers = [*first, "baseline", *OF_CONTRAST, "significant"]
@@ -92,11 +92,11 @@ class ComparisonTeller(Teller[Comparison]):
         return headers, rows
 
     def frame_rows(self) -> Grid:
-        """The rows with metrics named as requested."""
+        """Returns the CSV rows with metric names as requested."""
         return as_requested(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python, None for undefined."""
+        """Returns everything as plain Python, with None for undefined values."""
         comparison = self.result
         shown: dict[str, Any] = nulls(
             {
@@ -137,7 +137,7 @@ def _csv_cells(comparison: Systems, row: Row) -> list[Any]:
 
 
 def cells_of(contrast: Contrast) -> list[Any]:
-    """The values of a contrast's CSV columns."""
+    """Returns the CSV cells of a contrast."""
     last = {name: getattr(contrast, name) for name in LAST}
     if not math.isfinite(contrast.effect_size):
         last["effect_size"] = None
@@ -148,9 +148,9 @@ def cells_of(contrast: Contrast) -> list[Any]:
 
 
 def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: bool = False) -> Iterator[Item]:
-    """The leaderboard, every difference, its sources, and which systems fail where; finally the test.
+    """Yields the leaderboard, all differences, slices and query-level failures, followed by the test used.
 
-    Pairs and slices are shown if requested, except if `brief`; everything else is a detail.
+    Pairs and slices are shown if requested, unless `brief` is set; everything else is a detail.
     """
     chosen = list(comparison.metrics) if metrics is None else list(metrics)
     above: list[Item] = [*leaderboard.grids(comparison.by())]
@@ -162,7 +162,7 @@ def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: b
 
 
 def changed(comparison: Systems) -> Iterator[Item]:
-    """The content of a pull request summary: the primary metric, queries lost and gained, and significant slices."""
+    """Yields the items of a pull request summary: primary metric, queries lost and gained, and significant slices."""
     yield leaderboard.primary_grid(comparison)
     if len(comparison.names) > 1 and comparison.is_baseline_named:
         yield from headroom.lost_and_gained(comparison)
@@ -172,7 +172,7 @@ def changed(comparison: Systems) -> Iterator[Item]:
 
 
 def _notes(comparison: Systems) -> Iterator[Item]:
-    """The population, from evaluations or as read from result folders."""
+    """Yields notes on the population, counted from evaluations or read from result folders."""
     if not comparison.evaluations:
         yield "\n".join(comparison.population)
         return
@@ -184,14 +184,14 @@ def _notes(comparison: Systems) -> Iterator[Item]:
 
 
 def population_of(comparison: Systems) -> list[str]:
-    """Describes what was measured, from evaluations or as read from result folders."""
+    """Describes what was measured, using evaluations or notes from result folders."""
     if not comparison.evaluations:
         return list(comparison.population)
     return [*population(comparison.every, [comparison.convention]), *notes(comparison.first, compared=True)]
 
 
 def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Iterator[Item]:
-    """How differences were tested, and what marks mean. Notes below a table that is a detail are details as well."""
+    """Explains the test and the marks in tables; notes that only concern details are details too."""
     settings = comparison.settings
     shown = marks_in(item for item in above if not isinstance(item, Detail))
     several = len(comparison.by().metrics) > 1
@@ -217,7 +217,7 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
 
 
 def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
-    """The number of comparisons in the largest family of some rows, and the number of families."""
+    """Returns the number of comparisons in the largest family, and the number of families."""
     families: dict[str, list[Contrast | None]] = {}
     for row in rows:
         families.setdefault(row.metric, []).append(row.against)
@@ -225,7 +225,7 @@ def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
 
 
 def _pairs_in(systems: Systems) -> tuple[int, int]:
-    """The number of pairs without the baseline compared per metric, and the number of metrics."""
+    """Returns the largest number of pairs per metric (baseline excluded), and the number of metrics."""
     families: dict[str, int] = {}
     for *_, text in systems.others:
         families[text] = families.get(text, 0) + 1
@@ -236,7 +236,7 @@ def _pairs_in(systems: Systems) -> tuple[int, int]:
 
 
 def drawable(systems: Systems, comparison: Comparison) -> dict[str, Callable[[], Figure]]:
-    """The available figures of a comparison, by name; `systems` may have a metric of its own."""
+    """Returns the available figures of a comparison by name; `systems` may use a different primary metric."""
     figures = evaluated.drawable(systems)
     if len(systems.names) > 1:
         figures |= {name: lambda draw=draw: draw(systems) for name, draw in contrasts.FIGURES.items()}  # type: ignore[misc]
@@ -245,7 +245,7 @@ def drawable(systems: Systems, comparison: Comparison) -> dict[str, Callable[[],
 
 
 def dataset_of(systems: Systems, name: str) -> data.Dataset:
-    """The tables of one data set on the page, including comparisons between its systems."""
+    """Returns the page data of one data set, including comparisons between its systems."""
     dataset = evaluated.dataset_of(systems, name)
     dataset["tests"] = _tests(systems)
     dataset["verdict"] = list(contrasts.sentences(systems))
@@ -258,7 +258,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
 
 
 def _tests(systems: Systems) -> list[str]:
-    """How differences were tested, as footer of the page's tables."""
+    """Explains how differences were tested, for the footer of the page's tables."""
     settings = systems.settings
     about = list(notes(systems.first, compared=len(systems.names) > 1)) if systems.evaluations else []
     intervals = f"{100 * settings.confidence:g} % {INTERVALS[systems.basis]}"

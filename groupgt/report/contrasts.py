@@ -1,4 +1,4 @@
-"""Reports systems against a baseline, and any two systems: sentences, tables, figures, their part of the page."""
+"""Reports systems against a baseline and against each other, as sentences, tables, figures and page data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST_CHANGES = 3
 
 
 def sentences(systems: Systems, *, brief: bool = False) -> Iterator[data.Sentence]:
-    """All sentences, in reading order; a `brief` verdict reports only changes if there are any."""
+    """Yields all sentences in reading order; a `brief` verdict reports only changes if there are any."""
     is_compared = len(systems.names) > 1 and systems.is_baseline_named
     if is_compared:
         yield from _changes(systems)
@@ -56,14 +56,14 @@ def _changes(systems: Systems) -> Iterator[data.Sentence]:
 
 
 class Other(NamedTuple):
-    """The opponent in sentences: the phrases after `worse` and `different from`, and its name."""
+    """The other side of a comparison in sentences: phrases to follow `worse` and `different from`, and its name."""
 
     than: str
     from_: str
     name: str = ""
 
     def parts(self, words: str, rest: str) -> list[str]:
-        """Words, a name (if any), and the rest, as parts of a sentence."""
+        """Joins text before and after the name into sentence parts."""
         return [words, self.name, rest] if self.name else [words + rest]
 
 
@@ -76,9 +76,9 @@ def changes(
     higher: bool,
     disagreeing: bool = False,
 ) -> Iterator[data.Sentence]:
-    """Significant losses, then significant gains, largest first; if there are none, the largest difference.
+    """Describes significant losses, then gains, largest first; if there are none, describes the largest difference.
 
-    `disagreeing`: intervals contain the disagreement of annotators.
+    With `disagreeing`, intervals include disagreement between annotators.
     """
     count = comparisons(contrasts.values())
     contrasts = {name: each for name, each in contrasts.items() if each.pairs}
@@ -119,7 +119,7 @@ def changes(
 
 
 def measured(contrast: Contrast, settings: Settings, count: int, of: str = "") -> str:
-    """A difference `of` a metric with its CI and p, one of `count` in its family."""
+    """Formats a difference with its CI and p-value; `count` is the number of comparisons in its family."""
     low, high = contrast.delta_interval
     level = f"{100 * contrast.confidence:.3g} % CI"
     between = "" if math.isnan(low) else f"{level} {signed(low)} to {signed(high)}; "
@@ -130,7 +130,7 @@ def measured(contrast: Contrast, settings: Settings, count: int, of: str = "") -
 
 
 def _winner(systems: Systems) -> data.Sentence:
-    """The best system if tests show it against every other; otherwise the one with the highest mean."""
+    """Names the best system if it beats every other in tests, otherwise the system with the highest mean."""
     best = systems.best
     if best is None or len(systems.names) == 1 or not systems.baseline:
         return best_sentence(systems)
@@ -151,7 +151,7 @@ def _winner(systems: Systems) -> data.Sentence:
 
 
 def _changes_in_slices(systems: Systems) -> Iterator[data.Sentence]:
-    """The slices with a system's largest loss and largest gain over the baseline, if significant."""
+    """Describes the largest significant loss and gain over the baseline within a slice."""
     if not systems.is_baseline_named or not systems.is_compared:
         return
     rows = [
@@ -173,7 +173,7 @@ def _changes_in_slices(systems: Systems) -> Iterator[data.Sentence]:
 
 
 def warnings(systems: Systems) -> list[str]:
-    """Limits on conclusions from the primary metric: few queries that differ, or excluded queries."""
+    """Returns warnings about the primary metric, such as few differing queries or excluded queries."""
     settings = systems.settings
     lines = [f"warning: {text}" for text in doubts(systems.evaluations)]
     contrasts = systems.against_baseline
@@ -216,7 +216,7 @@ SHED = ("differ", "effect", "queries")
 
 
 def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
-    """One table per metric, one row per system."""
+    """Yields one table per metric with one row per system."""
     level = f"{100 * systems.settings.confidence:g} % CI"
     corrected = corrected_headers(systems.settings)
     for text in metrics:
@@ -235,22 +235,22 @@ def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
 
 
 def p_header(settings: Settings) -> str:
-    """The header of corrected p-values."""
+    """Returns the column header for corrected p-values."""
     return "p" if settings.correction == "none" else f"p ({settings.correction})"
 
 
 def corrected_headers(settings: Settings) -> list[str]:
-    """The header of corrected p-values, if there are any in addition to the raw ones."""
+    """Returns the header for corrected p-values if p-values are corrected, otherwise an empty list."""
     return [] if settings.correction == "none" else [p_header(settings)]
 
 
 def delta_text(delta: float | None, *, significant: bool) -> str:
-    """A difference, marked if significant."""
+    """Formats a difference, with a mark if it is significant."""
     return marked(signed(delta), significant=significant)
 
 
 def marked(text: str, *, significant: bool) -> str:
-    """A number, marked if significant."""
+    """Appends a mark if the difference is significant."""
     return text + (tables.MARK if significant else "")
 
 
@@ -274,9 +274,9 @@ def _effect(size: float) -> str:
 def beside_grid(
     beside: Beside, metric: str, headers: Sequence[str], first: Mapping[str, Sequence[str]] | None = None
 ) -> Table:
-    """Each one compared with the other by one metric; `first` are a row's first cells (default: the name).
+    """Builds a table of comparisons by one metric; `first` has the leading cells of each row (default: the name).
 
-    `headers` are those of these cells, of the queries, of the mean of the other, and of its own mean.
+    `headers` name these cells, the number of queries, and the two means.
     """
     contrasts = beside.contrasts(metric)
     level = 100 * next((each.confidence for each in contrasts.values()), 1 - beside.settings.alpha)
@@ -289,7 +289,7 @@ def beside_grid(
 
 
 def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
-    """All pairs of systems, one table per metric, if the settings request them."""
+    """Yields a table of all pairs of systems for each metric, if pairs were requested."""
     corrected = corrected_headers(systems.settings)
     for text in metrics:
         rows: list[list[Any]] = []
@@ -309,7 +309,7 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
 
 
 def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
-    """Every other system against the baseline by the primary metric."""
+    """Yields each system's comparison with the baseline by the primary metric."""
     for name in systems.names:
         contrast = None if name == systems.baseline else systems.between(name, systems.baseline)
         if contrast is not None:
@@ -317,14 +317,14 @@ def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
 
 
 def differences(systems: Systems) -> Figure:
-    """Differences from the baseline with CIs."""
+    """Draws differences from the baseline with CIs."""
     rows = [{"name": name, **_delta(each), "kind": systems.kind(name)} for name, each in _against_baseline(systems)]
     title = f"Differences against {systems.baseline}"
     return figures.forest(rows, about(systems, systems.label), delta=True, title=title)
 
 
 def _delta(contrast: Contrast | None) -> dict[str, float | None]:
-    """A difference and the bounds of its CI, as a figure's row."""
+    """Returns a difference and the bounds of its CI as a row for figures."""
     if contrast is None:
         return {"value": None, "low": None, "high": None}
     low, high = interval(contrast.delta_interval) or (None, None)
@@ -332,7 +332,7 @@ def _delta(contrast: Contrast | None) -> dict[str, float | None]:
 
 
 def outcomes(systems: Systems) -> Figure:
-    """Wins, ties and losses against the baseline."""
+    """Draws wins, ties and losses against the baseline."""
     rows = [
         {"system": name, "outcome": outcome, "count": count}
         for name, each in _against_baseline(systems)
@@ -342,7 +342,7 @@ def outcomes(systems: Systems) -> Figure:
 
 
 def deltas(systems: Systems, first: str | None = None, second: str | None = None) -> Figure:
-    """Per-query differences of the best (or the first) system from the baseline, sorted."""
+    """Draws sorted per-query differences between two systems (default: the best system and the baseline)."""
     against = second or systems.baseline
     others = [name for name in systems.names if name != against]
     chosen = first or (systems.best if systems.best in others else None) or others[0]
@@ -367,7 +367,7 @@ FIGURES = {"differences": differences, "queries": deltas, "outcomes": outcomes}
 
 
 def page_rows(systems: Systems) -> Iterator[data.Contrast]:
-    """All differences: from the baseline in table order, then between all others, then within slices."""
+    """Yields all differences: from the baseline in table order, between all other pairs, and within slices."""
     for row in systems.rows:
         if row.against is not None:
             yield _page_row(systems, (row.system, systems.baseline, row.metric), row.against)
@@ -407,7 +407,7 @@ def _page_row(systems: Systems, key: Key, contrast: Contrast) -> data.Contrast:
 
 
 def templates(systems: Systems) -> dict[str, data.Drawing]:
-    """Templates of the difference figures."""
+    """Returns templates for the difference figures."""
     label, stated, nothing = systems.label, about(systems, systems.label), _delta(None)
     sizes = {f"difference in {label}": "$label"}
     return {

@@ -1,4 +1,4 @@
-"""Reports figures from an audit or several annotators: a table of corrected means, and their assumptions."""
+"""Reports means corrected by an audit or averaged over annotators, and the assumptions behind them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEADERS = ["metric", "by the truth", "audited", "corrected", "95 % CI", "labels 
 
 
 def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = False) -> Iterator[Block]:
-    """The table of corrected means, and a note; nothing without an audit."""
+    """Yields a table of corrected means with a note; nothing without an audit."""
     first = evaluations[0]
     if first.audit is None:
         return
@@ -32,7 +32,7 @@ def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = Fals
 
 
 def notes(evaluation: Evaluation, *, compared: bool = False) -> Iterator[str]:
-    """Notes on what figures from an audit or several annotators reflect; nothing without either."""
+    """Explains what figures from an audit or several annotators reflect; nothing without either."""
     if evaluation.annotators:
         count = 1 + len(evaluation.annotators)
         shared = set(evaluation.truth.qids).intersection(*(other.truth.qids for other in evaluation.annotators))

@@ -1,4 +1,4 @@
-"""Reports on ground truth that is checked, rechunked, extended, or judged twice."""
+"""Reports on checking, rechunking and extending ground truth, and on agreement between judgments."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ FINDING = ["finding", "count", "example"]
 
 
 class CheckTeller(Teller[Check]):
-    """A table of findings for the ground truth and for each run."""
+    """Reports problems found in the ground truth and in each run."""
 
     def blocks(self) -> list[Block]:
-        """The name and the findings of each file."""
+        """Returns a table of files and their problems."""
         blocks: list[Block] = []
         for name, findings in self.result.findings.items():
             blocks += [name, Table(FINDING, [_finding_row(finding) for finding in findings], keep=2)]
         return blocks
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each finding."""
+        """Returns headers and one row per problem."""
         by_name = self.result.findings.items()
         return ["file", *FINDING], [
             [name, *_finding_row(finding)] for name, findings in by_name for finding in findings
         ]
 
     def to_dict(self) -> Any:
-        """The findings by name, as plain Python."""
+        """Returns the problems by file name as plain Python."""
         return nulls(self.result.findings)
 
 
@@ -44,10 +44,10 @@ def _finding_row(finding: Finding) -> list[Any]:
 
 
 class RechunkedTeller(Teller[Rechunked]):
-    """The number of alternatives mapped to new chunks, and those that were lost."""
+    """Reports how many alternatives were mapped to new chunks and which were lost."""
 
     def blocks(self) -> list[Block]:
-        """The counts, the alternatives that were lost, and the queries dropped with them."""
+        """Returns the counts, the lost alternatives, and the queries dropped with them."""
         carried = self.result
         blocks: list[Block] = [([f"by {carried.method}", "count"], self.csv_rows()[1])]
         if carried.lost:
@@ -66,27 +66,27 @@ class RechunkedTeller(Teller[Rechunked]):
         return [row.qid, row.group, row.old, row.new or "nothing", row.share, consequence]
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each count."""
+        """Returns headers and one row per count."""
         return ["what", "count"], [[what, count] for what, count in self.result.counts().items()]
 
     def frame_rows(self) -> Grid:
-        """Headers and a row for each alternative and each new chunk that replaces it."""
+        """Returns headers and one row per alternative and new chunk that replaces it."""
         return self.result.carried_rows()
 
     def to_dict(self) -> Any:
-        """The counts, what was lost, and which queries were dropped, as plain Python."""
+        """Returns counts, lost alternatives and dropped queries as plain Python."""
         carried = self.result
         counts = {"method": carried.method, "counts": carried.counts()}
         return nulls({**counts, "lost": carried.lost, "left_out": carried.dropped})
 
 
 class SuggestionsTeller(Teller[Suggestions]):
-    """Candidates next to the alternatives that they resemble."""
+    """Shows candidates next to the alternatives that they resemble."""
 
     fields = ("candidates",)
 
     def blocks(self) -> list[Block]:
-        """The number of candidates, and a row for each."""
+        """Returns the number of candidates and a table with one row for each."""
         columns = ("qid", "group", "alternative", "candidate", "similarity")
         candidates = self.result.candidates
         rows = [
@@ -99,12 +99,12 @@ class SuggestionsTeller(Teller[Suggestions]):
         return [count, (headers, rows)] if rows else [count]
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each candidate, not accepted yet: the file that a reviewer marks."""
+        """Returns headers and one row per candidate, none accepted yet; reviewers mark candidates in this file."""
         return HEADERS, rows_of(self.result.candidates)
 
 
 class AgreementTeller(Teller[Agreement]):
-    """Reports how well two labellers or annotators agree, and the groups on which they disagree."""
+    """Reports how well two labellers or annotators agree, and on which groups they differ."""
 
     fields = (
         *("first", "second", "of", "queries", "labellers", "items", "both", "only_first", "only_second", "neither"),
@@ -112,7 +112,7 @@ class AgreementTeller(Teller[Agreement]):
     )
 
     def blocks(self) -> list[Block]:
-        """The two that are compared, the statistics, and the `worst` groups, on which they differ most."""
+        """Returns the names of both sides, the statistics, and the `worst` groups, where they disagree most."""
         agreement = self.result
         lines = [f"first: {agreement.first}", f"second: {agreement.second}"]
         if agreement.labellers not in (("id", "id"), (agreement.first, agreement.second)):
@@ -150,7 +150,7 @@ class AgreementTeller(Teller[Agreement]):
         return blocks
 
     def csv_rows(self) -> Grid:
-        """Headers and one row of statistics."""
+        """Returns headers and one row of statistics."""
         figures = {
             name: value for name, value in self.to_dict().items() if name not in ("groups", "labellers", "pairs")
         }

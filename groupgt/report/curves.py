@@ -1,4 +1,4 @@
-"""Figures with a line for each system: metrics against depth, and first hits and complete queries by rank."""
+"""Figures with one line per system: metrics against depth, and first hits and complete queries by rank."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LINES = 8
 
 
 def shown_systems(systems: Systems) -> dict[str, Evaluation]:
-    """The systems in these figures: the first ones, and the ones that are always shown."""
+    """Selects the systems to draw: the first few, plus any that must always be shown."""
     if len(systems.evaluations) <= LINES:
         return dict(systems.evaluations)
     names = {*systems.names[: LINES - len(systems.always)], *systems.always}
@@ -36,16 +36,16 @@ def shown_systems(systems: Systems) -> dict[str, Evaluation]:
 
 
 def units(systems: Systems) -> list[str]:
-    """The units of budgets with at least two evaluated cutoffs."""
+    """Returns the budget units with at least two evaluated cutoffs."""
     budgets = {metric.budget for metric in systems.metrics.values() if metric.budget is not None}
     names = [each.unit for each in sorted(budgets, key=lambda each: (each.unit, each.amount))]
     return [unit for unit in dict.fromkeys(names) if names.count(unit) > 1]
 
 
 def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metric] = ()) -> Figure:
-    """Metrics against k, or against the evaluated budgets of a unit: those requested, or recall, complete, ndcg.
+    """Draws metrics (default: recall, complete and ndcg) against k, or against the evaluated budgets in a unit.
 
-    The cutoffs of the requested metrics are ignored; raises `ConfigError` for a metric that takes none.
+    Cutoffs of the given metrics are ignored; raises `ConfigError` for a metric that takes no cutoff.
     """
     shown = shown_systems(systems)
     cutoffs: Sequence[int | Budget]
@@ -76,7 +76,7 @@ def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metr
 
 
 def ecdf(systems: Systems) -> Figure:
-    """The fraction of queries with a first hit, and of complete queries, by rank."""
+    """Draws the cumulative share of queries with a first hit, and of complete queries, by rank."""
     shown = shown_systems(systems)
     rows = []
     for name, each in shown.items():
@@ -88,7 +88,7 @@ def ecdf(systems: Systems) -> Figure:
 
 
 def precision_recall(systems: Systems) -> Figure:
-    """Interpolated precision at eleven points of recall."""
+    """Draws interpolated precision at eleven recall levels."""
     shown = shown_systems(systems)
     metrics = [(step / 10, Metric("iprec", parameters=(("recall", step / 10),) if step else ())) for step in range(11)]
     rows = [
@@ -100,7 +100,7 @@ def precision_recall(systems: Systems) -> Figure:
 
 
 def _first_ranks(evaluation: Evaluation) -> Ints:
-    """The rank of the first relevant result of each query, shape (Q,); 0 if there is none."""
+    """Returns the rank of the first relevant result for each query, shape (Q,); 0 if there is none."""
     rows = views.met_groups(evaluation.labelled.hits)
     far = np.iinfo(np.int64).max
     first = np.full(evaluation.labelled.hits.size, far, dtype=np.int64)
@@ -109,13 +109,13 @@ def _first_ranks(evaluation: Evaluation) -> Ints:
 
 
 def _mean(systems: Systems, evaluation: Evaluation, metric: Metric) -> float:
-    """The mean of a metric over the queries that count."""
+    """Returns the mean of a metric over the evaluated queries."""
     counts = systems.counts(evaluation)
     return float(metric.values(evaluation.labelled.hits)[counts].mean()) if counts.any() else math.nan
 
 
 def _steps(ranks: Ints) -> list[dict[str, Any]]:
-    """The steps of the share of queries by rank; a rank of 0 means never."""
+    """Computes the cumulative share of queries by rank; a rank of 0 means never."""
     if not len(ranks):
         return []
     distinct, counts = np.unique(ranks[ranks > 0], return_counts=True)
@@ -127,7 +127,7 @@ def _steps(ranks: Ints) -> list[dict[str, Any]]:
 
 
 def _named(systems: Systems) -> list[str]:
-    """The systems to highlight among many: the best, and the baseline."""
+    """Names the systems to highlight among many: the best system and the baseline."""
     return list(dict.fromkeys([name for name in (systems.best, *systems.always) if name]))
 
 

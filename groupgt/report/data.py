@@ -1,4 +1,4 @@
-"""The data for the page and figures of systems on one ground truth: evaluations and their rules.
+"""Page and figure data for systems on one ground truth, built from their evaluations.
 
 `report.comparison` adds comparisons between systems; `report.page` adds gates, times and versions.
 """
@@ -35,7 +35,7 @@ COUNTS = {
 
 
 def drawable(systems: Systems) -> dict[str, Callable[[], Figure]]:
-    """The available figures, by name."""
+    """Returns the available figures by name."""
     drawings: dict[str, Callable[[], Figure]] = {"means": lambda: forest(systems)}
     if systems.evaluations:
         drawings["depth"] = lambda: depth_curves(systems)
@@ -53,7 +53,7 @@ def drawable(systems: Systems) -> dict[str, Callable[[], Figure]]:
 
 
 def dataset_of(systems: Systems, name: str) -> data.Dataset:
-    """The tables of one data set, with all data of its evaluations."""
+    """Returns the page data of one data set, including all its evaluations."""
     kept = systems.most_telling[:LISTED]
     evaluated = bool(systems.evaluations)
     missing = len(systems.qids) - len(kept)
@@ -82,7 +82,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
 
 
 def facts(systems: Systems) -> list[tuple[str, str]]:
-    """Describes what was measured, and by which rules."""
+    """Describes what was measured and by which rules."""
     first, truth = systems.first, systems.first.truth
     judgments = truth.judgments
     lines = [
@@ -169,7 +169,7 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
 
 
 def _drawings(systems: Systems) -> dict[str, data.Drawing]:
-    """The figures of the page: templates if their content is chosen on the page."""
+    """Returns the page's figures, as templates if their content depends on choices made on the page."""
     means = forest(systems)
     drawings = {"means": template(means, {systems.label: "$label"})}
     if 1 < len(systems.names) <= STILL_SYSTEMS:

@@ -1,4 +1,4 @@
-"""Reports the required depth: the smallest cutoff at which a share of queries is complete."""
+"""Reports the required depth: the smallest cutoff at which a given share of queries is complete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DepthsTeller(Teller[Depths]):
-    """A row for each run, share and slice."""
+    """Reports the required depth for each run, share and slice."""
 
     main_figure = "ecdf"
     fields = ("confidence", "depths")
@@ -28,7 +28,7 @@ class DepthsTeller(Teller[Depths]):
         return self.result[0].unit if self.result else "results"
 
     def blocks(self) -> list[Item]:
-        """The required depth, a row for each depth, and, as a detail, how CIs are computed."""
+        """Returns the verdict, a table of required depths and, as a detail, the method for CIs."""
         depths = self.result
         level = f"{100 * depths.confidence:g} % CI"
         headers = ["run", "share complete", self._unit, level, "queries", "undefined", "missing", "ever complete"]
@@ -39,21 +39,21 @@ class DepthsTeller(Teller[Depths]):
         return [Verdict(list(self._sentences())), table, *changes, Detail(lines)]
 
     def _sentences(self) -> Iterator[data.Sentence]:
-        """For up to three shares, the run with the smallest depth; then warnings about all of them."""
+        """Yields a sentence for each of the first few shares, followed by warnings."""
         unsliced = [depth for depth in self.result if not depth.by]
         for share in list(dict.fromkeys(depth.share for depth in unsliced))[:NAMED]:
             yield _sentence([depth for depth in unsliced if depth.share == share], self.result.confidence)
         yield from map(doubt, doubts({each.name: each for each in self.result.evaluations}))
 
     def figures(self) -> Mapping[str, Callable[[], Figure]]:
-        """The figures of these runs."""
+        """Returns the available figures of the runs by name."""
         from groupgt.comparison.systems import Systems
         from groupgt.report.data import drawable
 
         return drawable(Systems.of({each.name: each for each in self.result.evaluations}))
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each depth."""
+        """Returns headers and one row per depth."""
         headers = ["run", "share", self._unit, "low", "high", "queries", "undefined", "missing", "ever_complete"]
         rows = [
             [
@@ -66,7 +66,7 @@ class DepthsTeller(Teller[Depths]):
 
 
 def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
-    """Depths of several runs for one share: the smallest first, then those of the others."""
+    """Describes the depths of several runs for one share, starting with the smallest."""
     ordered = sorted(
         (depth for depth in depths if depth.queries),
         key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached),
@@ -104,7 +104,7 @@ def _cells(depth: Depth) -> list[Any]:
 
 
 def _range(low: int | None, high: int | None) -> str:
-    """A confidence interval; either bound may be unknown."""
+    """Formats a confidence interval; either bound may be unknown."""
     if low is None:
         return "–" if high is None else f"at most {high:,}"
     return f"at least {low:,}" if high is None else f"{low:,} to {high:,}"

@@ -1,4 +1,4 @@
-"""Reports evaluations of one run, or of several side by side."""
+"""Reports the evaluation of one run, or of several runs side by side."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ if TYPE_CHECKING:
 
 
 class EvaluationTeller(Teller[Evaluation]):
-    """The means of one run."""
+    """Reports the means of one run."""
 
     main_figure = "depth"
 
     def blocks(self) -> list[Block]:
-        """The means overall and by slice, the population, and notes on the convention."""
+        """Returns the means overall and by slice, the population, and notes on the convention."""
         evaluation = self.result
         grids = [means_grid(evaluation), *slice_grids([evaluation])]
         return [*grids, below_means([evaluation], [evaluation.convention]), *corrected_blocks([evaluation])]
 
     def table(self, style: str = tables.DEFAULT) -> str:
-        """The means."""
+        """Returns only the table of means."""
         return tables.table(*means_grid(self.result), style)
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each mean, over all queries (`by` is empty) and for each slice."""
+        """Returns headers and one row per mean, over all queries (empty `by`) and for each slice."""
         return means_and_slices([self.result])
 
     def frame_rows(self) -> Grid:
-        """The rows with metrics named as requested."""
+        """Returns the CSV rows with metric names as requested."""
         return as_requested(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> Any:
-        """Everything except per-query values, as plain Python."""
+        """Returns everything except per-query values as plain Python."""
         evaluation = self.result
         plain = {
             "run": evaluation.name,
@@ -73,22 +73,22 @@ class EvaluationTeller(Teller[Evaluation]):
         return nulls(plain | ({"slices": evaluation.slices} if evaluation.slicer.by else {}))
 
     def metrics(self) -> dict[str, float]:
-        """The means as a flat dict."""
+        """Returns the means as a flat dict."""
         return tracked([([], self.result.deciding)])
 
     def footer(self) -> list[str]:
-        """The population."""
+        """Returns lines that describe the population."""
         return footer(self.result)
 
     def figures(self) -> Mapping[str, Callable[[], Figure]]:
-        """The figures of this run."""
+        """Returns the available figures of the run by name."""
         from groupgt.comparison.systems import Systems
         from groupgt.report.data import drawable
 
         return drawable(Systems.of({self.result.name: self.result}))
 
     def page(self, corpus: Mapping[str, str]) -> bytes:
-        """The page of this run; `corpus` maps ids to texts."""
+        """Returns the HTML page of the run; `corpus` maps ids to texts."""
         from groupgt.comparison.systems import Systems
         from groupgt.render.page.page import single_page
         from groupgt.report.data import dataset_of
@@ -97,10 +97,10 @@ class EvaluationTeller(Teller[Evaluation]):
 
 
 class EvaluationsTeller(Teller[Evaluations]):
-    """The means of several runs side by side."""
+    """Reports the means of several runs side by side."""
 
     def blocks(self) -> list[Item]:
-        """The best run and warnings, the means overall and by slice, and the population."""
+        """Returns the best run with warnings, the means overall and by slice, and the population."""
         evaluations, conventions = list(self.result.values()), self.result.conventions
         return [
             Verdict([*best_runs(evaluations), *map(doubt, doubts(self.result))]),
@@ -112,20 +112,20 @@ class EvaluationsTeller(Teller[Evaluations]):
         ]
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each run; with slices, a row for each mean."""
+        """Returns headers and one row per run or, with slices, one row per mean."""
         evaluations = list(self.result.values())
         is_sliced = any(evaluation.slicer.by for evaluation in evaluations)
         return means_and_slices(evaluations) if is_sliced else side_by_side(evaluations, self.result.conventions)
 
     def frame_rows(self) -> Grid:
-        """Headers and a row for each mean."""
+        """Returns headers and one row per mean."""
         evaluations = list(self.result.values())
         return as_requested(means_and_slices(evaluations), evaluations[0].metrics)
 
     def metrics(self) -> dict[str, float]:
-        """The means of each run as a flat dict."""
+        """Returns the means of each run as a flat dict."""
         return tracked(([name], evaluation.deciding) for name, evaluation in self.result.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python."""
+        """Returns everything as plain Python."""
         return {"runs": [evaluation.to_dict() for evaluation in self.result.values()]}

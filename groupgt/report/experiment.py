@@ -1,4 +1,4 @@
-"""Reports an experiment, in this order: sentences, gates, tables of every data set, times; and its figures."""
+"""Reports an experiment: sentences first, then gates, tables for every data set, and times; also draws its figures."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Drawable = dict[str, Callable[[], Figure]]
 
 
 def text(outcome: Outcome, style: str = tables.DEFAULT) -> str:
-    """The report without times, in any tabulate format, as in the result folder; identical for identical runs."""
+    """Formats the report without times, so that identical runs have identical text in their result folders."""
     return document(items(outcome), style, outcome.experiment.title)
 
 
 def items(outcome: Outcome, *, timed: bool = False) -> Iterator[Item]:
-    """The full report of an outcome, the verdict first; with `timed`, times too."""
+    """Returns the full report of an outcome, verdict first; `timed` includes times."""
     return map(outcome.experiment.hide.sure, _items(outcome, timed=timed))
 
 
@@ -57,7 +57,7 @@ def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 
 
 def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
-    """Sentences on gates, the best system overall, and every data set."""
+    """Yields sentences on gates, the best system overall, and every data set."""
     judged = [result for result in outcome.gates if not result.timed]
     on_time = [result for result in outcome.gates if timed and result.timed]
     first = [
@@ -75,7 +75,7 @@ def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 
 
 def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = False) -> list[Sentence]:
-    """The sentences on one data set except gates, warnings last; `timed` adds those that vary between runs."""
+    """Returns the sentences on one data set except gates, warnings last; `timed` adds sentences that vary by run."""
     compared = list(contrasts.sentences(outcome.systems[dataset], brief=brief)) if outcome.evaluations[dataset] else []
     absent = outcome.absent.get(dataset, [])
     since = list(previous.sentences(outcome, dataset))
@@ -90,20 +90,20 @@ def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = Fals
 
 
 def on_time(outcome: Outcome, dataset: str) -> Iterator[Sentence]:
-    """The sentences of one data set that vary from run to run."""
+    """Yields the sentences on one data set that vary from run to run."""
     if not outcome.experiment.rule.is_timeless:
         yield from _best(outcome, dataset, timed=True)
     yield from gates.sentences(gates.of_dataset(outcome, dataset, timed=True), timed=True)
 
 
 def failed_sentences(failed: Mapping[str, str]) -> Iterator[Sentence]:
-    """Systems without results, and why."""
+    """Names systems without results and explains why they failed."""
     for name, why in failed.items():
         yield {"kind": "doubt", "parts": ["", name, f" failed and has no results: {why}"]}
 
 
 def across(outcome: Outcome, *, timed: bool) -> Iterator[Sentence]:
-    """The best over several data sets; if they share their queries, the corpus on which each system does best."""
+    """Names the best system over all data sets and, if these share queries, the best corpus for each system."""
     count = len({name for by_system in outcome.evaluations.values() for name in by_system})
     leaders = outcome.overall_leaders
     if count > 1 and leaders and (timed or outcome.experiment.rule.is_timeless):
@@ -120,7 +120,7 @@ def across(outcome: Outcome, *, timed: bool) -> Iterator[Sentence]:
 
 
 def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[Sentence]:
-    """The best by the rule of the file, if it uses more than the primary metric."""
+    """Names the best system according to the file's rule, unless that rule is just the primary metric."""
     rule, leaders = outcome.experiment.rule, outcome.leaders.get(dataset, [])
     alone = outcome.experiment.config.evaluate.best.strategy == "primary" and rule.is_timeless
     if alone or len(outcome.evaluations[dataset]) < 2 or not (timed or rule.is_timeless):
@@ -156,7 +156,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
 
 
 def _against(outcome: Outcome, dataset: str) -> Iterator[Item]:
-    """The full comparison by the primary metric (by all if it is not compared), and the deltas of all others."""
+    """Compares in full by the primary metric (or by all, if it is not compared); shows only deltas for the rest."""
     table, primary = outcome.comparison[dataset], outcome.experiment.primary
     first = next(iter(outcome.evaluations[dataset].values()))
     compared = list(table.metrics)
@@ -167,7 +167,7 @@ def _against(outcome: Outcome, dataset: str) -> Iterator[Item]:
 
 
 def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
-    """The delta of each system from the baseline; if there are many metrics, one table per cutoff."""
+    """Yields each system's differences from the baseline, in one table per cutoff if there are many metrics."""
     columns: dict[object, list[str]] = {}
     for text, metric in table.metrics.items():
         columns.setdefault(metric.cutoff if len(table.metrics) > tables.WIDEST else None, []).append(text)
@@ -185,9 +185,9 @@ def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
 
 
 def drawable(outcome: Outcome, dataset: str | None = None) -> Drawable:
-    """The figures of one data set (default: the only one), by name.
+    """Returns the available figures of one data set (default: the only one) by name.
 
-    Raises `ConfigError` if the data set does not exist, or if there are several and none is named.
+    Raises `ConfigError` if the data set does not exist, or if there are several and `dataset` is None.
     """
     name = chosen([name for name, by_system in outcome.evaluations.items() if by_system], dataset)
     systems = outcome.systems[name]
@@ -199,7 +199,7 @@ def drawable(outcome: Outcome, dataset: str | None = None) -> Drawable:
 
 
 def chosen(names: Sequence[str], dataset: str | None) -> str:
-    """The named data set, or the only one; raises `ConfigError` if there is no such data set."""
+    """Returns the requested data set, or the only one; raises `ConfigError` if there is no such data set."""
     if dataset in names or (dataset is None and len(names) == 1):
         return names[0] if dataset is None else dataset
     what = "none named" if dataset is None else f"{dataset!r}{near_names(dataset, names)}"
@@ -207,7 +207,7 @@ def chosen(names: Sequence[str], dataset: str | None) -> str:
 
 
 def existing_figures(swept: Mapping[str, Figure], against_latency: Figure | None) -> Drawable:
-    """Figures that already exist; the first sweep is also available without the name of its entry."""
+    """Wraps finished figures as functions; the first sweep is also available as just `sweep`."""
     drawings: Drawable = {name: lambda figure=figure: figure for name, figure in swept.items()}  # type: ignore[misc]
     if swept:
         drawings["sweep"] = next(iter(drawings.values()))

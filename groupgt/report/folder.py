@@ -1,7 +1,7 @@
-"""One result folder of `groupgt run`: finds it by path, checks it, reads it, and measures it again.
+"""Finds, checks and reads a result folder of `groupgt run`, and measures its results again.
 
-`groupgt report` and `plot` read its values; `misses`, `explain`, `compare`, `depth`, `power` and `evaluate` accept one
-instead of ground truth and runs. `results` writes result folders, `merge` combines several.
+`groupgt report` and `plot` read values from result folders; `misses`, `explain`, `compare`, `depth`, `power` and
+`evaluate` accept one in place of ground truth and runs. `results` writes result folders; `merge` combines several.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ AGAIN = "run the experiment again with this version"
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """The values of one system; `values[text]` has shape (Q,) and is NaN for queries that do not count.
+    """Metric values for one system; `values[text]` has shape (Q,) and is NaN for queries that are not evaluated.
 
-    `origin` is its result folder and its name there.
+    `origin` is the result folder and the system's name in that folder.
     """
 
     name: str
@@ -56,10 +56,10 @@ class Scored:
 
 @dataclass(frozen=True)
 class Manifest:
-    """manifest.json: everything that determines the results.
+    """Contents of manifest.json, which records everything that affects the results.
 
-    Versions, the digests of files, the seed, the digest of each data set's ground truth, the resolved configuration
-    and systems, and the counts of each data set and system.
+    It contains versions, file digests, the seed, ground truth digests, the resolved configuration and systems, and the
+    counts for each data set and system.
     """
 
     groupgt: str
@@ -78,7 +78,7 @@ class Manifest:
 
     @classmethod
     def at(cls, folder: Path) -> Manifest:
-        """The manifest of a result folder; raises `DataError` if it is invalid."""
+        """Reads the manifest of a result folder; raises `DataError` if it is invalid."""
         file = folder / LAST
         try:
             text = file.read_text(encoding="utf-8")
@@ -97,7 +97,7 @@ class Manifest:
 
     @property
     def _is_sound(self) -> bool:
-        """Whether the parts in use are consistent, and those of the configuration are valid."""
+        """Returns whether the parts in use are consistent and the configuration is valid."""
         config, evaluate, compare = self.config, self.config.get("evaluate"), self.config.get("compare")
         primary, compared = (evaluate or {}).get("primary"), (compare or {}).get("metrics", [])
         return (
@@ -123,11 +123,11 @@ def _adapter() -> TypeAdapter[Manifest]:
 
 @dataclass(frozen=True, eq=False)
 class ResultFolder:
-    """One result folder: its manifest, the values of its systems, its ground truth and runs.
+    """A result folder with its manifest, metric values, ground truth and runs.
 
-    `dataset` and `chosen` are the data set and the systems to measure again, if it is opened for that. Files that it
-    does not contain (a corpus, the files of a labeller) are searched for next to the experiment file, in `home` or at
-    the path that the folder records, and used if unchanged.
+    `dataset` and `chosen` are the data set and systems to measure again. Files stored elsewhere (a corpus or labeller
+    files) are looked up next to the experiment file, in `home` or at the path recorded in the folder, and used if
+    unchanged.
     """
 
     path: Path
@@ -138,14 +138,14 @@ class ResultFolder:
 
     @classmethod
     def read(cls, path: Path) -> ResultFolder:
-        """A folder with its values; raises `DataError`."""
+        """Reads a folder and its metric values; raises `DataError`."""
         folder = cls(path, Manifest.at(path))
         _ = folder.systems
         return folder
 
     @classmethod
     def opened(cls, path: Path, dataset: str | None = None, systems: Sequence[str] = ()) -> ResultFolder:
-        """Opens one data set of the newest folder at a path, and some or all of its systems.
+        """Opens one data set, and some or all of its systems, in the newest result folder at a path.
 
         Raises `DataError` or `ConfigError`.
         """
@@ -171,7 +171,7 @@ class ResultFolder:
 
     @property
     def stamp(self) -> str:
-        """The time when it was written, from its name."""
+        """The time when the folder was written, taken from its name."""
         return self.path.name
 
     @property
@@ -198,44 +198,44 @@ class ResultFolder:
 
     @property
     def labeller_text(self) -> str:
-        """The labeller that matched results to alternatives, and its options."""
+        """The labeller that matched results to alternatives, with its options, as text."""
         return json.dumps(self.config["evaluate"].get("labeller"), sort_keys=True, ensure_ascii=False)
 
     @property
     def rules(self) -> str:
-        """Policy and labeller, as stated in figures."""
+        """The policy and labeller, as stated in figures."""
         name = (self.config["evaluate"].get("labeller") or {}).get("use", "id")
         return policy_text(self.policy) + ("" if name == "id" else f" · labeller {name}")
 
     @property
     def primary(self) -> str | None:
-        """The metric that sorts its tables and decides which system is best."""
+        """The metric used to sort tables and to choose the best system."""
         primary: str | None = self.config["evaluate"].get("primary")
         return primary
 
     @property
     def compare(self) -> dict[str, Any]:
-        """The settings of its comparison: baseline, metrics, options by name, and the seed; otherwise only the seed."""
+        """The comparison settings (baseline, metrics, options and seed); only the seed if nothing was compared."""
         return {**(self.config.get("compare") or {}), "seed": self.config["seed"]}
 
     @property
     def baseline(self) -> str | None:
-        """The system that the others are compared with."""
+        """The system that all others are compared with."""
         return None if self.across else self.compare.get("baseline")
 
     @property
     def across(self) -> str | None:
-        """The data set that the others are compared with, if any."""
+        """The data set that all others are compared with, if any."""
         return self.compare["baseline"] if self.compare.get("across") == "datasets" else None
 
     @property
     def tokenizer(self) -> str | None:
-        """The tokenizer."""
+        """The tokenizer of the run."""
         tokenizer: str | None = self.config["evaluate"].get("tokenizer")
         return tokenizer
 
     def latencies(self, dataset: str) -> tuple[Kind, dict[str, Median]]:
-        """The median latencies of the systems of a data set, all of one kind; raises `DataError`."""
+        """Returns the median latencies of systems on a data set, all of the same kind; raises `DataError`."""
         file = self.path / "timings.json"
         try:
             timings = json.loads(file.read_text(encoding="utf-8"))["systems"]
@@ -256,7 +256,7 @@ class ResultFolder:
 
     @cached_property
     def systems(self) -> dict[str, dict[str, Scored]]:
-        """The values of each system by data set, in table order; raises `DataError`."""
+        """Metric values by data set and system, in table order; raises `DataError`."""
         try:
             _ = self.policy
             metrics = {name: parse_metric(name) for name in self.manifest.metrics}
@@ -289,23 +289,23 @@ class ResultFolder:
 
     @property
     def truth_path(self) -> Path:
-        """The path of the saved ground truth of the data set."""
+        """The path of the saved ground truth."""
         return self.path / "truth" / f"{slug(self.dataset)}.jsonl"
 
     def truth(self, policy: Policy) -> GroundTruth:
-        """The ground truth of the run."""
+        """Reads the ground truth of the run."""
         if not self.truth_path.is_file():
             raise DataError(f"{self.path}: expected {self.truth_path.name} in truth, found none; {AGAIN}")
         return as_ground_truth(self.truth_path, policy, "jsonl")
 
     @property
     def audit(self) -> Path | None:
-        """The path of the saved audit of the data set, if any."""
+        """The path of the saved audit, if any."""
         return path if (path := self.truth_path.with_suffix(".audit.jsonl")).is_file() else None
 
     @cached_property
     def runs(self) -> list[tuple[str, Any]]:
-        """(name, path) of every system; raises `DataError` with all systems whose results were not saved."""
+        """The (name, path) pairs of all chosen systems; raises `DataError` if any of their results were not saved."""
         faults = Faults()
         runs: list[tuple[str, Any]] = []
         for name in self.chosen:
@@ -318,12 +318,12 @@ class ResultFolder:
         return runs
 
     def kept_run(self, system: str) -> Path | None:
-        """The file of a system's results in the folder: ids, scores and calls."""
+        """Returns the file in this folder with a system's ids, scores and calls."""
         start = self.path / "runs" / slug(self.dataset) / file_name(system)
         return next((file for end in (".trec", ".jsonl") if (file := Path(f"{start}{end}")).is_file()), None)
 
     def original_run(self, system: str) -> Path | None:
-        """The file that a system's results were read from, if they were too large to save."""
+        """Returns the file that a system's results were originally read from, for results too large to save."""
         resolved = self.manifest.systems[system]
         path = resolved["options"].get("path")
         if resolved["use"] != "results" or not isinstance(path, str):
@@ -332,14 +332,14 @@ class ResultFolder:
 
     @cached_property
     def corpus(self) -> Path | None:
-        """The corpus of the data set, if unchanged."""
+        """The path of the corpus, if it is unchanged."""
         written = self.config["datasets"][self.dataset].get("corpus")
         return None if written is None else self._unchanged(written)
 
     def labeller(self, *, allow_code: bool) -> Labeller:
-        """The labeller of the run; raises `DataError` if a file that it reads is missing or has changed.
+        """Returns the labeller of the run; raises `DataError` if one of its files is missing or has changed.
 
-        It computes only verdicts that the run did not cache.
+        Only verdicts that are not in the cache are computed again.
         """
         spec = self.config["evaluate"].get("labeller") or {"use": "id"}
         options = {
@@ -365,7 +365,7 @@ class ResultFolder:
         return labeller_of({"use": spec["use"], "with": options}, sources)
 
     def _unchanged(self, written: str) -> Path | None:
-        """A file by its name in the experiment file; None if it is missing or has changed."""
+        """Returns the path of a file named in the experiment file; None if it is missing or has changed."""
         digest = self.manifest.files.get(written)
         if self._home is None or digest is None:
             return None
@@ -390,9 +390,9 @@ class ResultFolder:
 
 
 def folders_of(paths: Sequence[Path]) -> list[Path]:
-    """The result folders at paths: the paths themselves, or all below an experiment's folder, oldest first.
+    """Finds result folders: each path may be a result folder or an experiment's folder (all runs, oldest first).
 
-    The file `latest` next to them names the newest. Raises `DataError` with every path without a result folder.
+    A path may also be the file `latest`, which names the newest run. Raises `DataError` if a path has none.
     """
     faults = Faults()
     folders: list[Path] = []
@@ -416,7 +416,7 @@ def folders_of(paths: Sequence[Path]) -> list[Path]:
 
 
 def _newest(path: Path, faults: Faults) -> str:
-    """The folder named in `latest`."""
+    """Returns the folder name stored in `latest`."""
     try:
         name = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -430,7 +430,7 @@ def _newest(path: Path, faults: Faults) -> str:
 
 
 def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:
-    """Reads result folders; raises `DataError` with the errors of all of them."""
+    """Reads result folders; raises `DataError` with the errors in all of them."""
     faults = Faults()
     folders: list[ResultFolder] = []
     for path in paths:
@@ -446,7 +446,7 @@ def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:
 
 
 def file_name(system: str) -> str:
-    """The file name of a system: its own name if that is a valid file name.
+    """Returns a valid file name for a system, if possible its own name.
 
     >>> file_name("bm25[k1=0.9,b=0.4]"), file_name("a/b")
     ('bm25[k1=0.9,b=0.4]', 'a-b-c14cdd')
@@ -455,7 +455,7 @@ def file_name(system: str) -> str:
 
 
 def slug(name: str) -> str:
-    """A safe file name: the name itself if safe, otherwise its letters and digits and a short hash.
+    """Returns a safe file name: the name itself if it is safe, otherwise its letters and digits plus a short hash.
 
     >>> slug("bm25"), slug("bm25[k1=0.9]")
     ('bm25', 'bm25-k1-0-9-a3d217')

@@ -1,4 +1,4 @@
-"""Reports gates: each in one line, in sentences, as a table, on the page, and for continuous integration."""
+"""Reports gate results as lines, sentences, tables and page data, and as JUnit XML for continuous integration."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PROBLEMS = {
 
 
 def reason(result: GateResult) -> str:
-    """Why a gate passed or failed, in one line."""
+    """Explains in one line why a gate passed or failed."""
     asks = result.asks
     where = "".join(f", {column} {value}" for column, value in asks.slice.items())
     if result.problem is not None:
@@ -51,21 +51,21 @@ def reason(result: GateResult) -> str:
 
 
 class GateTeller(Teller[GateResult]):
-    """One gate, in one line."""
+    """Reports a single gate result in one line."""
 
     def blocks(self) -> list[Item]:
-        """The result of one gate as one line."""
+        """Returns the gate result as a single line."""
         return [reason(self.result)]
 
     def csv_rows(self) -> Grid:
-        """The headers and the row of one gate."""
+        """Returns headers and the row of one gate."""
         gate = self.result
         return ["gate", "system", "dataset", "passed", "reason"], [
             [gate.gate, gate.system, gate.dataset, gate.passed, reason(gate)]
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain Python."""
+        """Returns the gate result as plain Python."""
         headers, [row] = self.csv_rows()
         return dict(zip(headers, row, strict=True))
 
@@ -95,12 +95,12 @@ def _drop(result: GateResult, drop: Drop) -> str:
 
 
 def of_dataset(outcome: Outcome, dataset: str, *, timed: bool) -> list[GateResult]:
-    """The latency gates of one data set, or its other gates."""
+    """Returns the gates of one data set: latency gates if `timed`, otherwise all other gates."""
     return [gate for gate in outcome.gates if gate.dataset == dataset and gate.timed == timed]
 
 
 def sentences(gates: Sequence[GateResult], *, timed: bool) -> Iterator[data.Sentence]:
-    """Whether all given gates passed, and why any failed."""
+    """Reports whether all given gates passed, and why any failed."""
     reasons = [reason(gate) for gate in gates if not gate.passed]
     what = "latency gate" if timed else "gate"
     if reasons:
@@ -111,13 +111,13 @@ def sentences(gates: Sequence[GateResult], *, timed: bool) -> Iterator[data.Sent
 
 
 def _without_previous(gates: Sequence[GateResult]) -> str:
-    """The number of gates that passed because there is no previous result to compare with."""
+    """Counts the gates that passed because there was no previous result to compare with."""
     count = sum(gate.passed and gate.problem is not None for gate in gates)
     return f" ({count:,} had no previous result to be compared with)" if count else ""
 
 
 def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
-    """The gates as a table (with `timed`, latency gates too), and a line for gates that matched no system."""
+    """Yields a table of gates (including latency gates if `timed`), and the gates that matched no system."""
     gates = sorted((gate for gate in outcome.gates if timed or not gate.timed), key=lambda gate: gate.gate)
     if gates:
         rows: list[list[Any]] = [[gate.gate, "passed" if gate.passed else "FAILED", reason(gate)] for gate in gates]
@@ -127,7 +127,7 @@ def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
 
 
 def failed(outcome: Outcome, dataset: str) -> Iterator[Block]:
-    """The gates that failed on a data set, as a table, with the queries that fail them, worst first."""
+    """Yields a table of failed gates on a data set, with the queries that fail them, worst first."""
     rows: list[list[Any]] = [
         [gate.gate, "FAILED", reason(gate), ", ".join(_failing(outcome, gate)) or "–"]
         for gate in outcome.gates
@@ -138,7 +138,7 @@ def failed(outcome: Outcome, dataset: str) -> Iterator[Block]:
 
 
 def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
-    """The queries beyond the bound of a gate, or worse than in the baseline, worst first."""
+    """Yields queries that violate a gate's bound or got worse than the baseline, worst first."""
     if gate.timed or gate.problem is not None:
         return
     evaluation = outcome.evaluations[gate.dataset][gate.system]
@@ -161,14 +161,14 @@ def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
 
 
 def page_rows(gates: Sequence[GateResult]) -> list[data.Gate]:
-    """Some gates for the page."""
+    """Converts gate results for the page."""
     return [
         {"number": gate.gate, "system": gate.system, "passed": gate.passed, "reason": reason(gate)} for gate in gates
     ]
 
 
 def junit_report(outcome: Outcome) -> str:
-    """The gates as JUnit XML; a case is named after its data set, system and bound, not its position."""
+    """Formats gates as JUnit XML; each case is named after its data set, system and bound, not its number."""
     cases: list[tuple[str, str, str | None]] = []
     used: Counter[tuple[str, str]] = Counter()
     for gate in outcome.gates:
@@ -180,5 +180,5 @@ def junit_report(outcome: Outcome) -> str:
 
 
 def failure_junit(title: str, why: str) -> str:
-    """A run that ended in an error, as JUnit XML: one case that could not be tested."""
+    """Formats a run that ended in an error as JUnit XML with a single case."""
     return junit_text(title, [("run", title, why)], "error")

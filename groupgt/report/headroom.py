@@ -1,4 +1,4 @@
-"""Which systems complete which queries, which queries no system completes, and what an oracle would reach."""
+"""Reports which queries each system completes, which ones no system completes, and the score of an oracle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LISTED = 5
 
 
 def sentences(systems: Systems) -> Iterator[data.Sentence]:
-    """The number of queries that no system completes, and the first of them."""
+    """Reports how many queries no system completes and names the first few."""
     failures = systems.failures
     if failures is None or not failures.nobody:
         return
@@ -32,7 +32,7 @@ def sentences(systems: Systems) -> Iterator[data.Sentence]:
 
 
 def lost_and_gained(systems: Systems) -> Iterator[Item]:
-    """For each system, the queries that only the baseline completes, and those that only the system completes."""
+    """Lists, for each system, the queries that only the baseline completes and those that only the system completes."""
     failures, baseline = systems.failures, systems.baseline
     if failures is None:
         return
@@ -58,7 +58,7 @@ def _first_of(qids: Sequence[str]) -> str:
 
 
 def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
-    """The number of queries that each system completes, and that only it completes; then headroom by some metrics."""
+    """Yields how many queries each system completes, how many only it completes, and the headroom by metric."""
     failures = systems.failures
     if failures is None or len(failures.systems) < 2:
         return
@@ -102,7 +102,7 @@ def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator
 
 
 def page_rows(systems: Systems) -> list[list[Any]]:
-    """For each metric, the best system, its mean, and the mean of the best system per query."""
+    """Returns, for each metric, the best system, its mean, and the mean when the best system is chosen per query."""
     return [
         [systems.labels[each.metric], each.best, each.mean, each.per_query, each.queries] for each in systems.headroom
     ]

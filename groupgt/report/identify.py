@@ -1,4 +1,4 @@
-"""Reports the settings that give a number, and how many would match by chance."""
+"""Reports the settings that reproduce a number, and how many would match by chance."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ HEADERS = ["metric", "policy", "mean over", "value", "queries"]
 
 
 class IdentifiedTeller(Teller[Identified]):
-    """The settings that give a number, most common first."""
+    """Reports the settings that reproduce a number, most common first."""
 
     fields = ("number", "low", "high", "matches", "nearest", "tried", "chance")
 
     def blocks(self) -> list[Item]:
-        """Explanations of the number, a row for each matching setting, and the nearest settings."""
+        """Returns explanations of the number, a row for each matching setting, and the nearest settings."""
         result = self.result
         items: list[Item] = [Verdict(list(self._sentences()))]
         if result.matches:
@@ -51,7 +51,7 @@ class IdentifiedTeller(Teller[Identified]):
         yield {"kind": "same", "parts": [*parts[:2], parts[2] + rest]}
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each setting that gives it, then for the nearest ones."""
+        """Returns headers and one row per matching setting, followed by the nearest settings."""
         rows = [
             [int(gives), each.metric, each.policy, each.over, each.value, each.queries]
             for gives, settings in ((True, self.result.matches), (False, self.result.nearest))
@@ -60,7 +60,7 @@ class IdentifiedTeller(Teller[Identified]):
         return ["gives_it", *(header.replace(" ", "_") for header in HEADERS)], rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python."""
+        """Returns everything as plain Python."""
         shown = {name: getattr(self.result, name) for name in ("number", "low", "high", "tried", "chance")}
         for name in ("matches", "nearest"):
             shown[name] = [vars(each) | {"also": list(each.also)} for each in getattr(self.result, name)]

@@ -1,4 +1,4 @@
-"""Reports cached answers: which were not queried again, and how to cache slow ones."""
+"""Reports which results came from the cache, and how to cache slow systems."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONG = 30.0
 
 
 def from_cache(outcome: Outcome) -> str:
-    """One line: what was not queried again, and when it was queried; empty if everything is from this run."""
+    """Lists reused results in one line, with the time of the earlier run; empty if everything is new."""
     kept = outcome.kept
     retrievals = kept.cached - sum(not each.earlier.interrupted for each in kept.answers)
     parts = [f"from the cache: {counted(retrievals, 'retrieval')}"] if retrievals else []
@@ -33,7 +33,7 @@ def _earlier(outcome: Outcome, kept: KeptAnswers) -> str:
 
 
 def ways_to_keep(outcome: Outcome) -> str:
-    """One line: how to cache answers that took long; empty if none did."""
+    """Explains in one line how to cache slow systems; empty if there are none."""
     slow = {name: seconds for name, seconds in outcome.kept.seconds.items() if seconds > LONG}
     if not slow:
         return ""

@@ -1,4 +1,4 @@
-"""The leaderboard: systems × metrics, the first table of a comparison."""
+"""The leaderboard of systems and metrics, which is the first table of a comparison."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MARKS = {"better": BETTER, "worse": WORSE}
 
 
 def grids(systems: Systems) -> Iterator[Table]:
-    """One row per system, one column per metric; the best mean is highlighted, differences from the baseline marked.
+    """Yields tables with one row per system; highlights the best mean and marks differences from the baseline.
 
-    The primary metric also has its difference, CI and p. Many metrics are split by cutoff; the part with the primary
-    metric is first.
+    The primary metric also gets its difference, CI and p. If there are many metrics, they are split by cutoff, and the
+    table with the primary metric comes first.
     """
     parts = parts_of(systems.metrics)
     parts.sort(key=lambda part: systems.primary not in part)
@@ -30,7 +30,7 @@ def grids(systems: Systems) -> Iterator[Table]:
 
 
 def primary_grid(systems: Systems) -> Table:
-    """A leaderboard with only the primary metric and the number of queries."""
+    """Returns a leaderboard with only the primary metric and the number of queries."""
     against = _against(systems) if systems.is_baseline_named and len(systems.names) > 1 else {}
     headers = ["run", systems.label, *against.get("", []), "queries"]
     rows = [
@@ -49,7 +49,7 @@ def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]
 
 
 def _against(systems: Systems) -> dict[str, list[Any]]:
-    """The last cells of each system: its comparison with the baseline by the primary metric; headers under ``""``."""
+    """Returns cells that compare each system with the baseline by the primary metric; the key "" has the headers."""
     contrasts = systems.against_baseline
     if not contrasts:
         return {}

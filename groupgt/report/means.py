@@ -1,4 +1,4 @@
-"""Means: side by side, in slices, as a forest plot, the best run, and the population below them."""
+"""Reports means: side by side, by slice, as a forest plot, with the best run, and with notes on the population."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_COLUMNS = 4
 
 
 def means_grid(evaluation: Evaluation) -> Grid:
-    """The means of one run: one row per metric, and one column per cutoff if the metrics form such a grid."""
+    """Returns the means of one run with one row per metric, and with one column per cutoff if they form a grid."""
     cutoffs = list(dict.fromkeys(metric.cutoff for metric in evaluation.metrics.values()))
     labels = {text: evaluation.label_of(text) for text in evaluation.metrics}
     if len(cutoffs) > 1 and len(labels) > len(cutoffs):
@@ -51,7 +51,7 @@ def means_grid(evaluation: Evaluation) -> Grid:
 
 
 def grids(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[Grid]:
-    """Tables that fit a terminal: one, or one per cutoff for many runs with many metrics."""
+    """Returns tables that fit a terminal: a single table, or one per cutoff for many runs with many metrics."""
     first = evaluations[0]
     if len(conventions) > 1 or len(evaluations) <= MOST_COLUMNS or len(first.metrics) <= tables.WIDEST:
         return [side_by_side(evaluations, conventions)]
@@ -59,7 +59,7 @@ def grids(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list
 
 
 def parts_of(metrics: Mapping[str, Metric]) -> list[list[str]]:
-    """The metrics of each table that fits a terminal: all in one, or one table per cutoff."""
+    """Splits metrics into tables that fit a terminal: a single table, or one or more per cutoff."""
     if len(metrics) <= tables.WIDEST:
         return [list(metrics)]
     by_cutoff: dict[object, list[str]] = {}
@@ -73,7 +73,7 @@ def parts_of(metrics: Mapping[str, Metric]) -> list[list[str]]:
 
 
 def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> Grid:
-    """One run as its own table, several in rows (in columns if there are many metrics); conventions in columns."""
+    """Returns a table with runs as rows (as columns if there are many metrics), or with conventions as columns."""
     first = evaluations[0]
     if len(conventions) > 1:
         return _by_convention(evaluations, conventions)
@@ -87,13 +87,13 @@ def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) 
 
 
 def _run_rows(evaluations: Sequence[Evaluation], texts: Sequence[str]) -> Grid:
-    """One row per run, one column for each given metric."""
+    """Returns a table with one row per run and one column per given metric."""
     rows = [[evaluation.name, *(evaluation.means[text] for text in texts)] for evaluation in evaluations]
     return ["run", *map(evaluations[0].label_of, texts)], rows
 
 
 def _by_convention(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> Grid:
-    """One row per run and metric, one column per convention; metrics without a convention appear in all of them."""
+    """Returns one row per run and metric, and one column per convention; other metrics repeat in every column."""
     several = len(evaluations) > 1
     rows: list[list[Any]] = []
     for evaluation in evaluations:
@@ -107,7 +107,7 @@ def _by_convention(evaluations: Sequence[Evaluation], conventions: Sequence[str]
 
 
 def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
-    """Headers and a row for each mean, over all queries (`by` is empty) and for each slice."""
+    """Returns headers and one row per mean, over all queries (empty `by`) and for each slice."""
     rows: list[list[Any]] = []
     for evaluation in evaluations:
         for text, metric in evaluation.metrics.items():
@@ -120,7 +120,7 @@ def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
 
 
 def as_requested(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
-    """Rows whose column `metric` has the names as requested, as per-query values have them."""
+    """Replaces the names in column `metric` with the names as requested, to match per-query values."""
     headers, rows = grid
     place, names = headers.index("metric"), {str(metric): text for text, metric in metrics.items()}
     return headers, [[*row[:place], names[row[place]], *row[place + 1 :]] for row in rows]
@@ -130,7 +130,7 @@ def as_requested(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
 
 
 def slice_grids(evaluations: Sequence[Evaluation]) -> list[Grid]:
-    """For each column of `by`, one table of all runs: one row per slice, or per metric if there are many metrics."""
+    """Returns one table per column in `by`, with one row per slice, or per metric if there are many metrics."""
     grids: list[Grid] = []
     for column in evaluations[0].slicer.by:
         of_runs = [_slice_rows(evaluation, column) for evaluation in evaluations]
@@ -144,7 +144,7 @@ def slice_grids(evaluations: Sequence[Evaluation]) -> list[Grid]:
 
 
 def _slice_rows(evaluation: Evaluation, column: str) -> list[list[Any]]:
-    """The headers and rows of one run's slices by one column, transposed if there are many metrics."""
+    """Returns headers and rows for one run's slices by a column, transposed if there are many metrics."""
     labels = list(map(evaluation.label_of, evaluation.metrics))
     parts = [part for part in evaluation.slices if part["by"] == column]
     rows = [[part["value"], part["queries"], *part["means"].values()] for part in parts]
@@ -154,7 +154,7 @@ def _slice_rows(evaluation: Evaluation, column: str) -> list[list[Any]]:
 
 
 def with_slices(of_slices: Iterable[Any], headers: list[str], rows: list[list[Any]]) -> Grid:
-    """Adds `by` and `value` to each row, if any row belongs to a slice."""
+    """Adds the columns `by` and `slice` if any row belongs to a slice."""
     slices = [[each.by, each.value] for each in of_slices]
     if not any(by for by, _ in slices):
         return headers, rows
@@ -162,7 +162,7 @@ def with_slices(of_slices: Iterable[Any], headers: list[str], rows: list[list[An
 
 
 def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
-    """For each column of `by`, one metric: one row per run, one column per slice."""
+    """Returns one table per column in `by` for a single metric, with runs as rows and slices as columns."""
     first = evaluations[0]
     text = first.text_of(metric)
     sliced: list[Grid] = []
@@ -181,14 +181,14 @@ def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
 
 
 def below_means(evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None) -> str:
-    """The notes below the means: population, judged fraction, and notes on the convention."""
+    """Returns the notes below the means: population, judged fraction, and notes on the convention."""
     others = _other_conventions(evaluations[0]) if len(conventions) == 1 else ()
     about = [*population(evaluations, conventions), *others, *_judged(evaluations, primary)]
     return "\n".join([*about, *_notes(evaluations)])
 
 
 def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[str]:
-    """The fraction of results that are judged, if the ground truth has judged non-relevant documents."""
+    """Reports the fraction of judged results if the ground truth contains judged non-relevant documents."""
     means = {}
     for evaluation in evaluations:
         if (judged := evaluation.judged(primary)) is not None and not math.isnan(judged[1]):
@@ -207,7 +207,7 @@ def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[
 
 
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
-    """The footers: one if all runs agree, otherwise one line for each group of runs that agree."""
+    """Returns the footer lines: a single set if all runs agree, otherwise one line per group of runs that agree."""
     footers = [footer(evaluation) for evaluation in evaluations]
     if len(conventions) > 1:
         # The header of each column names its convention.
@@ -226,7 +226,7 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
 
 
 def footer(evaluation: Evaluation) -> list[str]:
-    """The convention and the counts that are not 0; the policy and the labeller, if not the default."""
+    """Returns the convention, all non-zero counts, and any policy or labeller that is not the default."""
     counts = {name: count for name, count in evaluation.counts.items() if name not in ("unanswerable", "without_row")}
     total = counted(counts.pop("queries"), "query", "queries")
     # A document that was judged alone, as in qrels, is a group; without a relevant alternative it is non-relevant.
@@ -249,14 +249,14 @@ def footer(evaluation: Evaluation) -> list[str]:
 
 
 def _declared(counts: Mapping[str, int]) -> Iterator[str]:
-    """The queries that are declared to have no answer."""
+    """Reports how many queries are declared unanswerable."""
     if counts.get("unanswerable"):
         rest = f"; {counts['without_row']:,} of them have no row in the run" if counts["without_row"] else ""
         yield f"{counted(counts['unanswerable'], 'query', 'queries')} declared unanswerable{rest}"
 
 
 def _traced(traces: Traces | None) -> Iterator[str]:
-    """How many traces belong to a query of the ground truth, and how long their searches took."""
+    """Reports how many traces match a query in the ground truth, and how long their searches took."""
     if traces is not None:
         how = f"{traces.by_id + traces.by_text:,} matched a query ({traces.by_id:,} by id, {traces.by_text:,} by text)"
         rest = f"; {traces.left_out:,} more without a search" if traces.left_out else ""
@@ -265,7 +265,7 @@ def _traced(traces: Traces | None) -> Iterator[str]:
 
 
 def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
-    """Notes from a journal of judgments: its pool, its sample, and the use of prior judgments."""
+    """Notes the pool and sample of a judgment journal, and any use of prior judgments."""
     pools = list(dict.fromkeys(pool for pool in columns.get("pool", ()) if isinstance(pool, str)))
     if not pools or "judged_by" not in columns:
         return
@@ -281,7 +281,7 @@ def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
 
 
 def _other_conventions(evaluation: Evaluation) -> Iterator[str]:
-    """Metrics that name a convention other than the one in effect."""
+    """Lists metrics that name a convention other than the one in effect."""
     texts_of: dict[str, list[str]] = {}
     for text, metric in evaluation.metrics.items():
         if metric.convention not in (None, evaluation.convention):
@@ -291,7 +291,7 @@ def _other_conventions(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """Notes on the convention `autorag`; none if nothing was measured with it."""
+    """Yields notes on the `autorag` convention if any metric uses it."""
     first = evaluations[0]
     if not first.facts.autorag_metrics:
         return
@@ -322,7 +322,7 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def best_sentence(systems: Systems) -> data.Sentence:
-    """The system with the highest mean, and that mean."""
+    """Names the system with the highest mean and reports that mean."""
     best = systems.best
     if best is None:
         return {"kind": "doubt", "parts": ["No queries to evaluate, so there is no mean."]}
@@ -342,7 +342,7 @@ def best_sentence(systems: Systems) -> data.Sentence:
 
 
 def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
-    """Counts the metrics by which each run is best, without a test."""
+    """Counts the metrics on which each run is best, without any significance test."""
     first = evaluations[0]
     ahead: dict[str, list[str]] = {}
     decided, equal = 0, []
@@ -390,7 +390,7 @@ def _some(labels: Sequence[str]) -> str:
 
 
 def forest(systems: Systems) -> Figure:
-    """Means with CIs, each marked by its comparison with the baseline."""
+    """Draws means with CIs, each marked by its comparison with the baseline."""
     from groupgt.render import figures
 
     rows = []
@@ -401,7 +401,7 @@ def forest(systems: Systems) -> Figure:
 
 
 def about(systems: Systems, label: str, note: str = "") -> About:
-    """The notes shown in every figure of these systems."""
+    """Returns the notes shown in every figure of these systems."""
     from groupgt.render.encodings import About
 
     rules = systems.rules
@@ -413,7 +413,7 @@ def about(systems: Systems, label: str, note: str = "") -> About:
 
 
 def policy_text(policy: Policy) -> str:
-    """The policy, as its differences from the default.
+    """Describes a policy by its differences from the default.
 
     >>> policy_text(Policy()), policy_text(Policy(missing="skip"))
     ('default policy', 'policy missing=skip')

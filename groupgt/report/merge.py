@@ -1,4 +1,4 @@
-"""Combines result folders into one comparison, or into one experiment's history, for `groupgt report`."""
+"""Merges result folders into a single comparison, or into the history of one experiment, for `groupgt report`."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ from groupgt.store.stamped import age_of, has_stamp
 def merged(
     folders: Sequence[ResultFolder], settings: Settings, baseline: str | None = None, metrics: Sequence[str] = ()
 ) -> dict[str, Comparison]:
-    """One comparison per data set over the systems of all folders, by some metrics, or by all that they have in common.
+    """Returns one comparison per data set over the systems in all folders, using the given metrics or all common ones.
 
-    The folder's name distinguishes a system that is in several folders, unless its values are the same in all.
-    Raises `DataError` if ground truth, convention, labeller or policy differ, because values are then not comparable.
+    A system that occurs in several folders is marked with the folder name, unless its values are identical. Raises
+    `DataError` if ground truth, convention, labeller or policy differ, since values are then not comparable.
     """
     _check(folders)
     comparisons: dict[str, Comparison] = {}
@@ -80,7 +80,7 @@ def merged(
 
 
 def settings_of(folders: Sequence[ResultFolder]) -> Settings:
-    """How the experiments compared; if they differ, the settings of the first, with a warning."""
+    """Returns the comparison settings of the experiments; if they differ, warns and uses the first value."""
     compared = [folder.compare for folder in folders if folder.config.get("compare")]
     chosen: dict[str, Any] = {}
     for name in (field.name for field in fields(Settings)):
@@ -97,7 +97,7 @@ def settings_of(folders: Sequence[ResultFolder]) -> Settings:
 
 
 def compared_metrics(folders: Sequence[ResultFolder]) -> list[str]:
-    """The metrics that every experiment compared by; all if none was named."""
+    """Returns the metrics that every experiment compared; empty if none of them named any."""
     named = [folder.compare.get("metrics", []) for folder in folders]
     lists = [[parse_metric(text, folders[0].convention) for text in texts] for texts in named if texts]
     return [str(metric) for metric in lists[0] if all(metric in metrics for metrics in lists)] if lists else []
@@ -108,7 +108,7 @@ def _datasets(folders: Sequence[ResultFolder]) -> list[str]:
 
 
 def _check(folders: Sequence[ResultFolder]) -> None:
-    """Raises `DataError` with every difference between folders that is not allowed."""
+    """Raises `DataError` with every difference between folders that makes them incomparable."""
     faults = Faults()
     first = folders[0]
     holders: dict[str, ResultFolder] = {}
@@ -132,7 +132,7 @@ def _check(folders: Sequence[ResultFolder]) -> None:
 
 
 def _common_metrics(holders: Sequence[ResultFolder], dataset: str, texts: Sequence[str]) -> dict[str, Metric]:
-    """The metrics that all folders have in common (only the requested ones), by their text in the first folder."""
+    """Returns the metrics that all folders share (only requested ones, if any), by name in the first folder."""
     first, *others = [_metrics(folder, dataset) for folder in holders]
     common = {text: metric for text, metric in first.items() if all(metric in metrics.values() for metrics in others)}
     if not common:
@@ -152,7 +152,7 @@ def _metrics(folder: ResultFolder, dataset: str) -> Mapping[str, Metric]:
 
 
 def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> dict[str, list[Scored]]:
-    """The versions of each system, one for each distinct set of values."""
+    """Returns the versions of each system, with one version per distinct set of values."""
     qids = next(iter(holders[0].systems[dataset].values())).qids
     names = [folder.stamp for folder in holders]
     versions: dict[str, list[Scored]] = {}
@@ -173,7 +173,7 @@ def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, 
 
 
 def _order(qids: Sequence[str], order: Sequence[str], folder: ResultFolder) -> NDArray[np.int64]:
-    """The position of each wanted query."""
+    """Returns the index of each query in `order`; raises `DataError` if the two sets of queries differ."""
     places = {qid: place for place, qid in enumerate(qids)}
     if list(qids) != list(order) and set(places) != set(order):
         raise DataError(f"{folder.path}: has other queries than the first folder, with the same ground truth")
@@ -185,7 +185,7 @@ def _are_same(values: Mapping[str, Floats], others: Mapping[str, Floats]) -> boo
 
 
 def _ranked(systems: list[Scored], primary: str | None) -> list[Scored]:
-    """The systems, best first by the primary metric if it is compared."""
+    """Sorts systems by the primary metric, best first, if that metric is compared."""
     decisive = None if primary is None else parse_metric(primary, systems[0].convention)
     text = next((text for text, metric in systems[0].metrics.items() if metric == decisive), None)
     if text is None:
@@ -202,7 +202,7 @@ def _ranked(systems: list[Scored], primary: str | None) -> list[Scored]:
 def _baseline(
     holders: Sequence[ResultFolder], versions: Mapping[str, list[Scored]], names: list[str], requested: str | None
 ) -> str:
-    """The requested system, else the first folder's baseline, else the first system; the first of several versions."""
+    """Chooses the baseline: the requested system, the first folder's baseline, or the first system."""
     chosen = requested if requested is not None else holders[0].baseline
     if chosen in names:
         return str(chosen)
@@ -218,7 +218,7 @@ def _baseline(
 def merged_page(
     comparisons: Mapping[str, Comparison], folders: Sequence[ResultFolder], metric: str | None = None
 ) -> data.Page:
-    """The page of result folders: one comparison per data set, with texts and rankings if they can be read again."""
+    """Builds the page for merged result folders, with texts and rankings if they can still be read."""
     title = ", ".join(dict.fromkeys(folder.name for folder in folders))
     primary = metric or folders[0].primary
     datasets = []
@@ -253,9 +253,9 @@ def merged_page(
 
 
 def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) -> Comparison:
-    """The comparison with its systems measured again by all metrics, which adds their rankings, groups and texts.
+    """Measures the systems of a comparison again by all metrics, which adds rankings, groups and texts.
 
-    Raises `DataError` or `ConfigError` if that is not possible, and `DataError` if values have changed.
+    Raises `DataError` or `ConfigError` if this is not possible, and `DataError` if any value has changed.
     """
     folders = {folder.path: replace(folder, dataset=dataset) for folder in holders}
     first = folders[holders[0].path]
@@ -290,7 +290,7 @@ def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) 
 
 
 def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
-    """The request with which its runs were measured; raises if a file is missing, has changed, or is custom code."""
+    """Builds the request used to measure the folder's runs; raises if a file has changed or user code is needed."""
     count = None if folder.tokenizer is None else tokenizer_named(folder.tokenizer)
     is_budget = any(parse_metric(text, folder.convention).budget is not None for text in metrics)
     lengths = read_lengths(folder.corpus, count) if is_budget and folder.corpus is not None else Lengths(count=count)
@@ -308,7 +308,7 @@ def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
 
 
 def _swept(folder: ResultFolder, systems: Systems) -> dict[str, Figure]:
-    """The figures of a folder's swept options."""
+    """Returns figures for the swept options in a folder."""
     entries = {family: entry.get("matrix", {}) for family, entry in folder.config.get("systems", {}).items()}
     resolved = folder.manifest.systems
     options = {name: resolved[name]["options"] for name in resolved if name in systems.values}
@@ -319,7 +319,7 @@ def _swept(folder: ResultFolder, systems: Systems) -> dict[str, Figure]:
 def merged_figures(
     folders: Sequence[ResultFolder], table: Comparison, dataset: str, metric: str | None = None
 ) -> Drawable:
-    """The figures of a data set of merged folders, by name; sweeps and latency require a single folder."""
+    """Returns figures for a data set in merged folders by name; sweeps and latency require a single folder."""
     systems = table.by(metric or folders[0].primary)
     figures = drawable(systems, table)
     if len(folders) > 1:
@@ -335,11 +335,10 @@ CHANGE = ("change", "p", "note")
 
 
 def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | None = None) -> dict[str, Grid]:
-    """For each data set, one row per run, oldest first: the best system by a metric, and its change.
+    """Returns one table per data set with one row per run, oldest first: the best system and its change.
 
-    The metric is the primary one by default. A change is reported and tested (p is not corrected) if the previous run
-    used the same ground truth and policy; otherwise a note names the difference. Raises `ConfigError` for a metric that
-    no run has.
+    The metric defaults to the primary one. A change is tested (without correcting p) if the previous run used the same
+    ground truth and policy; otherwise a note explains the difference. Raises `ConfigError` if no run has the metric.
     """
     for folder in folders:
         if not has_stamp(folder.path):
@@ -376,7 +375,7 @@ def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, r
 
 
 def _best(folder: ResultFolder, dataset: str, metric: Metric) -> tuple[str, Floats]:
-    """The system with the best mean, and its values sorted by query id; NaN if the metric was not evaluated."""
+    """Returns the best system with its values in query id order; all NaN if the metric was not evaluated."""
     systems = list(folder.systems[dataset].values())
     text = next((text for text, candidate in systems[0].metrics.items() if candidate == metric), None)
     if text is None:
@@ -397,7 +396,7 @@ def _change(
     dataset: str,
     settings: Settings,
 ) -> list[Any]:
-    """The change since the previous run, its p-value, and why the two cannot be compared."""
+    """Returns the change since the previous run, its p-value, and the reason if the runs are not comparable."""
     (folder_before, values_before), (folder_after, values_after) = before, after
     other = ""
     if folder_before.manifest.ground_truth[dataset] != folder_after.manifest.ground_truth[dataset]:

@@ -1,4 +1,4 @@
-"""Reports what runs miss: the worst queries of one run, and the groups covered by the fewest of several runs."""
+"""Reports what runs miss: the worst queries of one run, or the groups that the fewest of several runs cover."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ MOST_GROUPS = 40
 
 
 class MissesTeller(Teller[Misses]):
-    """The worst queries of one run with their groups."""
+    """Reports the worst queries of one run and their groups."""
 
     main_figure = "groups"
     fields = ("k", "queries", "by_group", "incomplete", "evaluated")
 
     def blocks(self) -> list[Item]:
-        """The number of incomplete queries, the worst of them, and, as a detail, coverage by group number."""
+        """Returns the number of incomplete queries, the worst of them, and, as a detail, coverage by group number."""
         misses = self.result
         parts: list[Item] = [Verdict(list(self._sentences()))]
         unit = unit_of([misses.evaluation])
@@ -70,7 +70,7 @@ class MissesTeller(Teller[Misses]):
         return parts
 
     def _sentences(self) -> Iterator[data.Sentence]:
-        """The number of complete queries, and whether missed groups are retrieved later or not at all."""
+        """Reports how many queries are complete, and whether missed groups are retrieved later or not at all."""
         misses = self.result
         complete = f"{misses.evaluated - misses.incomplete:,} of {counted(misses.evaluated, 'query', 'queries')}"
         unit = unit_of([misses.evaluation])
@@ -93,7 +93,7 @@ class MissesTeller(Teller[Misses]):
         yield from map(doubt, doubts({misses.run: misses.evaluation}))
 
     def figures(self) -> Mapping[str, Callable[[], Figure]]:
-        """The groups of the listed queries, by rank of the first hit."""
+        """Returns a figure of the listed queries' groups by rank of their first hit."""
         return {"groups": self._groups}
 
     def _groups(self) -> Figure:
@@ -107,13 +107,13 @@ class MissesTeller(Teller[Misses]):
         return _group_ranks(rows, misses.evaluation, misses.evaluated, note)
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each group of the listed queries."""
+        """Returns headers and one row for each group of the listed queries."""
         return self._grid({})
 
     def _grid(self, texts: Mapping[str, str], groups: int | None = None, alternatives: int | None = None) -> Grid:
-        """A row for each group of the listed queries; the first alternative with its text, if known.
+        """Returns one row for each group of the listed queries, with the text of the first alternative if known.
 
-        `groups` and `alternatives` are the maximum numbers shown (default: all).
+        `groups` and `alternatives` limit how many are shown (default: all).
         """
         k = self.result.k
         rows: list[list[Any]] = []
@@ -133,7 +133,7 @@ class MissesTeller(Teller[Misses]):
 
 
 def _in_words(grid: Grid, unit: str) -> Grid:
-    """A table of groups; if groups are single documents, only these are named."""
+    """Labels groups in a table; if each group is a single document, only the documents are named."""
     headers, rows = grid
     if unit == "group" or "group" not in headers:
         return grid
@@ -144,7 +144,7 @@ def _in_words(grid: Grid, unit: str) -> Grid:
 
 
 def _with_queries(headers: list[str], rows: list[list[Any]], texts: Mapping[str, str | None]) -> Grid:
-    """A table with the text of each query in the first row of that query."""
+    """Adds the text of each query to its first row in a table."""
     if not any(texts.values()):
         return headers, rows
     before = [None, *(row[0] for row in rows)]
@@ -155,7 +155,7 @@ def _with_queries(headers: list[str], rows: list[list[Any]], texts: Mapping[str,
 
 
 def _unmet_first(groups: list[dict[str, Any]], most: int | None) -> list[dict[str, Any]]:
-    """Some groups of a query, in their order; groups that are not covered take precedence."""
+    """Selects up to `most` groups of a query in their original order, preferring groups that are not covered."""
     if most is None or len(groups) <= most:
         return groups
     chosen = sorted(range(len(groups)), key=lambda place: groups[place]["covered"])[:most]
@@ -163,17 +163,17 @@ def _unmet_first(groups: list[dict[str, Any]], most: int | None) -> list[dict[st
 
 
 def _group_ranks(rows: Sequence[Mapping[str, Any]], evaluation: Evaluation, queries: int, note: str) -> Figure:
-    """Groups by rank of the first hit."""
+    """Draws groups by rank of their first hit."""
     return group_ranks(rows, About(RANK, queries, evaluation.convention, policy_text(evaluation.policy), note))
 
 
 class HardestGroupsTeller(Teller[HardestGroups]):
-    """The groups covered by the fewest runs."""
+    """Reports the groups covered by the fewest runs."""
 
     main_figure = "groups"
 
     def blocks(self) -> list[Item]:
-        """The number of queries that each run completes, and the rank of each group in each run."""
+        """Returns the number of queries that each run completes, and the rank of each group in each run."""
         failures = self.result.failures
         unit = unit_of(self.result.evaluations.values())
         headers, rows = _in_words(self._grid(self.result.texts, ALTERNATIVES), unit)
@@ -186,7 +186,7 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         return parts
 
     def _sentences(self) -> Iterator[data.Sentence]:
-        """The number of queries that each run completes, highest first, and that no run completes."""
+        """Reports how many queries each run completes, highest first, and how many no run completes."""
         failures = self.result.failures
         count = counted(int(failures.counted.sum()), "query", "queries")
         counts = sorted(failures.solved_counts.items(), key=lambda pair: -pair[1])
@@ -210,7 +210,7 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         yield from map(doubt, doubts(self.result.evaluations))
 
     def figures(self) -> Mapping[str, Callable[[], Figure]]:
-        """The listed groups: the rank of their first hit in each run."""
+        """Returns a figure of the listed groups, with the rank of their first hit in each run."""
         return {"groups": self._groups}
 
     def _groups(self) -> Figure:
@@ -226,15 +226,15 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         return _group_ranks(rows, first, int(failures.counted.sum()), note)
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each group, with its rank in each system."""
+        """Returns headers and one row per group with its rank in each system."""
         return self._grid(self.result.texts)
 
     def to_dict(self) -> Any:
-        """Which queries are complete in which systems, and the hardest groups, as plain Python."""
+        """Returns the queries that each system completes and the hardest groups, as plain Python."""
         return self.result.failures.to_dict(self.result.worst)
 
     def _grid(self, texts: Mapping[str, str], most: int | None = None) -> Grid:
-        """A row for each group; `most` is the maximum number of alternatives shown (default: all)."""
+        """Returns one row per group; `most` limits the number of alternatives shown (default: all)."""
         rows: list[list[Any]] = []
         for group in self.result.failures.hardest(self.result.worst):
             names = first_of(group["alternatives"], most, " or ") or "no alternatives"
@@ -248,7 +248,7 @@ class HardestGroupsTeller(Teller[HardestGroups]):
 
 
 class Marks:
-    """The groups of each query of an evaluation, and which of them its results hit."""
+    """The groups of each query in an evaluation, and the groups that each result hits."""
 
     def __init__(self, evaluation: Evaluation) -> None:
         self.truth, self.hits = evaluation.truth, evaluation.labelled.hits
@@ -257,7 +257,7 @@ class Marks:
         self._groups = np.searchsorted(self.truth.judgments.group_query, bounds).tolist()
 
     def groups(self, query: int, absent: Collection[str] = ()) -> list[data.Group]:
-        """The groups of a query with their relevant alternatives; `absent` are ids that cannot be retrieved."""
+        """Returns the groups of a query with their relevant alternatives; ids in `absent` cannot be retrieved."""
         truth = self.truth
         return [
             {
@@ -270,7 +270,7 @@ class Marks:
         ]
 
     def of(self, query: int) -> list[data.Mark]:
-        """The marks of a query's results, by rank; unjudged results have none."""
+        """Returns the marks of a query's results by rank; unjudged results have no mark."""
         rows = np.arange(self._rows[query], self._rows[query + 1])
         rows = rows[~views.parts_of_sets(self.hits)[rows]]
         hits: dict[int, list[tuple[int, float, bool]]] = {}
@@ -295,12 +295,12 @@ class Marks:
         return marks
 
     def met(self, query: int) -> dict[int, int]:
-        """The rank of the first hit of each covered group."""
+        """Returns the rank of the first hit for each covered group."""
         return {group: rank for rank, kind, groups in self.of(query) if kind == "first" for group in groups}
 
 
 def _why_never_met(alternatives: Sequence[Sequence[str]], absent: Collection[str]) -> str:
-    """Why no result can cover a group of these alternatives, each with the ids that it needs; empty if one can.
+    """Explains why no result can cover a group, given the ids that each alternative needs; empty if one can.
 
     >>> _why_never_met([], []), _why_never_met([["a"], ["b", "c"]], {"a", "c"})
     ('it has no relevant alternative', 'none of its alternatives is in the corpus')
@@ -317,7 +317,7 @@ def _why_never_met(alternatives: Sequence[Sequence[str]], absent: Collection[str
 
 
 def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
-    """The details of some queries, in the given order; the first of them have worked examples."""
+    """Yields details of the given queries in order; only the first ones have worked examples."""
     place_of = {at: place for place, at in enumerate(np.sort(queries).tolist())}
     rankings = [_rankings(systems, name, queries) for name in systems.evaluations]
     marks = [Marks(each) for each in systems.every]
@@ -340,7 +340,7 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
 
 
 def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Ranking]:
-    """The results of a system by query, with their original ids."""
+    """Returns a system's results by query with their original ids."""
     evaluation = systems.evaluations[name]
     run = evaluation.run.by_original_ids
 
@@ -367,7 +367,7 @@ def _ranking(ranking: Ranking, marks: list[data.Mark]) -> data.Ranking:
 
 
 def groups_figure(systems: Systems, most: int = MOST_GROUPS) -> Figure:
-    """Covered groups by rank of the first hit, for the most informative queries."""
+    """Draws covered groups by rank of their first hit for the most informative queries."""
     marks = {name: Marks(each) for name, each in systems.evaluations.items()}
     first = next(iter(marks.values()))
     rows: list[dict[str, Any]] = []

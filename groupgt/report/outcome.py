@@ -1,4 +1,4 @@
-"""Reports an `Outcome`: what is printed, exported and drawn."""
+"""Reports an `Outcome`: printed text, exported data and figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from groupgt.report.tracking import tracked
 
 
 class OutcomeTeller(Teller[Outcome]):
-    """The verdict, the tables of every data set with their populations, and the gates."""
+    """Reports the verdict, the tables of every data set with notes on the population, and the gates."""
 
     @property
     def title(self) -> str:
@@ -28,15 +28,15 @@ class OutcomeTeller(Teller[Outcome]):
 
     @property
     def main_figure(self) -> str:
-        """The forest plot of the only data set."""
+        """The name of the forest plot if there is only one data set; otherwise empty."""
         return "means" if sum(map(bool, self.result.evaluations.values())) == 1 else ""
 
     def blocks(self) -> list[Item]:
-        """Everything except times."""
+        """Returns the full report except times."""
         return list(items(self.result))
 
     def metrics(self) -> dict[str, float]:
-        """The means of each system as a flat dict; with several data sets, the data set comes first."""
+        """Returns the means of each system as a flat dict; with several data sets, names begin with the data set."""
         several = len(self.result.evaluations) > 1
         return tracked(
             (
@@ -48,22 +48,22 @@ class OutcomeTeller(Teller[Outcome]):
         )
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each mean, overall and for each slice: the contents of means.csv."""
+        """Returns headers and one row per mean, overall and for each slice, as in means.csv."""
         return means_grid(self.result)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything except times as plain Python: the contents of results.json."""
+        """Returns everything except times as plain Python, as in results.json."""
         plain: dict[str, Any] = nulls(results_of(self.result))
         return plain
 
     def figures(self, dataset: str | None = None) -> Mapping[str, Callable[[], Figure]]:
-        """The figures of the only or the named data set."""
+        """Returns the figures of the requested data set, or of the only one."""
         return drawable(self.result, dataset)
 
     def text(self, style: str = tables.DEFAULT) -> str:
-        """The text saved in the result folder."""
+        """Returns the text that is saved in the result folder."""
         return text(self.result, style)
 
     def page(self) -> bytes:
-        """The page of the experiment, one HTML file."""
+        """Returns the HTML page of the experiment."""
         return page_bytes_of(self.result)

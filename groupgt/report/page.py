@@ -1,4 +1,4 @@
-"""The page of an experiment, in one file."""
+"""Builds the HTML page of an experiment."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MEASURED = ("questions", "details", "passages")
 
 
 def page_bytes_of(outcome: Outcome) -> bytes:
-    """The file of an experiment's page."""
+    """Returns the page of an experiment as a single HTML file."""
     return page_bytes(page_of(outcome), outcome.experiment.config.report.max_size)
 
 
 def page_of(outcome: Outcome) -> data.Page:
-    """The page of an experiment's outcome: every data set with its systems, gates, times and versions."""
+    """Builds the page data of an outcome: every data set with its systems, gates, times and versions."""
     sure = outcome.experiment.hide.sure
     datasets: list[Any] = [
         {key: value if key in MEASURED else sure(value) for key, value in _dataset(outcome, name).items()}
@@ -52,7 +52,7 @@ def page_of(outcome: Outcome) -> data.Page:
 
 
 def _dataset(outcome: Outcome, name: str) -> data.Dataset:
-    """The tables of one data set."""
+    """Builds the page data of one data set."""
     dataset = dataset_of(outcome.systems[name], name)
     dataset["failed"] = list(outcome.failed.get(name, {}).items())
     judged = gates.of_dataset(outcome, name, timed=False)
@@ -69,7 +69,7 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
 
 
 def _about(outcome: Outcome, name: str) -> str:
-    """The parts of a system: the retriever and its options, as in the file."""
+    """Describes a system by its retriever, inputs and options, as written in the file."""
     system, options = outcome.experiment.systems[name], outcome.experiment.shown_options(name)
     plain = {key: json.dumps(value, ensure_ascii=False, default=str) for key, value in options.items()}
     listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")
@@ -78,13 +78,13 @@ def _about(outcome: Outcome, name: str) -> str:
 
 
 def _timed_drawings(outcome: Outcome, name: str) -> dict[str, data.Drawing]:
-    """The figures that show times."""
+    """Returns the figures that show times."""
     figure = times.figure(outcome.systems[name], times.latencies(outcome, name))
     return {} if figure is None else {"latency": drawing(figure)}
 
 
 def _facts(outcome: Outcome) -> list[tuple[str, str]]:
-    """Versions and digests."""
+    """Lists versions, the seed and file digests."""
     facts = [("groupgt", groupgt.__version__), ("python", platform.python_version())]
     facts.append(("seed", str(outcome.experiment.config.seed)))
     return [*facts, *((name, f"SHA-256 {digest}") for name, digest in outcome.digests.items())]

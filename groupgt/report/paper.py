@@ -1,4 +1,4 @@
-"""The table for a paper: LaTeX, one tabular of systems × metrics, with superscripts for significant differences."""
+"""Formats a comparison for a paper: a LaTeX table of systems and metrics that marks significant differences."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ SMALL, SMALLER = r"footnotesize\setlength{\tabcolsep}{2pt}", r"scriptsize\setlen
 
 
 def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), caption: str = "") -> str:
-    """A table environment; `against` are the systems that others are tested against (default: the baseline).
+    """Returns a LaTeX table environment; `against` lists the systems to test against (default: the baseline).
 
-    Raises `ConfigError` for unknown names.
+    Raises `ConfigError` for unknown system names.
     """
     named = list(dict.fromkeys(against)) or [systems.baseline]
     for name in named:
@@ -77,7 +77,7 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
 
 
 def _headers(labels: Sequence[str]) -> Iterator[str]:
-    """The names of the metrics, above their cutoffs if there are many."""
+    """Returns the header rows; if there are many metrics, their names are placed above their cutoffs."""
     parts = [label.translate(ESCAPED).rpartition("@") for label in labels]
     rows = [["".join(part) for part in parts]]
     if len(labels) > FEW_METRICS:
@@ -107,7 +107,7 @@ def _caption(
     contrasts: Sequence[Contrast],
     count: int,
 ) -> str:
-    """What was measured over how many queries, and how it was tested."""
+    """Writes the caption: metrics, number of queries, and the significance test."""
     numbers = {systems.queries_of(name) for name in systems.names}
     low, high = min(numbers), max(numbers)
     over = counted(high, "query", "queries") if low == high else f"{low:,}--{high:,} queries"

@@ -1,4 +1,4 @@
-"""Per-query values of a result folder: per_query.parquet or per_query.csv, as columns."""
+"""Reads per-query values from per_query.parquet or per_query.csv in a result folder, column by column."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEXT_COLUMNS = ("dataset", "run", "qid")
 
 
 def read_columns(folder: Path, metrics: Mapping[str, Metric]) -> tuple[str, dict[str, Any]]:
-    """The file and its columns: text, and one column of numbers per metric; raises `DataError`."""
+    """Returns the file name and its columns, with metric values as numbers; raises `DataError`."""
     for ending, read in ((".parquet", _of_parquet), (".csv", _of_csv)):
         file = folder / f"per_query{ending}"
         if file.is_file():
@@ -66,7 +66,7 @@ def _of_parquet(source: Source, metrics: list[str]) -> dict[str, Any]:
 
 
 def _check(title: str, columns: Mapping[str, Any], metrics: Mapping[str, Metric]) -> None:
-    """Raises `DataError` if a column has values that no evaluation writes."""
+    """Raises `DataError` if a column has values that no evaluation could have written."""
     faults = Faults()
     for name in TEXT_COLUMNS:
         if None in columns[name]:

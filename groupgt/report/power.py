@@ -1,4 +1,4 @@
-"""Reports a power analysis: sentences, a table, and the curve of power by number of queries."""
+"""Reports a power analysis: sentences, a table, and a curve of power by number of queries."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ POINTS, CURVES = 16, 8
 
 
 class PowerTeller(Teller[PowerAnalysis]):
-    """Reports whether these queries are enough, and how many are needed."""
+    """Reports whether there are enough queries, and how many would be needed."""
 
     @property
     def _primary(self) -> list[Power]:
-        """The rows behind the sentences and the curve: all queries, by the primary metric."""
+        """The rows behind the sentences and the curve: power by the primary metric, over all queries."""
         return [row for row in self.result.powers if not row.by and row.metric == self.result.systems.primary]
 
     @property
     def main_figure(self) -> str:
-        """The curve, if any system differs from the baseline."""
+        """The name of the power curve if any system differs from the baseline; otherwise empty."""
         return "power" if any(row.reached is not None for row in self.result.powers) else ""
 
     def blocks(self) -> list[Item]:
-        """The detectable differences, a row for each system and metric, and the test that has this power."""
+        """Returns the verdict, a table with one row per system and metric, and the test behind the power values."""
         analysis = self.result
         labels, share = analysis.systems.labels, f"{100 * analysis.power:g} %"
         headers = ["run", "metric", "queries", "delta", "SD of differences", f"detectable at {share} power"]
@@ -62,7 +62,7 @@ class PowerTeller(Teller[PowerAnalysis]):
         return [Verdict(list(self._sentences())), table, note, Detail(population)]
 
     def _sentences(self) -> Iterator[data.Sentence]:
-        """For up to three systems, by the primary metric: whether these queries are enough, and how many are needed."""
+        """Reports for the first few systems whether there are enough queries, and how many would be needed."""
         for row in self._primary[:NAMED]:
             yield self._sentence(row)
         yield from map(doubt, doubts(self.result.systems.evaluations))
@@ -83,7 +83,7 @@ class PowerTeller(Teller[PowerAnalysis]):
         return {"kind": "gain" if enough else "same", "parts": ["", row.system, f"{start}{rest}."]}
 
     def figures(self) -> Mapping[str, Callable[[], Figure]]:
-        """Power against the number of queries."""
+        """Returns a figure of power against the number of queries."""
         return {"power": self._curve}
 
     def _curve(self) -> Figure:
@@ -108,19 +108,19 @@ class PowerTeller(Teller[PowerAnalysis]):
         return tradeoffs.power(points, about, self.result.power, queries, systems.baseline)
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each system and metric."""
+        """Returns headers and one row per system and metric."""
         names = ["system", "metric", "queries", "delta", "spread", "detectable", "difference", "reached", "needed"]
         rows = [[getattr(row, name) for name in names] for row in self.result.powers]
         return with_slices(self.result.powers, ["run", *names[1:-2], "power", "queries_needed"], rows)
 
     def to_dict(self) -> Any:
-        """Everything as plain Python, None for undefined."""
+        """Returns everything as plain Python, with None for undefined values."""
         rows = [{"by": row.by, "value": row.value, "alpha": row.alpha} | vars(row) for row in self.result.powers]
         return nulls({"power": self.result.power, "rows": rows})
 
 
 def _steps(first: int, last: int) -> list[int]:
-    """Numbers from first to last, with an approximately constant ratio."""
+    """Returns integers from first to last in roughly geometric steps."""
     factor = (last / first) ** (1 / (POINTS - 1))
     return sorted({round(first * factor**place) for place in range(POINTS)})
 
@@ -132,7 +132,7 @@ def _needed_text(row: Power) -> str:
 
 
 def whose_power(powers: Sequence[Power], settings: Settings) -> str:
-    """A description of the test whose power is shown."""
+    """Names the test behind the reported power."""
     exact = TESTS[settings.test].title
     if not any(row.exact for row in powers):
         return "paired t test"

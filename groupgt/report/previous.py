@@ -1,4 +1,4 @@
-"""The previous run: reads it from a result folder, and compares each system with its previous version."""
+"""Reads the previous run from a result folder and compares each system with its previous version."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ NAMED = 10
 
 
 def read_previous(path: Path, experiment: Experiment) -> Previous:
-    """The newest run of an experiment below a path, or the path itself if it is a result folder.
+    """Reads the newest run of an experiment in a folder, or the folder itself if it is a result folder.
 
-    Raises `DataError` if it cannot be read.
+    Raises `DataError` if the run cannot be read.
     """
     if not path.exists():
         return Previous("", f"{path.name or path}: no such folder")
@@ -74,7 +74,7 @@ def _former(folder: ResultFolder, dataset: str, experiment: Experiment) -> Forme
 
 
 def _other_rules(folder: ResultFolder, experiment: Experiment) -> str:
-    """Describes how the previous rules differ from the current ones; empty if they do not."""
+    """Explains how the previous policy, labeller or tokenizer differs from the current one; empty if they match."""
     evaluate = experiment.as_written["evaluate"]
     for what, now, then in (
         ("policy", str(experiment.policy), folder.manifest.policy),
@@ -87,7 +87,7 @@ def _other_rules(folder: ResultFolder, experiment: Experiment) -> str:
 
 
 def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[str, Mapping[str, Floats]]:
-    """The previous values by system and metric, in the order of the queries."""
+    """Returns the previous values by system and metric, in query order."""
     if other:
         raise DataError(other)
     if not any((folder.path / f"per_query{ending}").is_file() for ending in (".parquet", ".csv")):
@@ -103,7 +103,7 @@ def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[st
 
 
 def will_compare(path: Path, experiment: Experiment) -> str:
-    """One line: the run to compare with."""
+    """Describes in one line which run a comparison would use."""
     previous = read_previous(path, experiment)
     if not previous.name:
         return no_previous(previous)
@@ -118,7 +118,7 @@ def will_compare(path: Path, experiment: Experiment) -> str:
 
 
 def no_previous(previous: Previous) -> str:
-    """One line that says why there is no previous run to compare with."""
+    """Explains in one line why there is no previous run to compare with."""
     return f"no previous run ({previous.missing}): nothing to compare with; gates against it pass"
 
 
@@ -142,7 +142,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
-    """Changes since the previous run by the primary metric, and systems that cannot be compared with it."""
+    """Describes changes since the previous run by the primary metric, and systems that cannot be compared."""
     if outcome.previous == "":
         yield {"kind": "note", "parts": ["No previous run to compare with."]}
     against = outcome.against.get(dataset)
@@ -169,7 +169,7 @@ def _label(outcome: Outcome, against: Against) -> str:
 
 
 def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
-    """Every system and its previous version by the primary metric, over the queries that count in both runs."""
+    """Compares every system with its previous version by the primary metric, over queries evaluated in both runs."""
     against = outcome.against.get(dataset)
     if against is None:
         return
@@ -182,7 +182,7 @@ def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
 
 
 def _notes(against: Against) -> Iterator[str]:
-    """Queries and systems that only one of the two runs has, changed ground truth, and use of previous values."""
+    """Notes queries and systems that occur in only one run, changed ground truth, and any use of stored values."""
     if others := list(_others(against.added, against.gone)):
         yield "; ".join(others)
     if against.changed:
@@ -206,7 +206,7 @@ def _notes(against: Against) -> Iterator[str]:
 
 
 def results(outcome: Outcome, dataset: str) -> dict[str, Any]:
-    """The part of results.json that compares a data set with the previous run."""
+    """Builds the section of results.json that compares a data set with the previous run."""
     against = outcome.against[dataset]
     rows = []
     for text in against.metrics:

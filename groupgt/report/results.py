@@ -1,6 +1,6 @@
 """Writes results.json and the other files of a result folder.
 
-`schema` describes results.json; `folder` reads a result folder.
+`schema` describes results.json; `folder` reads result folders.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from groupgt.store.stamped import write_stamped
 
 
 def results_of(outcome: Outcome) -> dict[str, Any]:
-    """The contents of results.json."""
+    """Builds the contents of results.json."""
     is_timeless = outcome.experiment.rule.is_timeless
     results: dict[str, Any] = {
         "name": outcome.experiment.title,
@@ -99,7 +99,7 @@ def _gates(outcome: Outcome) -> list[dict[str, Any]]:
 
 
 def timings_of(outcome: Outcome, folder: Path | None = None) -> dict[str, Any]:
-    """The contents of timings.json in a result folder below `folder`: all times, and what depends on them."""
+    """Builds the contents of timings.json, with all times and anything that depends on them."""
     timings: dict[str, Any] = {
         "experiment": None if folder is None else _way_back(outcome.experiment.path, folder),
         "systems": [timing.as_dict() for timing in outcome.timings],
@@ -116,7 +116,7 @@ def timings_of(outcome: Outcome, folder: Path | None = None) -> dict[str, Any]:
 
 
 def _way_back(experiment: Path, folder: Path) -> str | None:
-    """The path of the experiment file relative to a result folder below `folder`; None if on another drive."""
+    """Returns the path of the experiment file relative to a result folder in `folder`; None if on another drive."""
     try:
         return Path(os.path.relpath(experiment.resolve(), folder.resolve() / "stamp")).as_posix()
     except ValueError:
@@ -124,7 +124,7 @@ def _way_back(experiment: Path, folder: Path) -> str | None:
 
 
 def manifest_of(outcome: Outcome) -> dict[str, Any]:
-    """The contents of manifest.json, with environment variables as named in the file, without their values."""
+    """Builds the contents of manifest.json, with environment variables by name instead of their values."""
     experiment = outcome.experiment
     manifest = Manifest(
         groupgt=groupgt.__version__,
@@ -152,7 +152,7 @@ def manifest_of(outcome: Outcome) -> dict[str, Any]:
 
 
 def _resolved(outcome: Outcome, name: str) -> dict[str, Any]:
-    """One system: its options including defaults, its inputs, and the names of its files."""
+    """Describes one system: its options including defaults, its inputs, and its file name."""
     system = outcome.experiment.systems[name]
     inputs = {"inputs": system.inputs} if system.inputs else {}
     options = outcome.experiment.shown_options(name)
@@ -160,26 +160,26 @@ def _resolved(outcome: Outcome, name: str) -> dict[str, Any]:
 
 
 def means_grid(outcome: Outcome) -> Grid:
-    """Headers and a row for each mean, overall and for each slice: the contents of means.csv."""
+    """Returns headers and one row per mean, overall and for each slice, as in means.csv."""
     return _stacked(
         {name: means_and_slices(list(by_system.values())) for name, by_system in outcome.evaluations.items()}
     )
 
 
 def per_query_grid(outcome: Outcome) -> Grid:
-    """Headers and a row for each system and query: the contents of per_query.csv."""
+    """Returns headers and one row per system and query, as in per_query.csv."""
     return _stacked(
         {name: per_query_rows(list(by_system.values())) for name, by_system in outcome.evaluations.items() if by_system}
     )
 
 
 def comparison_grid(outcome: Outcome) -> Grid:
-    """Headers and a row for each system and metric of the comparisons: the contents of comparison.csv."""
+    """Returns headers and one row per system and metric of each comparison, as in comparison.csv."""
     return _stacked({name: comparison.csv_rows() for name, comparison in outcome.comparison.items()})
 
 
 def _stacked(grids: dict[str, Grid]) -> Grid:
-    """The tables of all data sets as one; its first column names the data set."""
+    """Stacks the tables of all data sets; the first column names the data set."""
     headers: list[str] = []
     rows: list[list[Any]] = []
     for dataset, (dataset_headers, dataset_rows) in grids.items():
@@ -242,10 +242,10 @@ def _page(outcome: Outcome) -> Writer:
 
 
 def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
-    """The results of every system and the ground truth of every data set, so that `folder` can measure them again.
+    """Returns writers for all results and ground truth, so that `folder` can measure them again.
 
-    Results that are streamed or have more than ids and scores are saved only if all are requested. The same applies to
-    qrels, which are for other tools.
+    Results that are streamed, or that have more than ids and scores, are saved only if `all_of_them` is set. So are
+    qrels, which are intended for other tools.
     """
     writers: dict[str, Writer] = {}
     for dataset, by_system in outcome.evaluations.items():
@@ -268,13 +268,14 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
 
 
 class _UnfitError(Exception):
-    """These results cannot be written as a TREC run."""
+    """Raised for results that cannot be written as a TREC run."""
 
 
 def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
-    """Writes a run in the order that was evaluated, in TREC format or, if that is not possible, as JSON Lines.
+    """Returns a writer for a run, in TREC format if possible and in JSON Lines otherwise.
 
-    Equal scores are made distinct in their last bit. TREC format excludes unusual ids and the calls that found results.
+    Equal scores are made distinct in their last bit, to keep the evaluated order. TREC format cannot store unusual ids
+    or search call numbers.
     """
     evaluation = outcome.evaluations[dataset][system]
     run = evaluation.run.by_original_ids

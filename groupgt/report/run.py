@@ -1,4 +1,4 @@
-"""`run_experiment`: runs an experiment file and writes a result folder."""
+"""Runs experiment files and writes result folders; see `run_experiment`."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def run_experiment(
 ) -> Outcome:
     """Runs an experiment file and writes its results; raises `GroupgtError` with all errors.
 
-    A failed gate does not raise: see `Outcome.gates`.
+    A failed gate does not raise an error; see `Outcome.gates`.
 
     Args:
-        path: The experiment file.
+        path: Experiment file.
         output: Folder for results, instead of the one in the file.
-        changes: Changes to single values of the file, such as `evaluate.k=[5]`.
-        only: Patterns of the systems to report.
+        changes: Changes to single values in the file, such as `evaluate.k=[5]`.
+        only: Patterns for the systems to report.
         jobs: Number of processes that retrieve in parallel.
-        refresh: Ignore the cache: retrieve, judge and build again.
-        reuse: Reuse answers of services, models and custom code from earlier runs instead of querying again.
+        refresh: Ignore the cache and retrieve, judge and build again.
+        reuse: Reuse answers from services, models and custom code in earlier runs instead of querying again.
         allow_code: Allow the file to run custom code.
-        against: Result folder of an earlier run, or a folder of several (the newest is used): every system is compared
-            with its previous version. If there is no earlier run, nothing is compared.
+        against: Result folder of an earlier run, or a folder of several runs (the newest is used); every system is
+            compared with its previous version. If there is no earlier run, nothing is compared.
         progress: Progress callback.
     """
     with shared_process() as secrets:

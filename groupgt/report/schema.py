@@ -1,6 +1,6 @@
-"""The JSON Schemas of results and comparisons, as printed by `groupgt schema`.
+"""JSON Schemas for results and comparisons, as printed by `groupgt schema`.
 
-The shapes of dataclasses come from `shapes.typed`; the others describe data that is assembled when it is written.
+`shapes.typed` derives types from dataclasses; the other types describe data that is assembled when it is written.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Rank = Annotated[int, Ge(1)]
 
 @dataclass(frozen=True)
 class FieldsOf:
-    """An annotation: a mapping with every field of a dataclass of options."""
+    """Annotates a mapping that has every field of an options dataclass."""
 
     kind: type[Any]
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
-        """Called by pydantic."""
+        """Returns the JSON Schema of the fields; called by pydantic."""
         fields = schema_of(self.kind)
         return {**fields, "required": list(fields["properties"]), "additionalProperties": False}
 
@@ -196,17 +196,17 @@ RESULTS = shape(
 
 
 def results_schema() -> dict[str, Any]:
-    """The schema of results.json; keys that a file does not request are absent."""
+    """Returns the JSON Schema of results.json; keys that an experiment does not request are absent."""
     return _written_schema(RESULTS, "groupgt results")
 
 
 def comparison_schema() -> dict[str, Any]:
-    """The schema of a comparison as JSON."""
+    """Returns the JSON Schema of a comparison."""
     return _written_schema(COMPARISON, "groupgt comparison")
 
 
 def _written_schema(kind: Any, title: str) -> dict[str, Any]:
-    """The schema of a shape: exactly these keys."""
+    """Returns the JSON Schema of a type, with no additional keys allowed."""
     schema = TypeAdapter(kind).json_schema()
     definitions = schema.pop("$defs", {})
     without_titles(schema, definitions)

@@ -1,4 +1,4 @@
-"""Builds sentences from names and numbers, and warnings that limit the conclusions from any results."""
+"""Builds sentences from names and numbers, including warnings that limit the conclusions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ NAMED = 3
 
 
 def unit_of(evaluations: Iterable[Evaluation]) -> str:
-    """The unit of the ground truth: groups, or relevant documents if it is flat."""
+    """Returns the unit of the ground truth: groups, or relevant documents if it is flat."""
     return "relevant document" if any(each.truth.shape == "flat" for each in evaluations) else "group"
 
 
 def at_cutoff(cutoff: object) -> str:
-    """The cutoff at which queries are complete, in a sentence.
+    """Formats the cutoff at which queries are complete, for use in a sentence.
 
     >>> at_cutoff(10), at_cutoff("2000tokens"), at_cutoff(None)
     (' at 10', ' at 2000tokens', '')
@@ -30,7 +30,7 @@ def at_cutoff(cutoff: object) -> str:
 
 
 def every(count: int, one: str) -> str:
-    """A phrase for all of several things.
+    """Returns a phrase for all of `count` items.
 
     >>> every(1, "gate"), every(2, "gate"), every(3, "gate")
     ('The gate', 'Both gates', 'All 3 gates')
@@ -39,7 +39,7 @@ def every(count: int, one: str) -> str:
 
 
 def enumerated(names: Sequence[str], then: str) -> list[str]:
-    """The parts of a sentence that begins with names (if there are many, only the first few).
+    """Returns sentence parts that begin with a list of names; long lists are shortened.
 
     >>> "".join(enumerated(["a", "b", "c"], " win.")), "".join(enumerated(["a", "b", "c", "d", "e"], " win."))
     ('a, b and c win.', 'a, b, c and 2 more win.')
@@ -52,7 +52,7 @@ def enumerated(names: Sequence[str], then: str) -> list[str]:
 
 
 def appended(parts: Sequence[str], between: str, name: str, then: str) -> list[str]:
-    """The parts of a sentence that continues with a name: every second part stays a name.
+    """Appends a name and text to sentence parts, so that every second part is still a name.
 
     >>> appended(["", "a", " needs 3"], "; ", "b", " needs 4")
     ['', 'a', ' needs 3; ', 'b', ' needs 4']
@@ -61,7 +61,7 @@ def appended(parts: Sequence[str], between: str, name: str, then: str) -> list[s
 
 
 def missing_queries(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
-    """Runs without results for some of the queries that count, or for all of them."""
+    """Warns about runs that lack results for some or all of the evaluated queries."""
     runs_of: dict[tuple[int, int], list[str]] = {}
     for name, evaluation in evaluations.items():
         missing, total = evaluation.counts["missing"], int(evaluation.truth.judgments.defined.sum())
@@ -79,7 +79,7 @@ def missing_queries(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
 
 
 def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
-    """Warnings about means: queries without results, repeated results, or no query that counts."""
+    """Warns about means that may mislead: queries without results, repeated results, or no evaluated queries."""
     if not evaluations:
         return
     yield from missing_queries(evaluations)
@@ -103,11 +103,11 @@ def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
 
 
 def subject(name: str) -> list[str]:
-    """The beginning of a sentence about a run: its name, or `The run` if it has none."""
+    """Returns the beginning of a sentence about a run: its name, or `The run` if it has none."""
     return ["The run", ""] if name in ("", "results") else ["", name]
 
 
 def doubt(text: str) -> data.Sentence:
-    """A warning as a sentence; a run name at its beginning stays unchanged."""
+    """Turns a warning into a sentence without changing its capitalization."""
     end = "" if text.endswith("?") else "."
     return {"kind": "doubt", "parts": [f"{text}{end}"]}

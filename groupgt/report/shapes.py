@@ -1,4 +1,4 @@
-"""Converts dataclasses to JSON: plain values, and types for a JSON Schema, from fields and annotations.
+"""Converts dataclasses to JSON: plain values, and types for JSON Schema, based on fields and annotations.
 
 NaN means undefined and becomes null; any float that is not `Defined` may be null. Integers are counts.
 """
@@ -29,14 +29,14 @@ KEYS: dict[type, str] = {
 
 
 def _names(kind: type[Any]) -> dict[str, str]:
-    """The field or property of each key."""
+    """Returns the field or property for each JSON key."""
     if kind in KEYS:
         return {key: name or key for key, _, name in (text.partition("=") for text in KEYS[kind].split())}
     return {field.name: field.name for field in fields(kind)}
 
 
 def plain(value: Any) -> Any:
-    """A dataclass, or a list of them, as plain Python; None for NaN and for intervals of NaN.
+    """Converts a dataclass, or a list of dataclasses, to plain Python; NaN and intervals of NaN become None.
 
     >>> from groupgt.comparison.contrast import Row
     >>> plain(Row("bm25", "recall@5", 0.5, (math.nan, math.nan), 1, None))["interval"] is None
@@ -54,7 +54,7 @@ def plain(value: Any) -> Any:
 
 @lru_cache
 def typed(kind: type[Any]) -> Any:
-    """The type of the result of `plain` for a dataclass."""
+    """Returns the type that `plain` produces for a dataclass."""
     hints = get_type_hints(kind, include_extras=True)
     types = {}
     for key, name in _names(kind).items():
@@ -64,19 +64,19 @@ def typed(kind: type[Any]) -> Any:
 
 
 def shape(title: str, description: str, **types: Any) -> Any:
-    """A mapping with these keys, as a type that pydantic can turn into a schema."""
+    """Creates a mapping type with the given keys, which pydantic can turn into a schema."""
     made: Any = TypedDict(title, types)  # type: ignore[misc]  # mypy wants a class
     made.__doc__ = description
     return made
 
 
 def of(generic: Any, *kinds: Any) -> Any:
-    """`generic[kinds]`, for kinds created at run time, which mypy does not accept as types."""
+    """Returns `generic[kinds]` for types created at run time, which mypy would reject."""
     return generic[kinds if len(kinds) > 1 else kinds[0]]
 
 
 def _of_hint(hint: Any) -> Any:
-    """The JSON type of a field's values."""
+    """Returns the JSON type of a field."""
     if hint is int:
         return Count
     if hint is Defined:

@@ -20,7 +20,7 @@ LISTED = 5
 
 
 def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
-    """For each column, one table of differences from the baseline per metric; then notable slices in words."""
+    """Yields one table of differences per column and metric, followed by sentences on notable slices."""
     for by in dict.fromkeys(part.by for part in systems.slices):
         parts = [part for part in systems.slices if part.by == by]
         if len(parts) == 1:
@@ -48,7 +48,7 @@ def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
 
 
 def significant(systems: Systems) -> Iterator[Item]:
-    """The slices in which a system differs significantly from the baseline by the primary metric."""
+    """Yields a table of slices in which a system differs significantly from the baseline by the primary metric."""
     rows: list[list[Any]] = [
         [f"{part.by} = {part.value}", row.system, signed(each.delta), span(each.delta_interval), small(each.p_value)]
         for part in systems.slices
@@ -60,20 +60,20 @@ def significant(systems: Systems) -> Iterator[Item]:
 
 
 def _population(part: Slice, text: str) -> str:
-    """The number of queries behind the differences of a slice; a range if it varies between systems."""
+    """Formats the number of queries behind a slice's differences, as a range if it varies between systems."""
     pairs = [row.against.pairs for row in part.rows if row.metric == text and row.against is not None]
     low, high = min(pairs, default=part.queries), max(pairs, default=part.queries)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _turned(headers: list[str], rows: list[list[Any]]) -> Grid:
-    """The table transposed: one row per slice, for many slices."""
+    """Transposes a table, so that many slices fit as rows."""
     columns = zip(headers[1:], *(row[1:] for row in rows))
     return [headers[0], *(row[0] for row in rows)], [list(cells) for cells in columns]
 
 
 def _extremes(systems: Systems, metric: str) -> Iterator[str]:
-    """For each system and column, the slices with its best and its worst difference."""
+    """Describes, for each system and column, the slices with the best and worst difference."""
     higher = systems.metrics[metric].higher_is_better
     for each in extremes(systems.rows, systems.slices, metric, higher_is_better=higher):
         phrases = [
@@ -88,7 +88,7 @@ def _extremes(systems: Systems, metric: str) -> Iterator[str]:
 
 
 def _reversals(systems: Systems, metrics: Sequence[str]) -> Iterator[str]:
-    """Slices that contradict the overall direction: the significant ones, and the number of others."""
+    """Describes slices that contradict the overall direction: all significant ones, and the number of others."""
     reversals = [reversal for reversal in systems.reversals() if reversal[0].metric in metrics]
     # Significant ones first, then those with the most queries.
     reversals.sort(key=lambda each: (not each[2].significant, -(each[2].pairs or 0), -abs(each[2].delta or 0.0)))
@@ -111,7 +111,7 @@ def _reversal(systems: Systems, row: Row, part: Slice, inner: Row) -> str:
 
 
 def figure(systems: Systems) -> Figure:
-    """The mean of each system in each slice."""
+    """Draws the mean of each system in each slice."""
     rows = []
     for place, part in enumerate(systems.first.slices):
         label = slice_label(part["by"], part["value"], part["queries"])
@@ -122,5 +122,5 @@ def figure(systems: Systems) -> Figure:
 
 
 def slice_label(by: str, value: str, queries: int) -> str:
-    """The label of a slice in figures."""
+    """Formats the label of a slice in figures."""
     return f"{by} = {value} ({queries:,})"

@@ -21,16 +21,16 @@ HEADERS = ["stage", "cutoff", "groups covered", "lost here", "gained here", "com
 
 
 class StagesTeller(Teller[Stages]):
-    """A row for each stage, and the share of groups that is lost at it."""
+    """Reports how many groups each stage of a pipeline loses."""
 
     def blocks(self) -> list[Item]:
-        """The stage that loses most groups, and the stages overall and by slice."""
+        """Returns the stage that loses the most groups, and tables of all stages overall and by slice."""
         return [Verdict(list(self._sentences())), *tables_of(self.result)]
 
     main_figure = "stages"
 
     def figures(self) -> Mapping[str, Callable[[], Figure]]:
-        """The groups that each stage covers."""
+        """Returns a figure of the groups that each stage covers."""
         return {"stages": lambda: funnel_of(self.result)}
 
     def _sentences(self) -> Iterator[data.Sentence]:
@@ -50,7 +50,7 @@ class StagesTeller(Teller[Stages]):
         yield from map(doubt, doubts({each.name: each for each in stages.evaluations}))
 
     def csv_rows(self) -> Grid:
-        """Headers and one row per group."""
+        """Returns headers and one row per group."""
         names = [stage.name for stage in self.result.stages]
         headers = ["qid", "group", *names, "lost"]
         return headers, [
@@ -58,14 +58,14 @@ class StagesTeller(Teller[Stages]):
         ]
 
     def to_dict(self) -> Any:
-        """The stages and every group, as plain Python."""
+        """Returns the stages and every group as plain Python."""
         stages = self.result
         plain = {"queries": stages.queries, "kept": stages.kept, "stages": stages.stages}
         return nulls({**plain, "groups": stages.groups, "slices": stages.slices})
 
 
 def tables_of(stages: Stages) -> Iterator[Item]:
-    """The stages overall and by slice, and the number of groups."""
+    """Yields tables of the stages overall and by slice, followed by the number of groups."""
     yield Table(HEADERS, list(map(_row, stages.stages)))
     for each in stages.slices:
         yield f"{each['by']} = {each['value']}"
@@ -74,7 +74,7 @@ def tables_of(stages: Stages) -> Iterator[Item]:
 
 
 def funnel_of(stages: Stages) -> Figure:
-    """The groups that each stage covers, loses there, and has lost before."""
+    """Draws the groups that each stage covers and does not cover."""
     from groupgt.render.encodings import About
     from groupgt.render.tradeoffs import funnel
 

@@ -1,4 +1,4 @@
-"""The Markdown summary for a pull request that a run writes."""
+"""Writes the Markdown summary of a run for a pull request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from groupgt.report.experiment import across, sentences
 
 
 def summary(outcome: Outcome) -> str:
-    """Gates first; then, per data set, the verdict, failed gates, the primary metric, and queries lost and gained."""
+    """Summarizes gates, then each data set: verdict, failed gates, primary metric, and queries lost and gained."""
     first = [*gates.sentences(outcome.gates, timed=False), *across(outcome, timed=True)]
     parts: list[Item] = [f"## {outcome.experiment.title}"]
     for dataset, evaluations in outcome.evaluations.items():
@@ -33,6 +33,6 @@ def summary(outcome: Outcome) -> str:
 
 
 def failure_summary(title: str, why: str) -> str:
-    """The summary of a run that ended in an error, as text that is not parsed as Markdown."""
+    """Summarizes a run that ended in an error; the error is shown as literal text, not as Markdown."""
     lines = "\n".join(f"    {line}" for line in printable(why).splitlines())
     return f"## {title}\n\nThe run failed before any gate was evaluated:\n\n{lines}"

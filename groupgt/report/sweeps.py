@@ -1,4 +1,4 @@
-"""Figures of sweeps: the primary metric against one or two options of a system."""
+"""Draws sweeps: the primary metric against one or two options of a system."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from groupgt.report.means import about
 
 
 def figures(outcome: Outcome, systems: Systems) -> dict[str, Figure]:
-    """A figure for each entry of the file that sweeps one or two options."""
+    """Returns a figure for each entry in the file that sweeps one or two options."""
     entries = {family: config.matrix for family, config in outcome.experiment.config.systems.items()}
     members = {name: outcome.experiment.systems[name] for name in systems.names}
     options = {
@@ -30,7 +30,7 @@ def figures_of(
     families: Mapping[str, str],
     options: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Figure]:
-    """Sweep figures from entries with their swept options, and systems with their entry and options."""
+    """Draws sweeps from entries with their swept options; `families` and `options` are given by system name."""
     figures: dict[str, Figure] = {}
     stated = about(systems, systems.label)
     for family, matrix in entries.items():
@@ -50,11 +50,11 @@ def figures_of(
 
 
 def _place(values: Sequence[Any], value: Any) -> int:
-    """The position of a value in the file's list."""
+    """Returns the index of a value in the file's list."""
     plain = [_plain(each) for each in values]
     return plain.index(value) if value in plain else len(plain)
 
 
 def _plain(value: Any) -> Any:
-    """A value as a number or text, for an axis."""
+    """Converts a value to a number or text for an axis."""
     return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else json.dumps(value)

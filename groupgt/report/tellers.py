@@ -1,4 +1,4 @@
-"""Maps each kind of result to the class that reports it: the only link from measurements to their reports."""
+"""Maps each result type to the class that reports it, which is the only link from measurements to reports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TELLERS = {
 
 
 def teller_of(result: Result) -> Teller[Any]:
-    """The teller of a result, by its own class or the class that it extends."""
+    """Returns the teller for a result, based on its class or the nearest base class."""
     home, name = next(TELLERS[kind.__name__] for kind in type(result).__mro__ if kind.__name__ in TELLERS)
     teller: Teller[Any] = getattr(import_module(f"groupgt.report.{home}"), name)(result)
     return teller

@@ -1,4 +1,4 @@
-"""Describes how differences were tested: the test, the family of the correction, and the marks in tables."""
+"""Describes how differences were tested: the test, the corrected family, and the marks in tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEANINGS = {
 
 
 def marks_in(items: Iterable[Item]) -> list[str]:
-    """The marks that occur in the given tables."""
+    """Returns the marks that occur in the given tables."""
     grids = [item for item in items if isinstance(item, (tuple, Table))]
     rows = chain.from_iterable(grid.rows if isinstance(grid, Table) else grid[1] for grid in grids)
     ends = {cell[-1:] for row in rows for cell in row if isinstance(cell, str)}
@@ -34,7 +34,7 @@ def marks_in(items: Iterable[Item]) -> list[str]:
 
 
 def corrected_over(settings: Settings, count: int, families: int = 1) -> str:
-    """The number of comparisons over which p-values are corrected, in words."""
+    """Describes the correction of p-values and the number of comparisons it covers."""
     if settings.correction == "none":
         return "not corrected"
     each = " per metric" if families > 1 else ""
@@ -49,12 +49,12 @@ def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequenc
 
 
 def verdict_by(label: str) -> str:
-    """The note that names the metric that decides the verdict, if there are several."""
+    """Returns a note that names the metric behind the verdict."""
     return f"\nverdict by {label}; the other metrics are exploratory"
 
 
 def described(settings: Settings, basis: Basis = "") -> str:
-    """The test, in words; with the resamples and seed if it is randomized.
+    """Describes the test, including resamples and seed if it is randomized.
 
     >>> described(Settings(test="bootstrap", resamples=2000, seed=7))
     'paired bootstrap test, 2,000 resamples, seed 7'

@@ -1,4 +1,4 @@
-"""Reports thresholds on scores: the lowest that keep unanswerable queries empty, and what they cost."""
+"""Reports score thresholds: the lowest ones that keep unanswerable queries empty, and their cost in recall."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ HEADERS = ["run", "threshold", "unanswerable empty", "answerable recall.coverage
 
 
 class ThresholdsTeller(Teller[Thresholds]):
-    """Reports a row for each run and share."""
+    """Reports thresholds for each run and share."""
 
     main_figure = "thresholds"
 
     def blocks(self) -> list[Item]:
-        """The requested thresholds, those for every tenth of the unanswerable queries, and the number of queries."""
+        """Returns the verdict, a table in steps of a tenth of the unanswerable queries, and query counts."""
         thresholds = self.result
         answerable = counted(thresholds.answerable, "answerable query", "answerable queries")
         note = (
@@ -47,7 +47,7 @@ class ThresholdsTeller(Teller[Thresholds]):
             yield {"kind": "best", "parts": [*subject(each.run), empty + rest]}
 
     def figures(self) -> Mapping[str, Callable[[], Figure]]:
-        """Both shares against the threshold."""
+        """Returns a figure of both shares against the threshold."""
         return {"thresholds": self._figure}
 
     def _figure(self) -> Figure:
@@ -64,12 +64,12 @@ class ThresholdsTeller(Teller[Thresholds]):
         return thresholds(rows, about)
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each threshold."""
+        """Returns headers and one row per threshold."""
         headers = ["run", "threshold", "abstains", "recall", "answered", "asked"]
         return headers, [[getattr(each, name) for name in headers] for each in self.result.thresholds]
 
     def to_dict(self) -> Any:
-        """Everything as plain Python."""
+        """Returns everything as plain Python."""
         thresholds = self.result
         rows = [vars(each) for each in thresholds.thresholds]
         return nulls({"answerable": thresholds.answerable, "unanswerable": thresholds.unanswerable, "thresholds": rows})
@@ -81,7 +81,7 @@ def _row(each: Threshold) -> list[Any]:
 
 
 def _number(score: float) -> str:
-    """A score with enough digits to be pasted into a metric.
+    """Formats a score with enough digits to paste it into a metric.
 
     >>> _number(0.35), _number(0.1 + 0.2)
     ('0.35', '0.30000000000000004')

@@ -1,4 +1,4 @@
-"""Times of systems: the table, quality against latency, and their part of the page."""
+"""Reports times as a table, as a figure of quality against latency, and as page data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLUMNS = {
 
 
 def blocks(outcome: Outcome) -> Iterator[Block]:
-    """The times of each system, which vary from run to run."""
+    """Yields a table of each system's times, which vary from run to run."""
     several = len(outcome.evaluations) > 1
     rows: list[list[Any]] = []
     for timing in outcome.timings:
@@ -42,7 +42,7 @@ def _digits(value: float | None) -> str | None:
 
 
 def latencies(outcome: Outcome, dataset: str) -> tuple[Kind, dict[str, Median]]:
-    """The median latencies of the systems of a data set, all of one kind."""
+    """Returns the median latencies of systems on a data set, all of the same kind."""
     timings = {name: outcome.timing(dataset, name) for name in outcome.evaluations[dataset]}
     return of_one_kind({name: each for name, each in timings.items() if each is not None})
 
@@ -52,7 +52,7 @@ NOISE = "the medians differ by less than their CIs: noise"
 
 
 def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Figure | None:
-    """Quality against latency, if known for at least two systems; every point is labelled."""
+    """Draws quality against latency with every point labelled; None if fewer than two systems were timed."""
     kind, medians = latencies
     rows: list[dict[str, Any]] = []
     for name, each in medians.items():
@@ -69,14 +69,14 @@ def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Fi
 
 
 def _beats(other: Mapping[str, Any], row: Mapping[str, Any], *, higher: bool) -> bool:
-    """Whether one system dominates another; latencies with overlapping confidence intervals count as equal."""
+    """Returns whether one system dominates another; latencies with overlapping CIs count as equal."""
     gain = other["value"] - row["value"] if higher else row["value"] - other["value"]
     is_faster, is_slower = other["slow"] < row["fast"], row["slow"] < other["fast"]
     return bool(gain >= 0 and not is_slower and (gain > 0 or is_faster))
 
 
 def page_rows(outcome: Outcome, dataset: str) -> dict[str, list[float | None]]:
-    """The times of each system of a data set, for the page."""
+    """Returns the times of each system on a data set for the page."""
     timings = {name: outcome.timing(dataset, name) for name in outcome.evaluations[dataset]}
     return {
         name: [getattr(timing, key) for key in COLUMNS.values()]
@@ -86,7 +86,7 @@ def page_rows(outcome: Outcome, dataset: str) -> dict[str, list[float | None]]:
 
 
 def machine_text(timings: Sequence[Timing]) -> str:
-    """Describes the machine on which times were measured, without its host name."""
+    """Describes the machine that times were measured on, without its host name."""
     machines = {
         json.dumps([each.machine.get(key) for key in ("system", "machine", "processors")])
         for each in timings

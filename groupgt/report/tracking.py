@@ -1,8 +1,8 @@
 """Means as a flat dict, with names that MLflow, Weights & Biases and DVC accept.
 
-A name has its data set, system and metric between slashes: `handbook/bm25/recall/at_5`. In each of them `@` becomes
-`/at_`, a bracket or a comma `/`, `=` an underscore, and anything else except letters, digits, `_`, `.` and `-` a
-hyphen. Two texts that would get the same name are an error.
+A name consists of data set, system and metric, separated by slashes: `handbook/bm25/recall/at_5`. Within each part,
+`@` becomes `/at_`, brackets and commas become `/`, `=` becomes an underscore, and anything else except letters,
+digits, `_`, `.` and `-` becomes a hyphen. Two texts that result in the same name are an error.
 
 | text | name |
 |---|---|
@@ -24,9 +24,9 @@ REPLACED = (("@", "/at_"), ("(", "/"), ("[", "/"), (", ", "/"), (",", "/"), (")"
 
 
 def tracked(means: Iterable[tuple[Sequence[str], Mapping[str, float]]]) -> dict[str, float]:
-    """The means of some systems by name, without undefined ones.
+    """Collects the means of systems by name, leaving out undefined ones.
 
-    Raises `ConfigError` if two have the same name.
+    Raises `ConfigError` if two means would have the same name.
 
     >>> tracked([(["bm25"], {"recall@5": 0.5, "mrr": math.nan})])
     {'bm25/recall/at_5': 0.5}
@@ -44,7 +44,7 @@ def tracked(means: Iterable[tuple[Sequence[str], Mapping[str, float]]]) -> dict[
 
 
 def name_of(text: str) -> str:
-    """The name of a metric, a system or a data set.
+    """Returns the name of a metric, system or data set.
 
     >>> name_of("rbp(p=0.95)@20"), name_of("dense: large")
     ('rbp/p_0.95/at_20', 'dense--large')

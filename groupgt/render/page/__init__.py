@@ -1,1 +1,1 @@
-"""The report: one HTML file from plain tables."""
+"""The report as a single HTML file, generated from plain tables."""

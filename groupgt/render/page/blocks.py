@@ -1,4 +1,4 @@
-"""Blocks of the page: deflated JSON in base64; and the choice of details that fit into a page of limited size."""
+"""Stores page data in blocks of compressed, base64-encoded JSON, and selects details to fit a size limit."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ KINDS = ("first", "again", "irrelevant")
 
 
 def block(value: Any) -> bytes:
-    """A value as a block."""
+    """Encodes a value as a block."""
     return deflated(json.dumps(value, separators=(",", ":"), allow_nan=False))
 
 
 def deflated(text: str) -> bytes:
-    """A text, deflated and in base64."""
+    """Compresses text and encodes it in base64."""
     return base64.b64encode(zlib.compress(text.encode(), LEVEL))
 
 
 def opened(data: bytes) -> Any:
-    """The value of a block."""
+    """Decodes a block."""
     return json.loads(zlib.decompress(base64.b64decode(data)))
 
 
 def short(value: float) -> float | int:
-    """A weight or grade with six significant digits; the page shows it unchanged."""
+    """Rounds a weight or grade to six significant digits, which the page displays unchanged."""
     rounded = float(f"{value:.6g}")
     return int(rounded) if rounded.is_integer() else rounded
 
 
 def score_texts(scores: Sequence[float]) -> list[str]:
-    """The scores of a ranking for the page: all have the same number of decimals, and the largest has four digits.
+    """Formats the scores of a ranking with equally many decimals, so that the largest score has four digits.
 
     >>> score_texts([123.4, 5.678]), score_texts([1e-7, 2e-8]), score_texts([0.0, 0.0])
     (['123.4', '5.7'], ['1e-07', '2e-08'], ['0', '0'])
@@ -61,7 +61,7 @@ def score_texts(scores: Sequence[float]) -> list[str]:
 
 @dataclass
 class Chunk:
-    """The blocks of some queries: their details, passages that matter (alternatives and hits), and other passages."""
+    """Blocks for some queries: details, texts of important passages (alternatives and hits), and all other texts."""
 
     places: list[int]
     details: bytes
@@ -75,13 +75,13 @@ class Chunk:
 
     @property
     def size(self) -> int:
-        """Its size in the page."""
+        """The size of this chunk in the page."""
         return sum(len(part) + WRAPPING for part in (self.details, self.matter, self.others) if part)
 
 
 @dataclass
 class Chunks:
-    """The details of a data set in blocks, most informative queries first."""
+    """The query details of a data set in chunks, most informative queries first."""
 
     chunks: list[Chunk] = field(default_factory=list)
     # The chunk with the text of an id, and whether the text is among those that matter.
@@ -89,7 +89,7 @@ class Chunks:
 
     @classmethod
     def of(cls, dataset: Dataset) -> Chunks:
-        """All details, before anything is omitted."""
+        """Encodes all details of a data set, before anything is omitted."""
         chunks = cls()
         for some in _taken(dataset["details"], BLOCK_QUERIES):
             chunks.chunks.append(chunks._chunk(some, dataset["passages"]))
@@ -117,7 +117,7 @@ class Chunks:
         matter: dict[str, str],
         others: dict[str, str],
     ) -> list[Any]:
-        """One query: each id is stored once and referred to by its position."""
+        """Encodes one query; each id is stored once and referred to by its index."""
         places: dict[str, int] = {}
 
         def at(name: str) -> int:
@@ -155,7 +155,7 @@ class Chunks:
         matter: dict[str, str],
         others: dict[str, str],
     ) -> int:
-        """The chunk with the text of an id, −1 if there is no text; texts that matter are stored together."""
+        """Returns the index of the chunk that stores a passage text (-1 for no text); important texts share a block."""
         home = self._homes.get(name)
         if home is not None and (home[1] or not important):
             return home[0]
@@ -168,12 +168,12 @@ class Chunks:
 
     @property
     def size(self) -> int:
-        """The total size in the page."""
+        """The total size of all kept chunks in the page."""
         return sum(chunk.size for chunk in self.chunks if chunk.kept)
 
 
 def fit(every: list[Chunks], room: int) -> list[str]:
-    """Omits what does not fit, least informative first; returns what was omitted, in words."""
+    """Omits the least informative details until the page fits; returns descriptions of what was omitted."""
     over = sum(chunks.size for chunks in every) - room
     # Begin with the last chunks of every data set: they contain the least informative queries.
     last_first = [chunk for row in _in_turn([list(reversed(chunks.chunks)) for chunks in every]) for chunk in row]
@@ -208,7 +208,7 @@ def fit(every: list[Chunks], room: int) -> list[str]:
 
 
 def _shorten(chunk: Chunk) -> int:
-    """Cuts the long texts of a chunk; returns the decrease in size."""
+    """Shortens long texts in a chunk; returns the number of bytes saved."""
     before = len(chunk.matter)
     texts: dict[str, str] = opened(chunk.matter)
     chunk.cut = sum(len(text) > SHORT_CHARS for text in texts.values())
@@ -221,7 +221,7 @@ def _shorten(chunk: Chunk) -> int:
 
 
 def _important(detail: Detail) -> set[str]:
-    """The ids whose texts matter: alternatives, and results that are hits or judged."""
+    """Returns the ids of important passages: alternatives, and results that are hits or were judged."""
     ids = {name for group in detail["groups"] for name, _ in group["alternatives"]}
     for ranking in detail["rankings"]:
         if ranking is not None:
@@ -238,6 +238,6 @@ def _taken(details: Iterable[Detail], size: int) -> Iterator[list[Detail]]:
 
 
 def _in_turn(lists: list[list[Chunk]]) -> Iterator[list[Chunk]]:
-    """The first of every list, then the second of every list, and so on."""
+    """Yields the first item of every list, then the second of every list, and so on."""
     for place in range(max(map(len, lists), default=0)):
         yield [row[place] for row in lists if place < len(row)]

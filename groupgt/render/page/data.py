@@ -1,7 +1,7 @@
-"""The data of the page: plain tables, filled by the caller, which `page.write` turns into one file.
+"""Data model of the report page: plain tables that callers fill in and `page.write` turns into a single file.
 
-Positions in `Dataset.systems` and `Dataset.metrics` identify systems and metrics; numbers from 0 identify groups within
-a query. None means undefined.
+Systems and metrics are identified by their index in `Dataset.systems` and `Dataset.metrics`; groups by their index
+within a query, from 0. None means undefined.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Interval = tuple[float, float] | None
 
 
 class Sentence(TypedDict):
-    """One sentence: `parts` alternate between plain text and names, beginning with text; `kind` selects its mark.
+    """A sentence whose `parts` alternate between plain text and names, starting with text; `kind` selects its icon.
 
     Kinds: best, gain, loss, same, gate, failed, doubt, note.
     """
@@ -23,7 +23,7 @@ class Sentence(TypedDict):
 
 
 class Metric(TypedDict):
-    """One metric: `name` as requested, `label` for tables, `full` for the full form."""
+    """A metric with its `name` as requested, its `label` for tables, and its `full` form."""
 
     name: str
     label: str
@@ -35,7 +35,7 @@ class Metric(TypedDict):
 
 
 class System(TypedDict):
-    """One system, with a mean, its CI and the number of queries for each metric; `about` lists what it uses."""
+    """A system with a mean, CI and number of queries for each metric; `about` lists its components and options."""
 
     name: str
     about: str
@@ -45,7 +45,7 @@ class System(TypedDict):
 
 
 class Contrast(TypedDict):
-    """One system vs. another by one metric; `p` is corrected, `raw` is not; None if not computed.
+    """A comparison of two systems by one metric; `p` is corrected and `raw` is not (None if not computed).
 
     `confidence` is the level of the CI.
     """
@@ -69,7 +69,7 @@ class Contrast(TypedDict):
 
 
 class Slice(TypedDict):
-    """One slice: the queries whose column `by` has `value`, and the means of each system by each metric."""
+    """A slice of the queries whose column `by` has `value`, with the means of each system by metric."""
 
     by: str
     value: str
@@ -78,7 +78,7 @@ class Slice(TypedDict):
 
 
 class Gate(TypedDict):
-    """The result of one gate for a system."""
+    """The result of one gate for one system."""
 
     number: int
     system: str
@@ -87,9 +87,9 @@ class Gate(TypedDict):
 
 
 class Drawing(TypedDict):
-    """A figure: its Vega-Lite template, with rows if these do not depend on choices on the page.
+    """A figure as a Vega-Lite template; rows are included unless they depend on user choices on the page.
 
-    `still` is its picture as SVG, shown until the figure is drawn.
+    `still` is an SVG picture of it, shown until the figure is drawn.
     """
 
     still: NotRequired[str]
@@ -100,10 +100,10 @@ class Drawing(TypedDict):
 
 
 class Questions(TypedDict):
-    """The queries, one position each: ids, texts, numbers of groups, slices per column, and systems that complete them.
+    """Parallel lists with one entry per query: id, text, number of groups, slices, and systems that complete it.
 
-    `values[metric][system][question]`; `solved[question]` lists the systems that cover all groups. `slices[by]` has the
-    value of each query. `listed` are the positions among all queries, if not all are listed.
+    `values[metric][system][question]` are metric values; `solved[question]` lists the systems that cover all groups.
+    `slices[by]` has the value of each query.
     """
 
     qids: list[str]
@@ -116,7 +116,7 @@ class Questions(TypedDict):
 
 
 class Group(TypedDict):
-    """One group: its alternatives with their grades, and why no result can cover it; empty if one can."""
+    """A group with its graded alternatives; `cannot` explains why no result can cover it (empty if one can)."""
 
     name: str
     weight: float
@@ -130,9 +130,9 @@ Mark = tuple[int, str, list[int]]
 
 
 class Ranking(TypedDict):
-    """The results of one system for one query: their number, the first results, and the hits of marked results.
+    """The results of one system for one query: their number, the top results, and marks for hits.
 
-    `far` has the marked results beyond the first ones.
+    `far` contains marked results below the top results.
     """
 
     results: int
@@ -143,7 +143,7 @@ class Ranking(TypedDict):
 
 
 class Detail(TypedDict):
-    """One query in full. `worked[system][metric]` is a worked example of the formula; None if omitted."""
+    """Full details of one query; `worked[system][metric]` shows how a value was computed (None if omitted)."""
 
     question: int
     groups: list[Group]
@@ -152,9 +152,9 @@ class Detail(TypedDict):
 
 
 class Dataset(TypedDict):
-    """One data set: the verdict, every system and comparison, every query.
+    """A data set with its verdict, all systems and comparisons, and all queries.
 
-    `details` begin with the most informative queries and are iterated once. `passages` maps ids to texts.
+    `details` starts with the most informative queries and is iterated only once. `passages` maps ids to texts.
     """
 
     name: str
@@ -180,7 +180,7 @@ class Dataset(TypedDict):
 
 
 class Times(TypedDict):
-    """All times: when and on which machine the page was made, how long systems took, and gates on latency."""
+    """All timings: when and where the page was generated, how long systems took, and latency gates."""
 
     made: str
     machine: str
@@ -192,7 +192,7 @@ class Times(TypedDict):
 
 
 class Page(TypedDict):
-    """A complete page; `across` compares data sets if there are several."""
+    """The complete page; `across` compares data sets if there are several."""
 
     title: str
     datasets: list[Dataset]

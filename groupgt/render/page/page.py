@@ -1,7 +1,7 @@
-"""The page: one HTML file from plain tables, which opens from disk, loads nothing, and runs only its own code.
+"""Writes the report as a single HTML file that opens from disk, loads nothing else, and runs only its own scripts.
 
-All user text is in blocks of deflated JSON, or escaped; scripts are allowed only by their SHA-256. Values are full
-doubles, which the scripts round once, as `render.tables` does.
+All user text is escaped or stored in blocks of compressed JSON; scripts are allowed only by SHA-256 hash. Values keep
+full double precision; the scripts round them once, in the same way as `render.tables`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STATIC_SYSTEMS = 20
 
 
 def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
-    """The complete file; details that would exceed `max_size` are omitted, and the page reports how many."""
+    """Returns the complete file; details beyond `max_size` are omitted, and the page says how many."""
     every = [Chunks.of(dataset) for dataset in page["datasets"]]
     tables = dict(_tables(page))
     fixed_parts = [_opening(page["title"]), _main(page), *tables.values(), *_libraries().values(), _scripts()]
@@ -61,7 +61,7 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
 
 
 def single_page(dataset: Dataset) -> bytes:
-    """The page of one data set without an experiment."""
+    """Builds the page for a single data set without an experiment."""
     made = datetime.now().astimezone().isoformat(timespec="seconds")
     return page_bytes(
         {"title": dataset["name"], "datasets": [dataset], "facts": [], "across": [], "times": untimed(made)}
@@ -69,12 +69,12 @@ def single_page(dataset: Dataset) -> bytes:
 
 
 def untimed(made: str) -> Times:
-    """Times of a page without an experiment: only the time when it was made."""
+    """Returns timings for a page without an experiment: only the time when the page was generated."""
     return {"made": made, "machine": "", "columns": [], "systems": {}, "gates": {}, "drawings": {}, "verdict": {}}
 
 
 def figure_page(figure: Figure) -> bytes:
-    """A small page with one figure, its text and its data."""
+    """Builds a small page with one figure, its description and its data."""
     body = (
         f'<main id="main" class="single"><div id="figure" aria-hidden="true"></div><p>{html.escape(figure.text)}</p>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="data">{figure.table_html()}</div></main>\n'
@@ -111,17 +111,17 @@ def _opening(title: str) -> bytes:
 
 
 def stylesheet() -> str:
-    """The styles of all pages."""
+    """Returns the CSS shared by all pages."""
     return _colors() + _file("page.css").decode()
 
 
 def script(name: str) -> str:
-    """One script of the page, such as `base`."""
+    """Returns one of the page's scripts, such as `base`."""
     return _file(f"scripts/{name}.js").decode()
 
 
 def _colors() -> str:
-    """The themes as custom properties."""
+    """Returns the themes as CSS custom properties."""
     light, dark = (
         "".join(f"--{name}:{color};" for name, color in THEMES[theme].items()) for theme in ("light", "dark")
     )
@@ -140,7 +140,7 @@ def _scripts() -> bytes:
 
 @cache
 def _libraries() -> dict[str, bytes]:
-    """The libraries and their licenses, deflated."""
+    """Returns the compressed libraries and their licenses."""
     texts = {each.package: each.text for each in LIBRARIES} | {"licenses": licenses()}
     return {name: deflated(text) for name, text in texts.items()}
 
@@ -150,7 +150,7 @@ def _block(name: str, data: bytes) -> bytes:
 
 
 def _overview(page: Page, every: list[Chunks], left_out: list[str]) -> dict[str, Any]:
-    """The data of all views except the queries."""
+    """Returns the data for all views except the query view."""
     return {
         "title": page["title"],
         "facts": page["facts"],
@@ -180,14 +180,14 @@ def _dataset(dataset: Dataset, chunks: Chunks) -> dict[str, Any]:
 
 
 def _contrast(each: Any) -> list[Any]:
-    """A row; `page.js` names its columns."""
+    """Flattens a comparison to a row; `page.js` names its columns."""
     first = [each["first"], each["second"], each["metric"], each.get("within", -1)]
     keys = ("delta", "interval", "pairs", "wins", "ties", "losses", "raw", "p", "effect", "confidence")
     return [*first, *(each[key] for key in keys), int(each["significant"])]
 
 
 def _tables(page: Page) -> Iterator[tuple[str, bytes]]:
-    """The queries of each data set, and the values by each metric."""
+    """Yields blocks with the queries of each data set and the values of each metric."""
     for place, dataset in enumerate(page["datasets"]):
         queries = dataset["questions"]
         plain = {key: value for key, value in queries.items() if key != "values"}
@@ -208,7 +208,7 @@ def _details(place: int, chunks: Chunks) -> Iterator[tuple[str, bytes]]:
 
 
 def _main(page: Page) -> bytes:
-    """The content without scripts: the verdict, the means by the primary metric, and the first pictures."""
+    """Returns the content visible without scripts: verdict, means by the primary metric, and the initial pictures."""
     parts = [f"<h1>{_name(page['title'])}</h1>"]
     for place, dataset in enumerate(page["datasets"]):
         if len(page["datasets"]) > 1:
@@ -222,7 +222,7 @@ def _main(page: Page) -> bytes:
 
 
 def _stills(place: int, dataset: Dataset) -> Iterator[str]:
-    """The pictures of the first view; for readers who cannot see them, the table has their content."""
+    """Yields pictures for the first view; they are hidden from screen readers, since the table has the same content."""
     for name, drawing in dataset["drawings"].items():
         if picture := drawing.get("still"):
             key, title = (
@@ -252,7 +252,7 @@ def _sentence(sentence: Sentence) -> str:
 
 
 def _name(text: str) -> str:
-    """A name in a sentence, isolated so that its text direction does not affect what follows."""
+    """Escapes a name and isolates it, so that its text direction does not affect the rest of the sentence."""
     return f"<bdi>{html.escape(_visible(text))}</bdi>"
 
 
@@ -260,7 +260,7 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u202
 
 
 def _visible(text: str) -> str:
-    """Text with visible control characters, including those for text direction.
+    """Makes control characters visible, including those for text direction.
 
     >>> _visible("a\\u202eb")
     'a<U+202E>b'

@@ -1,6 +1,6 @@
-"""The third-party JavaScript in every page: Vega, Vega-Lite and vega-embed, as in their packages.
+"""Third-party JavaScript included in every page: Vega, Vega-Lite and vega-embed, unmodified.
 
-`python -m groupgt.render.page.vendored` downloads the versions named here with npm and checks their checksums.
+`python -m groupgt.render.page.vendored` downloads the pinned versions with npm and verifies their checksums.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LICENSES = FOLDER / "LICENSES.txt"
 
 @dataclass(frozen=True)
 class Library:
-    """One library: its package, version, the file used from it, and that file's SHA-256."""
+    """A vendored library: its package, its version, the file used, and the SHA-256 of that file."""
 
     package: str
     version: str
@@ -36,7 +36,7 @@ class Library:
 
     @property
     def text(self) -> str:
-        """The full script."""
+        """The full text of the script."""
         return self.path.read_text(encoding="utf-8")
 
 
@@ -62,12 +62,12 @@ APART = {"commander", "rw", "iconv-lite", "safer-buffer", "yargs"}
 
 @cache
 def licenses() -> str:
-    """The licenses of the libraries and of their bundled dependencies."""
+    """Returns the licenses of the libraries and of their bundled dependencies."""
     return LICENSES.read_text(encoding="utf-8")
 
 
 def main() -> None:
-    """Downloads the libraries and their licenses; requires npm and the network."""
+    """Downloads the libraries and their licenses; requires npm and network access."""
     npm = shutil.which("npm")
     if npm is None:
         sys.exit("npm is needed")
@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def _licenses(modules: Path) -> str:
-    """Each distinct license once, with its packages."""
+    """Returns each distinct license once, with the packages that use it."""
     packages: dict[str, list[str]] = {}
     for name in sorted(_needed(modules)):
         about = _about(modules / name)
@@ -104,7 +104,7 @@ def _licenses(modules: Path) -> str:
 
 
 def _needed(modules: Path) -> set[str]:
-    """The libraries and all their dependencies."""
+    """Returns the libraries and all their dependencies."""
     needed: set[str] = set()
     waiting = [each.package for each in LIBRARIES]
     while waiting:
