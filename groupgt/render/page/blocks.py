@@ -67,8 +67,7 @@ class Chunk:
     details: bytes
     matter: bytes
     others: bytes
-    # Number of texts in each.
-    matter_count: int
+    # Number of other texts.
     others_count: int
     cut: int = 0
     kept: bool = True
@@ -105,7 +104,6 @@ class Chunks:
             block(rows),
             block(matter) if matter else b"",
             block(others) if others else b"",
-            len(matter),
             len(others),
         )
 

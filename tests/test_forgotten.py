@@ -1,0 +1,134 @@
+"""Nothing that is added to the package can be left unconnected: modules, functions, commands, keys of files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import groupgt
+from groupgt.cli.help import EXAMPLES
+from groupgt.cli.main import COMMANDS
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = Path(groupgt.__file__).parent
+TREES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+# What Python, pytest, click, IPython or a file object calls by name.
+CALLED_BY_NAME = re.compile(
+    r"__\w+__|_repr_\w+_|pytest_\w+|\w+_command|list_commands|get_command|format_commands|readable|_"
+)
+# What users and tests of faults alone read, and what starts from outside the package.
+OUTSIDE = {"to_polars", "groupgt_evaluate", "watch"}
+ENTRY_POINTS = {"groupgt.__main__", "groupgt.engines.arrow", "groupgt.pytest_plugin", "groupgt.testing"}
+
+
+def definitions(tree: ast.AST) -> Iterator[str]:
+    """Functions, classes, constants and fields."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def uses(tree: ast.AST) -> Iterator[str]:
+    """Names and attributes that are read, and the words of short texts, which name plug-ins and keys."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
+            yield from re.findall(r"\w+", node.value)
+
+
+def unused(trees: dict[str, ast.Module]) -> list[tuple[str, str]]:
+    read = {name for tree in trees.values() for name in uses(tree)}
+    return [
+        (module, name)
+        for module, tree in trees.items()
+        for name in dict.fromkeys(definitions(tree))
+        if name not in read and name not in OUTSIDE and not CALLED_BY_NAME.fullmatch(name)
+    ]
+
+
+def modules_named(module: str, tree: ast.AST) -> Iterator[str]:
+    """What a module imports, and the modules that its texts name, as tables of plug-ins and commands do."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value.partition(":")[0]
+            if re.fullmatch(r"[\w.]+", text):
+                yield text
+                yield f"groupgt.{text}"
+                yield f"{module.rpartition('.')[0]}.{text}"
+
+
+def orphans(trees: dict[str, ast.Module]) -> list[str]:
+    named = {name for module, tree in trees.items() for name in modules_named(module, tree) if name != module}
+    return [name for name in trees if not name.endswith("__init__") and name not in named | ENTRY_POINTS]
+
+
+def test_everything_that_is_defined_is_used() -> None:
+    assert unused(TREES) == []
+
+
+def test_every_module_is_imported_or_named_in_a_table() -> None:
+    assert orphans(TREES) == []
+
+
+def test_what_is_forgotten_is_named() -> None:
+    forgotten = ast.parse('"""A section."""\n\ndef sentences_of_nobody():\n    return LIMIT\n\nLIMIT = 5\n')
+    trees = {**TREES, "groupgt.report.forgotten": forgotten}
+    assert unused(trees) == [("groupgt.report.forgotten", "sentences_of_nobody")]
+    assert orphans(trees) == ["groupgt.report.forgotten"]
+
+
+def test_every_command_is_in_the_table() -> None:
+    functions = {
+        name.removesuffix("_command"): module.rpartition(".")[2]
+        for module, tree in TREES.items()
+        if module.startswith("groupgt.cli.")
+        for name in definitions(tree)
+        if name.endswith("_command") and module != "groupgt.cli.main"
+    }
+    assert functions == {name: module for name, (module, _) in COMMANDS.items()}
+
+
+def test_every_command_is_called() -> None:
+    """By an example of its help, which runs, or by a test of the command line."""
+    tests = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "tests").rglob("*.py")]
+    lists = [
+        node.elts if isinstance(node, ast.List) else node.args
+        for tree in tests
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.List, ast.Call))
+    ]
+    called = {
+        getattr(first, "value", None)
+        for first, *rest in filter(None, lists)
+        if rest and getattr(rest[0], "value", None) != "--help"
+    }
+    assert set(COMMANDS) - set(EXAMPLES) - called == set()
+
+
+def test_every_key_of_experiment_files_is_read() -> None:
+    config = "groupgt.experiment.config"
+    keys = {
+        field.target.id
+        for node in ast.walk(TREES[config])
+        if isinstance(node, ast.ClassDef)
+        for field in node.body
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+    }
+    attributes = {node.attr for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert keys - attributes == set()
