@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Names of the shapes of ground truth.
 SHAPES = {"flat": "flat qrels", "subtopics": "subtopics", "groups": "groups"}
 # What becomes of queries without ground truth.
-UNDECLARED = "(no answer? declare answerable: false)"
+UNDECLARED = "(no ground truth; set answerable: false if no answer exists)"
 # Maximum number of runs in columns.
 MOST_COLUMNS = 4
 

@@ -95,7 +95,7 @@ def test_who_counts(tmp_path: Path) -> None:
         assert (found.counts["unanswerable"], found.counts["without_row"], found.counts["undefined"]) == (3, 1, 1)
     shown = str(found)
     assert "3 queries declared unanswerable; 1 of them have no row in the run" in shown
-    assert "undefined 1 (no answer? declare answerable: false)" in shown
+    assert "undefined 1 (no ground truth; set answerable: false if no answer exists)" in shown
 
 
 @pytest.mark.parametrize("name", ["qa.parquet", "qa.jsonl"])
