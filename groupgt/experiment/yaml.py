@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.composer import Composer
+from yaml.resolver import Resolver
 
 from groupgt.errors import ConfigError, Faults, listed, near_names
 from groupgt.formats.source import neighbors
@@ -226,9 +228,9 @@ def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:
 def composed(text: str, document: Document, path: KeyPath) -> Any:
     """Parses YAML text into the values at a path of the document; raises `ConfigError` for invalid YAML."""
     try:
-        _refuse_aliases(text, document)
+        events = _events(text, document)
         document.faults.stop(ConfigError)
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = _Composer(events).get_single_node()
     except yaml.MarkedYAMLError as error:
         place = document.place_of(error.problem_mark or error.context_mark)
         raise ConfigError(f"{place}: {_meaning_of(error, text)}") from None
@@ -278,10 +280,30 @@ def _counts(line: str) -> bool:
     return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
-def _refuse_aliases(text: str, document: Document) -> None:
-    """Rejects aliases and deep nesting; reads only parser events, before anything is expanded."""
+class _Composer(Composer, Resolver):
+    """Composes nodes from events that were parsed before."""
+
+    def __init__(self, events: list[yaml.Event]) -> None:
+        Composer.__init__(self)
+        Resolver.__init__(self)
+        self.events = events[::-1]
+
+    def peek_event(self) -> yaml.Event:
+        return self.events[-1]
+
+    def get_event(self) -> yaml.Event:
+        return self.events.pop()
+
+    def check_event(self, *kinds: type[yaml.Event]) -> bool:
+        return isinstance(self.events[-1], kinds)
+
+
+def _events(text: str, document: Document) -> list[yaml.Event]:
+    """Parses YAML into events; rejects aliases and deep nesting before anything is expanded."""
     depth = 0
+    events = []
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        events.append(event)
         anchor, place = getattr(event, "anchor", None), document.place_of(event.start_mark)
         if isinstance(event, yaml.AliasEvent):
             document.faults.add(place, f"aliases (*{anchor}) are not supported; write the value out")
@@ -293,6 +315,7 @@ def _refuse_aliases(text: str, document: Document) -> None:
                 raise ConfigError(f"{place}: expected at most {DEEPEST} levels of nesting")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
+    return events
 
 
 def _build(node: yaml.Node, path: KeyPath, document: Document) -> Any:

@@ -59,6 +59,8 @@ VALUES: list[Any] = [
     ),
 ]
 Path_ = tuple[Any, ...]
+# The compiled one writes the same and takes a tenth of the time.
+DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def paths(value: Any, path: Path_ = ()) -> Iterator[Path_]:
@@ -109,7 +111,7 @@ def mutated(value: Any, rng: random.Random) -> Any:
 
 def check(folder: Path, value: Any) -> None:
     """The file is refused in our words, or accepted."""
-    file = written(folder, yaml.safe_dump(value, allow_unicode=True))
+    file = written(folder, yaml.dump(value, Dumper=DUMPER, allow_unicode=True))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", groupgt.GroupgtWarning)
         # Whatever else is raised fails the test.
