@@ -26,6 +26,7 @@ GRADED = {
     "q1": [{"alternatives": [{"id": "a", "grade": 2}, {"id": "n", "grade": 0}]}, {"alternatives": ["c"]}],
     "q2": [["d", {"id": "f", "grade": 0.5}]],
 }
+BLANKS = ["a b", "c,d", "e\u00a0f"]
 RUN = {"q1": ["a", "x", "c"], "q2": ["d"], "other": ["z"]}
 
 
@@ -33,7 +34,7 @@ def same_truth(first: groupgt.GroundTruth, second: groupgt.GroundTruth) -> None:
     assert dict(first.items()) == dict(second.items())
 
 
-@pytest.mark.parametrize("format", ["jsonl", "parquet", "csv", "tsv", "trec-subtopics"])
+@pytest.mark.parametrize("format", [name for name, writer in write.TRUTH_WRITERS.items() if writer.groups])
 def test_grouped_truth_reads_back(tmp_path: Path, format: str) -> None:
     truth = groupgt.GroundTruth.of(GROUPED, shape="subtopics")
     file = tmp_path / "truth.dat"
@@ -102,7 +103,7 @@ def rankings(run: groupgt.Run) -> dict[str, list[str]]:
     return {qid: ids for qid, (ids, _) in all_rankings(run, Policy())}
 
 
-@pytest.mark.parametrize("format", ["trec", "jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("format", write.RUN_WRITERS)
 @pytest.mark.parametrize("scored", [True, False])
 def test_runs_read_back(tmp_path: Path, format: str, scored: bool) -> None:
     file = tmp_path / "system-a.v2.dat"
@@ -111,6 +112,29 @@ def test_runs_read_back(tmp_path: Path, format: str, scored: bool) -> None:
     run = groupgt.read_run(file)
     assert run.name == "system-a.v2.dat"
     assert rankings(run) == RUN
+
+
+@pytest.mark.parametrize("format", write.TRUTH_WRITERS)
+def test_ids_with_blanks_in_ground_truth_read_back_or_are_refused(tmp_path: Path, format: str) -> None:
+    truth = groupgt.GroundTruth.of(
+        {"q 1": [[name] for name in BLANKS]}, shape=write.TRUTH_WRITERS[format].shape or "groups"
+    )
+    file = tmp_path / "truth.dat"
+    try:
+        write.write_ground_truth(file, truth, format)
+    except groupgt.DataError:
+        return
+    same_truth(groupgt.read_ground_truth(file, "csv" if format == "tsv" else format), truth)
+
+
+@pytest.mark.parametrize("format", write.RUN_WRITERS)
+def test_ids_with_blanks_in_runs_read_back_or_are_refused(tmp_path: Path, format: str) -> None:
+    file = tmp_path / "run.dat"
+    try:
+        write.write_run(file, [("q 1", BLANKS, [3.0, 2.0, 1.0])], format, scored=True, tag="t")
+    except groupgt.DataError:
+        return
+    assert rankings(groupgt.read_run(file)) == {"q 1": BLANKS}
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lambda data: zstandard.ZstdCompressor().compress(data)])
@@ -297,7 +321,7 @@ def test_lists_of_a_fixed_size() -> None:
     assert groupgt.evaluate({"q": [["b"]]}, frame, ["mrr"])["mrr"] == 0.5
 
 
-@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("format", [*write.RUN_WRITERS.keys() - {"trec"}])
 @pytest.mark.parametrize("scored", [True, False])
 def test_runs_with_calls_read_back(tmp_path: Path, format: str, scored: bool) -> None:
     file = tmp_path / "agent.dat"

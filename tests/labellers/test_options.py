@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -16,6 +16,7 @@ from groupgt.experiment.experiment import load
 from groupgt.labellers.base import Labeller
 from groupgt.options import Option, choices, options_of
 from groupgt.plugins import find, ours
+from tests.labellers import slow
 
 ROOT = Path(__file__).parents[2]
 
@@ -115,6 +116,18 @@ def test_no_two_labellers_that_differ_in_an_option_are_called_alike(name: str, o
     beside = [{}] + [{other: value} for other in options if other != option for value in other_values(options[other])]
     changed = [(each, {**each, option: value}) for each in beside for value in other_values(options[option])]
     assert any(shown(name, **before) != shown(name, **after) for before, after in changed)
+
+
+# Options that say where parents, vectors and verdicts come from, which has tests of its own.
+ORIGINS = {"column", "pattern", "model", "document_prefix", "alternative_prefix", "target", "version"}
+
+
+@pytest.mark.parametrize(("name", "option"), EVERY_OPTION)
+def test_every_option_that_decides_hits_is_one_of_the_slow_loop(name: str, option: str) -> None:
+    plugin = find("labeller", name)
+    decides_nothing = options_of(plugin.options)[option].is_path or option in plugin.build.decides_nothing
+    loop = {field.name for field in fields(getattr(slow, name.capitalize()))}
+    assert decides_nothing or option in loop | ORIGINS
 
 
 def test_an_option_that_no_description_words_is_shown_by_its_name() -> None:
