@@ -16,11 +16,10 @@ from groupgt.engines.carriers import all_rankings
 from groupgt.engines.choice import Engine
 from groupgt.errors import ConfigError, DataError, GroupgtError, RetrieverError
 from groupgt.evaluation.inputs import as_run
-from groupgt.experiment.cache import AnswerCache
+from groupgt.experiment.cache import AnswerCache, Done, Earlier, Task, needed
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.retrieval import retrieve
-from groupgt.experiment.task import Done, Earlier, Task, needed
 from groupgt.experiment.timing import Timing, machine
 from groupgt.labellers.code import Code
 from groupgt.model.ground_truth import GroundTruth

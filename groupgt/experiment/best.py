@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment.schema import Texts
 from groupgt.experiment.timing import Timing
-from groupgt.experiment.yaml import Document
+from groupgt.experiment.yaml import Document, Texts
 from groupgt.metrics.language import Metric, parse_metric
 
 

@@ -22,9 +22,8 @@ from groupgt.evaluation.stages import cut_of
 from groupgt.experiment.best import Rule, check_best
 from groupgt.experiment.config import Config, Dataset, EngineConfig, LabellerConfig
 from groupgt.experiment.gates import GateChecks
-from groupgt.experiment.schema import as_yaml
 from groupgt.experiment.systems import Families, System, SystemConfig, UsersCode, is_option, matching, some_of
-from groupgt.experiment.yaml import Document, KeyPath, change, exists, plain_text, read_yaml
+from groupgt.experiment.yaml import Document, as_yaml, change, exists, plain_text, read_yaml
 from groupgt.formats.detect import TRUTHS, read_ground_truth
 from groupgt.formats.parts import is_url
 from groupgt.formats.tokenizers import check_tokenizer
@@ -33,7 +32,7 @@ from groupgt.metrics.language import Metric, parse_metric, parse_metrics, warn_o
 from groupgt.metrics.values import check_aggregates, check_policy
 from groupgt.model.ground_truth import Shape
 from groupgt.model.policy import Policy
-from groupgt.options import Fault, as_dict, options_of, paths_of, read_options, read_section
+from groupgt.options import Fault, KeyPath, as_dict, options_of, paths_of, read_options, read_section
 from groupgt.plugins import Plugin
 from groupgt.private import Hide
 
@@ -77,9 +76,7 @@ class Experiment:
     def settings(self) -> Settings:
         """The comparison settings; if the file has no `compare` section, they only affect deltas."""
         section, seed = self.config.compare, self.config.seed
-        if section is None:
-            return Settings(seed=seed)
-        return section.settings(seed)
+        return Settings(seed=seed) if section is None else section.settings(seed)
 
     @property
     def baseline(self) -> str | None:
@@ -117,7 +114,7 @@ class Experiment:
         """Yields every (data set, system) pair to evaluate."""
         for dataset in self.config.datasets:
             for name in self.chosen:
-                if self.systems[name].serves(dataset):
+                if self.systems[name].config.serves(dataset):
                     yield dataset, name
 
     def options(self, system: str, dataset: str) -> Any:
@@ -292,7 +289,10 @@ class Checks:
         self._tokenizer()
         self._convention()
         are_valid = self._metrics()
-        self._gates(self.metrics if are_valid else {})
+        gates = GateChecks(self.document, self.families, config, self.metrics if are_valid else {}, self.convention)
+        for number, gate in enumerate(config.gate):
+            if self.document.is_sound("gate", number):
+                gates.check(number, gate)
         self._output()
 
     def _requirement(self, text: str) -> None:
@@ -464,15 +464,6 @@ class Checks:
             self.document.unknown(path, text, list(self.metrics), "one of the metrics: ")
             return False
         return True
-
-    def _gates(self, metrics: dict[str, Metric]) -> None:
-        config, timed = self.config, self.config.evaluate.timed
-        checks = GateChecks(
-            self.document, self.families, config.datasets, metrics, self.convention, config.baseline, timed
-        )
-        for number, gate in enumerate(config.gate):
-            if self.document.is_sound("gate", number):
-                checks.check(number, gate)
 
 
 def _version(text: str) -> tuple[int, ...]:

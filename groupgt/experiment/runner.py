@@ -21,7 +21,7 @@ from groupgt.experiment.best import best_systems
 from groupgt.experiment.cache import AnswerCache
 from groupgt.experiment.datasets import Data, digests, read_all
 from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.gates import Findings, judged
+from groupgt.experiment.gates import judged
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.previous import Against, Previous, against
 from groupgt.experiment.timing import Timing
@@ -182,14 +182,11 @@ def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mappi
 def _concluded(outcome: Outcome) -> Outcome:
     """Adds comparisons with the baseline, the best systems, and gate results to an outcome."""
     experiment = outcome.experiment
-    compare, settings = experiment.config.compare, experiment.settings
+    compare = experiment.config.compare
     timings = {(timing.dataset, timing.system): timing for timing in outcome.timings}
-    findings = Findings(
-        experiment.systems, outcome.evaluations, outcome.failed, timings, settings, experiment.baseline, outcome.against
-    )
     leaders, overall_leaders = best_systems(experiment.rule, outcome.evaluations, timings)
     comparison = {
-        dataset: comparison_of(by_system, experiment.baseline, settings, compare.metrics)
+        dataset: comparison_of(by_system, experiment.baseline, experiment.settings, compare.metrics)
         for dataset, by_system in outcome.evaluations.items()
         if compare is not None and experiment.baseline in by_system
     }
@@ -202,7 +199,7 @@ def _concluded(outcome: Outcome) -> Outcome:
             for name, by_system in outcome.evaluations.items()
             if by_system
         },
-        gates=judged(experiment.config.gate, findings),
+        gates=judged(outcome, timings),
         leaders=leaders,
         overall_leaders=overall_leaders,
     )

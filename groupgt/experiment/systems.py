@@ -15,12 +15,11 @@ from annotated_types import MinLen
 from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, near_names
-from groupgt.experiment.schema import Texts, as_yaml
-from groupgt.experiment.yaml import Document, KeyPath
+from groupgt.experiment.yaml import Document, Texts, as_yaml
 from groupgt.formats.detect import RUNS
 from groupgt.formats.modules import check_target
 from groupgt.formats.parts import is_url
-from groupgt.options import options_of, read_options
+from groupgt.options import KeyPath, options_of, read_options
 from groupgt.plugins import find, ours
 from groupgt.retrievers.base import RetrieverPlugin
 
@@ -58,30 +57,18 @@ class SystemConfig:
         Doc("fail: the run stops; skip: the system is reported as failed, never scored as 0."),
     ] = "fail"
 
-    @property
-    def size(self) -> int:
-        """The number of systems that this entry expands to."""
-        return math.prod(len(values) for values in self.matrix.values())
-
     def serves(self, dataset: str) -> bool:
         """Returns whether the systems of this entry run on a data set."""
         return not self.only or dataset in self.only
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One system in a sweep: its name, its options, and the path in the file where each option is set."""
-
-    name: str
-    options: dict[str, Any]
-    paths: dict[str, KeyPath]
-
-
-def variants(family: str, config: SystemConfig) -> Iterator[Variant]:
+def variants(family: str, config: SystemConfig) -> Iterator[tuple[str, dict[str, Any], dict[str, KeyPath]]]:
     """Expands the matrix of an entry into all combinations; the last key varies fastest.
 
+    Yields the name and the options of each system, and the path in the file where each option is set.
+
     >>> config = SystemConfig("bm25", matrix={"k1": [0.9, 1.20], "b": [1.0]})
-    >>> [variant.name for variant in variants("bm25", config)]
+    >>> [name for name, _, _ in variants("bm25", config)]
     ['bm25[k1=0.9,b=1]', 'bm25[k1=1.2,b=1]']
     """
     plain: dict[str, KeyPath] = {key: ("systems", family, "with", key) for key in config.with_}
@@ -92,7 +79,7 @@ def variants(family: str, config: SystemConfig) -> Iterator[Variant]:
             key: ("systems", family, "matrix", key, position) for key, position in zip(keys, positions)
         }
         labels = ",".join(f"{key}={label(value)}" for key, value in swept.items())
-        yield Variant(f"{family}[{labels}]" if keys else family, {**config.with_, **swept}, {**plain, **paths})
+        yield f"{family}[{labels}]" if keys else family, {**config.with_, **swept}, {**plain, **paths}
 
 
 def label(value: Any) -> str:
@@ -153,10 +140,6 @@ class System:
     options: Any
     paths: Mapping[str, KeyPath]
     inputs: tuple[str, ...] = ()
-
-    def serves(self, dataset: str) -> bool:
-        """Returns whether the system runs on a data set."""
-        return self.config.serves(dataset)
 
     @property
     def is_requeried(self) -> bool:
@@ -237,8 +220,8 @@ class Families:
         if not document.is_sound_above("systems"):
             self.broken.add("*")
 
-    def walk(self) -> dict[str, System]:
-        """Checks all entries and returns the systems by name."""
+    def walk(self) -> None:
+        """Checks all entries and adds the valid systems."""
         for family, config in self.entries.items():
             faults_before = self.document.faults.total
             if family not in self.broken and "*" not in self.broken:
@@ -248,7 +231,6 @@ class Families:
             else:
                 self.code.plugin("retriever", config.use, ("systems", family, "use"))
         self._fusions()
-        return self.systems
 
     @property
     def valid_names(self) -> list[str]:
@@ -290,9 +272,17 @@ class Families:
         for dataset in self._served(config):
             if kind.corpus and not self.corpora[dataset] and self.document.is_sound("datasets", dataset):
                 self.document.fault(path, f"{config.use} needs a corpus, but dataset {dataset!r} has none")
-        if self._matrix(path, config):
-            for variant in variants(family, config):
-                self._variant(family, config, kind, variant)
+        for name, values, paths in variants(family, config) if self._matrix(path, config) else ():
+            options, faults = read_options(kind.options, values, show=as_yaml)
+            for fault in faults:
+                is_unknown = fault.kind == "unknown"
+                if is_unknown and fault.option == "version":
+                    fault = replace(fault, what="belongs next to `use`, not among the options")
+                where = paths.get(fault.option, (*path, "with", fault.option))
+                self.document.fault(where[:4] if is_unknown else (*where, *fault.path[1:]), fault.what, key=is_unknown)
+            if options is not None:
+                self.systems[name] = System(name, family, config, kind, options, paths)
+                self._files(self.systems[name])
 
     def _matrix(self, path: KeyPath, config: SystemConfig) -> bool:
         """Checks a matrix; returns whether it can be expanded."""
@@ -309,23 +299,11 @@ class Families:
             for position, text in enumerate(labels):
                 if text in labels[:position]:
                     self.document.fault((*path, "matrix", key, position), f"duplicate value {text}; remove one")
-        if config.size > MOST_SYSTEMS:
-            what = f"expected at most {MOST_SYSTEMS:,} combinations, found {config.size:,}"
+        size = math.prod(len(values) for values in config.matrix.values())
+        if size > MOST_SYSTEMS:
+            what = f"expected at most {MOST_SYSTEMS:,} combinations, found {size:,}"
             self.document.fault((*path, "matrix"), what)
         return self.document.faults.total == faults_before
-
-    def _variant(self, family: str, config: SystemConfig, kind: RetrieverPlugin, variant: Variant) -> None:
-        options, faults = read_options(kind.options, variant.options, show=as_yaml)
-        for fault in faults:
-            is_unknown = fault.kind == "unknown"
-            if is_unknown and fault.option == "version":
-                fault = replace(fault, what="belongs next to `use`, not among the options")
-            path = variant.paths.get(fault.option, ("systems", family, "with", fault.option))
-            self.document.fault(path[:4] if is_unknown else (*path, *fault.path[1:]), fault.what, key=is_unknown)
-        if options is not None:
-            system = System(variant.name, family, config, kind, options, variant.paths)
-            self.systems[variant.name] = system
-            self._files(system)
 
     def _files(self, system: System) -> None:
         """Checks that the paths in a system's options exist for every data set."""
@@ -380,7 +358,7 @@ class Families:
             self.document.fault(path, f"no other system is named {pattern!r}{near}; there are {choices}")
         for name in matched:
             for dataset in self._served(system.config):
-                if not self.systems[name].serves(dataset):
+                if not self.systems[name].config.serves(dataset):
                     self.document.fault(path, f"{name} is not run on dataset {dataset!r}; see its key `only`")
 
     def _circles(self) -> None:

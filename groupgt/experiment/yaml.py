@@ -1,4 +1,4 @@
-"""YAML with locations: plain values, the line and column of each value, and changes from `--set`.
+"""YAML with locations: plain values, their types, the line and column of each value, and changes from `--set`.
 
 `experiment` reads a file into a `Document`; each check of the file adds its errors to that document.
 """
@@ -6,17 +6,20 @@
 from __future__ import annotations
 
 import glob
+import math
 import os
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
 
 from groupgt.errors import ConfigError, Faults, listed, near_names
 from groupgt.formats.source import neighbors
+from groupgt.model.validity import shown
+from groupgt.options import KeyPath, Rule, Short
 
 LARGEST_BYTES = 1 << 20
 # Values shorter than this occur in messages by coincidence, so they are not replaced there.
@@ -38,7 +41,15 @@ PROBLEMS = {
     "expected '<document start>'": "expected an experiment (keys with values), found something else",
 }
 
-KeyPath = tuple[str | int, ...]
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))
+
+
+LISTED = Short()
+# The possible values of a column; one type, so that an error has one location.
+Scalar = Annotated[Any, Rule("text, a number, true or false", _is_scalar, {"type": ["string", "number", "boolean"]})]
+Texts = Annotated[list[str], LISTED]
 # Keys below which any text is allowed, and keys that accept any text themselves.
 FREE = {"with", "where", "slice", "stages"}
 FREE_ENDS = (
@@ -117,9 +128,9 @@ class Document:
         """Adds an error for the value or key at a path; values of environment variables are hidden."""
         for filled_path, (raw, filled) in self.written.items():
             if filled_path[: len(path)] == path or path[: len(filled_path)] == filled_path:
-                shown = _with_defaults(raw)
-                what = what.replace(repr(filled), repr(shown))
-                what = what.replace(filled, shown) if len(filled) >= SECRET_CHARS else what
+                plain = _with_defaults(raw)
+                what = what.replace(repr(filled), repr(plain))
+                what = what.replace(filled, plain) if len(filled) >= SECRET_CHARS else what
         dotted = ".".join(plain_text(str(part)) for part in path)
         self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
 
@@ -191,6 +202,17 @@ def plain_text(text: str) -> str:
     ('bm25', "'a\\\\nb'")
     """
     return text if text.isprintable() else ascii(text)
+
+
+def as_yaml(value: Any) -> str:
+    """Formats a value as YAML, approximately."""
+    if value is None or value in ({}, []):
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (dict, list)):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    return shown(value)
 
 
 def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from groupgt.experiment.answers import Progress, Silence
 from groupgt.experiment.experiment import load
+from groupgt.experiment.fresh import shared_process
 from groupgt.experiment.outcome import Outcome
-from groupgt.experiment.process import shared_process
 from groupgt.experiment.runner import Running
 from groupgt.report.previous import read_previous
 from groupgt.report.results import write_results

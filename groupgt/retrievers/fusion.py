@@ -1,4 +1,7 @@
-"""Fusion of results from several systems, by reciprocal ranks or by convex combinations of normalized scores."""
+"""Results that are not retrieved: existing ones read from files, and fusions of several systems.
+
+Fusions are by reciprocal ranks or by convex combinations of normalized scores.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,24 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError
-from groupgt.options import Clash
+from groupgt.options import Clash, File
 from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers, RetrieverPlugin
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Normalization = Literal["min_max", "z_score", "theoretical"]
+
+
+@dataclass(frozen=True)
+class Results(base.Options):
+    """The options of `use: results`."""
+
+    path: Annotated[File, Doc("The results; {dataset} is replaced by the name of the data set.")]
+    format: Annotated[str | None, Doc("Format of the results (default: auto-detect).")] = None
+
+    def searches_texts(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True)
@@ -221,6 +235,7 @@ def _normalized(normalization: Normalization, scores: Floats, segment: Integers,
     return np.divide(away, deviation, out=np.zeros_like(scores), where=deviation > 0)
 
 
+RESULTS = RetrieverPlugin(Results, summary="Existing results of any system, read from files.", corpus=False)
 RRF = RetrieverPlugin(
     ReciprocalRank, fuse=reciprocal_rank, summary="Reciprocal rank fusion of other systems.", corpus=False
 )
