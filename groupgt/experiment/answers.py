@@ -1,7 +1,4 @@
-"""Collects the results of every system: fresh, cached, fused, or read from files.
-
-`runner` first has `SystemAnswers` retrieve whatever is missing, then reads the results one system at a time.
-"""
+"""Collects the results of every system: fresh, cached, fused, or read from files."""
 
 from __future__ import annotations
 
@@ -94,10 +91,8 @@ class SystemAnswers:
     failed: dict[tuple[str, str], GroupgtError] = field(default_factory=dict)
     # Number of retrievals taken from the cache.
     cached: int = 0
-
-    def __post_init__(self) -> None:
-        self._combined: dict[Task, tuple[Answers, Timing | None]] = {}
-        self._stored: dict[tuple[str, str, str], Run] = {}
+    _combined: dict[Task, tuple[Answers, Timing | None]] = field(default_factory=dict)
+    _stored: dict[tuple[str, str, str], Run] = field(default_factory=dict)
 
     # --- Retrieval.
 

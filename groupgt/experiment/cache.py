@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import groupgt
-from groupgt.errors import ConfigError, DataError, GroupgtError, GroupgtWarning
+from groupgt.errors import ConfigError, DataError, GroupgtError, GroupgtWarning, warn
 from groupgt.experiment.datasets import RetrievalInputs, read_retrieval_inputs
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.gates import UNTIMED
@@ -287,7 +287,7 @@ class AnswerCache:
 
 def warn_of_failure(error: DataError) -> None:
     """Warns that results could not be stored."""
-    warnings.warn(f"retrieved results cannot be cached: {error}", GroupgtWarning, stacklevel=3)
+    warn(f"retrieved results cannot be cached: {error}")
 
 
 # --- Format of entries.
@@ -304,16 +304,13 @@ def rows_of(answers: Answers) -> list[Any]:
 
 def answers_of(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
     """Converts cache rows to results; raises various errors if they do not match the queries."""
-    if [row[0] for row in rows] != list(qids) or any(len(row[1]) > task.depth for row in rows):
-        raise ValueError
     ids = {qid: names for qid, names, _ in rows}
     scores = {qid: values for qid, _, values in rows if values is not None}
     names, values = list(chain.from_iterable(ids.values())), list(chain.from_iterable(scores.values()))
-    if not (set(map(type, names)) <= {str} and are_ids(names)):
-        raise TypeError
-    if not (set(map(type, values)) <= {float} and all(map(math.isfinite, values))):
-        raise TypeError
-    if any(len(values) != len(ids[qid]) for qid, values in scores.items()):
+    are_complete = [row[0] for row in rows] == list(qids) and all(len(row[1]) <= task.depth for row in rows)
+    are_sound = set(map(type, names)) <= {str} and are_ids(names) and set(map(type, values)) <= {float}
+    have_scores = all(len(values) == len(ids[qid]) for qid, values in scores.items())
+    if not (are_complete and are_sound and have_scores and all(map(math.isfinite, values))):
         raise ValueError
     return Answers(ids, scores if len(scores) == len(ids) else None)
 

@@ -76,8 +76,7 @@ class LabellerConfig:
     use: Annotated[str, Doc("The labeller.")]
     with_: Annotated[dict[str, Any], Doc("The options of the labeller.")] = field(default_factory=dict)
     version: Annotated[
-        str,
-        Doc("Version of your code that judges: with it, verdicts are cached between runs; without it, recomputed."),
+        str, Doc("Version of your code that judges: with it, verdicts are cached between runs; without it, recomputed.")
     ] = ""
 
 
@@ -89,8 +88,7 @@ class Evaluate:
     k: Annotated[list[Positive], LISTED, Doc("Cutoffs for metrics written without one.")] = field(default_factory=list)
     metrics: Annotated[list[str], LISTED, MinLen(1), Doc("The metrics, such as [recall, ndcg@10].")]
     primary: Annotated[
-        str | None,
-        Doc("The metric that decides the verdict, sorts tables and selects the best (default: the first)."),
+        str | None, Doc("The metric that decides the verdict, sorts tables and selects the best (default: the first).")
     ] = None
     best: Annotated[Best, Short("strategy"), Doc("How the best system is selected.")] = field(default_factory=Best)
     by: Annotated[Texts, Doc("Columns of the ground truth, or n_groups, to slice by.")] = field(default_factory=list)

@@ -65,7 +65,7 @@ class Experiment:
     @cached_property
     def rule(self) -> Rule:
         """The rule for choosing the best system."""
-        return Rule.of(self.config.evaluate.best, self.primary, self.metrics, self.convention)
+        return Rule.of(self.config.evaluate, self.metrics, self.convention)
 
     @property
     def primary(self) -> str:
@@ -77,11 +77,6 @@ class Experiment:
         """The comparison settings; if the file has no `compare` section, they only affect deltas."""
         section, seed = self.config.compare, self.config.seed
         return Settings(seed=seed) if section is None else section.settings(seed)
-
-    @property
-    def baseline(self) -> str | None:
-        """The system that all others are compared with, or None."""
-        return self.config.baseline
 
     @property
     def across(self) -> str | None:
@@ -236,23 +231,22 @@ def _leave_out(value: Any, fault: Fault, partial: set[KeyPath]) -> None:
     path = fault.path
     if not path:
         return
-    for part in path[:-1]:
+    *above, last = path
+    for part in above:
         try:
             value = value[part]
         except (KeyError, IndexError, TypeError):
             return
     partial.add(path)
-    if path in STAND_INS and isinstance(value, dict):
-        value[path[-1]] = copy.deepcopy(STAND_INS[path])
-    elif fault.kind == "missing" and isinstance(value, dict):
-        value[path[-1]] = ""
+    if isinstance(value, dict) and (path in STAND_INS or fault.kind == "missing"):
+        value[last] = copy.deepcopy(STAND_INS.get(path, ""))
     elif isinstance(value, dict):
-        value.pop(path[-1], None)
-    elif isinstance(value, list) and isinstance(path[-1], int) and path[-1] < len(value):
+        value.pop(last, None)
+    elif isinstance(value, list) and isinstance(last, int) and last < len(value):
         if path[0] == "gate":
-            value[path[-1]] = {"system": "*", "metric": ""}  # later gates keep their positions
+            value[last] = {"system": "*", "metric": ""}  # later gates keep their positions
         else:
-            value.pop(path[-1])
+            value.pop(last)
 
 
 class Checks:
@@ -266,8 +260,7 @@ class Checks:
     ) -> None:
         self.document, self.config = document, config
         self.code = UsersCode(document, allowed=allow_code, unchecked=unchecked)
-        corpora = {name: dataset.corpus is not None for name, dataset in config.datasets.items()}
-        self.families = Families(document, config.systems, corpora, self.code)
+        self.families = Families(document, config, self.code)
         self.metrics: dict[str, Metric] = {}
         self.convention: ConventionName = OF_SHAPE["groups"]
         self.policy = Policy()
@@ -449,8 +442,7 @@ class Checks:
             self._metric(("compare", "metrics", position), text, are_valid=are_valid)
         is_sound = document.is_sound("evaluate", "best") and document.is_sound("evaluate", "primary")
         if are_valid and all(best_are_valid) and is_sound:
-            primary = section.primary or next(iter(self.metrics))
-            check_best(document, section.best, primary, section.timed, self.metrics, convention)
+            check_best(document, section, self.metrics, convention)
         return are_valid
 
     def _metric(self, path: KeyPath, text: str, *, are_valid: bool) -> bool:

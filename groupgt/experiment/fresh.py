@@ -42,6 +42,8 @@ serve()
 """
 # Each message is preceded by its length.
 LENGTH = struct.Struct("<Q")
+# Rankings, milliseconds per call, and newly loaded modules.
+Reply = tuple[Sequence[Ranking], list[float], dict[str, str]]
 # Seconds between checks whether a process that does not reply is still running.
 LOOK_S = 0.5
 
@@ -64,7 +66,7 @@ class Here:
         self._new: Callable[[], dict[str, str]] = Loaded().new if kind.is_foreign and not kind.live else dict
         self.modules = self._new()
 
-    def ask(self, queries: Queries, k: int) -> tuple[Sequence[Ranking], list[float], dict[str, str]]:
+    def ask(self, queries: Queries, k: int) -> Reply:
         """Returns rankings, milliseconds per call, and newly loaded modules."""
         rankings, spent = ask(self.retriever, queries, k)
         return rankings, spent, self._new()
@@ -105,9 +107,9 @@ class Fresh:
             self.close()
             raise
 
-    def ask(self, queries: Queries, k: int) -> tuple[Sequence[Ranking], list[float], dict[str, str]]:
+    def ask(self, queries: Queries, k: int) -> Reply:
         """Returns rankings (already validated), milliseconds per call, and newly loaded modules."""
-        answer: tuple[Sequence[Ranking], list[float], dict[str, str]] = self._call((list(queries), queries.ids, k))
+        answer: Reply = self._call((list(queries), queries.ids, k))
         return answer
 
     def changed(self, modules: Mapping[str, str]) -> list[str]:
@@ -245,10 +247,10 @@ def serve() -> NoReturn:
         took = time.perf_counter() - start
         return getattr(retriever, "way", ""), bool(getattr(retriever, "each", False)), took, modules.new()
 
-    def answer(texts: list[str], qids: list[str], k: int) -> tuple[Any, list[float], dict[str, str]]:
+    def answer(texts: list[str], qids: list[str], k: int) -> Reply:
         rankings, spent = ask(retriever, Queries(texts, qids), k)
         answers = checked(system, qids, rankings, k)
-        plain = [
+        plain: list[Ranking] = [
             names if answers.scores is None else list(zip(names, answers.scores[qid]))
             for qid, names in answers.ids.items()
         ]

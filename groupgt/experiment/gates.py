@@ -1,7 +1,4 @@
-"""Quality gates: conditions on systems and data sets that must hold for the build to pass.
-
-Defines the section of the experiment file, its checks, and the evaluation of gates after a run.
-"""
+"""Quality gates: conditions on systems and data sets that must hold for the build to pass."""
 
 from __future__ import annotations
 
@@ -88,18 +85,8 @@ class Gate:
 
 
 # Why a gate has no value to compare with its bound; it passes if there is no previous result to compare with.
-Problem = Literal[
-    "failed",
-    "no query",
-    "no baseline",
-    "no pair",
-    "few audited",
-    "other machine",
-    "not measured",
-    "no previous run",
-    "new",
-    "refused",
-]
+Problem = Literal["failed", "no query", "no baseline", "no pair", "few audited", "other machine", "not measured",
+                  "no previous run", "new", "refused"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -314,9 +301,8 @@ def _bounded(blank: GateResult, value: float, otherwise: Problem = "no query") -
     low, high = blank.asks.min, blank.asks.max
     if math.isnan(value):
         return replace(blank, problem=otherwise)
-    if low is not None:
-        return replace(blank, value=value, passed=value >= low - SLACK)
-    return replace(blank, value=value, passed=high is not None and value <= high + SLACK)
+    passed = value >= low - SLACK if low is not None else high is not None and value <= high + SLACK
+    return replace(blank, value=value, passed=passed)
 
 
 def _latency(blank: GateResult, timing: Timing) -> GateResult:
@@ -329,7 +315,7 @@ def _latency(blank: GateResult, timing: Timing) -> GateResult:
 def _beside_baseline(blank: GateResult, evaluation: Evaluation, outcome: Outcome) -> GateResult:
     """Compares a system with the baseline; the p-value is uncorrected for a drop and corrected for a gain."""
     gate, by_name, settings = blank.asks, outcome.evaluations[blank.dataset], outcome.experiment.settings
-    baseline = by_name.get(outcome.experiment.baseline or "")
+    baseline = by_name.get(outcome.experiment.config.baseline or "")
     if baseline is None:
         return replace(blank, problem="no baseline")
     others = [name for name in by_name if name not in (blank.system, baseline.name)] if gate.must else []
@@ -337,8 +323,7 @@ def _beside_baseline(blank: GateResult, evaluation: Evaluation, outcome: Outcome
     before = _values(gate, baseline)
     metric = evaluation.metrics[evaluation.text_of(gate.metric)]
     family = Family(metric, now, [before] * len(now), bounds_of(metric, [*now, before]))
-    contrasts, audited = contrasts_in([family], settings)[0], evaluation.audit is not None
-    return _relative(blank, baseline.name, metric, contrasts, settings, audited=audited)
+    return _relative(blank, baseline.name, evaluation, contrasts_in([family], settings)[0], settings)
 
 
 def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against | None) -> GateResult:
@@ -353,22 +338,17 @@ def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against |
     among = members(gate, evaluation) if gate.slice else None
     contrasts = dict(against.contrasts(text, among))
     contrast = contrasts.pop(system)
-    return _relative(blank, None, evaluation.metrics[text], [contrast, *contrasts.values()], against.settings)
+    return _relative(blank, None, evaluation, [contrast, *contrasts.values()], against.settings)
 
 
 def _relative(
-    blank: GateResult,
-    baseline: str | None,
-    metric: Metric,
-    family: Sequence[Contrast],
-    settings: Settings,
-    *,
-    audited: bool = False,
+    blank: GateResult, baseline: str | None, evaluation: Evaluation, family: Sequence[Contrast], settings: Settings
 ) -> GateResult:
     """Checks the bound on a drop or a gain for the first contrast in a family."""
     contrast, gate = family[0], blank.asks
     if not contrast.pairs or math.isnan(contrast.delta):
         return replace(blank, problem="few audited" if contrast.pairs else "no pair")
+    metric, audited = evaluation.metrics[evaluation.text_of(gate.metric)], evaluation.audit is not None
     lost = drop(contrast.delta, higher_is_better=metric.higher_is_better)
     if gate.min_gain is not None:
         is_beyond = not -lost >= gate.min_gain - SLACK

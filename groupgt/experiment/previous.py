@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,16 @@ from groupgt.errors import DataError, GroupgtError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
-from groupgt.metrics.language import Metric
+from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats
 from groupgt.model.values import CALLS, SCORE
+from groupgt.options import paths_of
+from groupgt.plugins import find
+
+if TYPE_CHECKING:
+    from groupgt.experiment.datasets import Data
+    from groupgt.experiment.outcome import Outcome
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,35 +86,47 @@ class Against(Beside):
     queries_only_then: int = 0
 
 
-def against(
-    former: Former | None,
-    evaluations: Mapping[str, Evaluation],
-    request: Request,
-    truth: GroundTruth,
-    stale: str,
-    **more: Any,
-) -> Against:
-    """Pairs systems with their previous results; `more` sets additional fields of `Against`.
-
-    `stale` is the reason why ids in the previous run may refer to different passages; empty if they do not.
-    """
+def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> Against:
+    """Pairs the systems of one data set with their previous results."""
+    experiment, request, truth = outcome.experiment, data.request, data.truth
+    evaluations, former = outcome.evaluations[dataset], previous.datasets.get(dataset)
     values = {name: evaluation.values for name, evaluation in evaluations.items()}
-    more |= {"qids": truth.qids, "metrics": request.metrics, "now": values}
+    primary = parse_metric(experiment.primary, experiment.convention)
+    shared: dict[str, Any] = {
+        "qids": truth.qids,
+        "metrics": request.metrics,
+        "primary": next(text for text, metric in request.metrics.items() if metric == primary),
+        "settings": experiment.settings,
+        "now": values,
+    }
     if former is None:
-        return Against(before={}, added=list(values), **more)
-    pairing = _Pairing(former, request, truth, stale)
-    added = [name for name in values if name not in former.systems]
+        return Against(before={}, added=list(values), **shared)
+    pairing = _Pairing(former, request, truth, _stale(outcome, dataset, data, former.corpus, previous.files))
     return Against(
-        before={name: pairing.values(name, evaluations[name]) for name in values if name not in added},
-        refused=pairing.refused,
-        stored=pairing.stored,
-        added=added,
+        before={name: pairing.values(name, evaluations[name]) for name in values if name in former.systems},
+        refused={key: experiment.hide(why) for key, why in pairing.refused.items()},
+        stored={key: experiment.hide(why) for key, why in pairing.stored.items()},
+        added=[name for name in values if name not in former.systems],
+        gone=[name for name in former.systems if name not in experiment.systems],
         changed=pairing.changed,
         reworded=pairing.reworded,
         queries_only_now=sum(qid not in former.truth for qid in truth.qids),
         queries_only_then=sum(qid not in truth for qid in former.truth.qids),
-        **more,
+        **shared,
     )
+
+
+def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mapping[str, str]) -> str:
+    """Returns the reason why previous ids may refer to different passages: a changed corpus or labeller input."""
+    experiment = outcome.experiment
+    if data.corpus_digest != corpus:
+        return "the corpus has changed"
+    section = experiment.config.evaluate.labeller
+    for key in paths_of(find("labeller", section.use).options, section.with_):
+        name = experiment.hide(section.with_[key].replace("{dataset}", dataset))
+        if outcome.digests.get(name) != files.get(name):
+            return f"{name}, which the labeller reads, has changed"
+    return ""
 
 
 class _Pairing:

@@ -1,7 +1,6 @@
 """Runs a retriever: builds it, queries it in batches, measures times, and stores results as they arrive.
 
-Both `answers` and the worker processes in `workers` retrieve with this module. The results of an interrupted run are
-continued.
+The results of an interrupted run are continued.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -162,15 +161,14 @@ class Unfinished:
         self.journal = Journal(None)
         self.lines: list[Any] = []
         if keeper.cache is not None:
-            try:
-                self.journal = keeper.cache.journal(task.part_key, keeper.writer)
-                self.lines = [] if keeper.refresh else list(self.journal.lines())
-            except DataError:
-                self.journal = Journal(None)  # write errors are reported when the task is done
+            with suppress(DataError):  # write errors are reported when the task is done
+                journal = keeper.cache.journal(task.part_key, keeper.writer)
+                self.lines = [] if keeper.refresh else list(journal.lines())
+                self.journal = journal
 
     def begun(self, source: Here | Fresh) -> Begun:
         """Returns the results of an interrupted run, or nothing if modules it loaded have changed since."""
-        trace = Trace.of(self.lines)
+        trace = Trace(self.lines)
         is_trusted = not self.task.system.is_requeried or self.keeper.reuse
         same = is_trusted or trace.fits(source.modules, source.changed, shared=source.shared)
         begun = Begun.left(self.task, self.lines, trace) if same else None
@@ -211,6 +209,6 @@ class Unfinished:
 def left_behind(keeper: AnswerCache, task: Task) -> int:
     """Counts the results left by an interrupted run; returns 0 if its code has changed since."""
     lines = [] if keeper.cache is None or keeper.refresh else keeper.cache.left_behind(task.part_key)
-    trace = Trace.of(lines)
+    trace = Trace(lines)
     begun = Begun.left(task, lines, trace)
     return len(begun.answers.ids) if begun is not None and trace.is_recent else 0

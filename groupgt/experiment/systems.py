@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import MinLen
 from typing_extensions import Doc
@@ -22,6 +22,9 @@ from groupgt.formats.parts import is_url
 from groupgt.options import KeyPath, options_of, read_options
 from groupgt.plugins import find, ours
 from groupgt.retrievers.base import RetrieverPlugin
+
+if TYPE_CHECKING:
+    from groupgt.experiment.config import Config
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,7 @@ class SystemConfig:
         ),
     ] = field(default_factory=dict)
     on_error: Annotated[
-        Literal["fail", "skip"],
-        Doc("fail: the run stops; skip: the system is reported as failed, never scored as 0."),
+        Literal["fail", "skip"], Doc("fail: the run stops; skip: the system is reported as failed, never scored as 0.")
     ] = "fail"
 
     def serves(self, dataset: str) -> bool:
@@ -201,18 +203,11 @@ class UsersCode:
 class Families:
     """Checks the entries of `systems` and resolves the valid ones.
 
-    `corpora` maps each data set to whether it has a corpus. `broken` lists invalid entries; references to systems
-    that may belong to one of them are not reported.
+    `broken` lists invalid entries; references to systems that may belong to one of them are not reported.
     """
 
-    def __init__(
-        self,
-        document: Document,
-        entries: Mapping[str, SystemConfig],
-        corpora: Mapping[str, bool],
-        code: UsersCode,
-    ) -> None:
-        self.document, self.entries, self.corpora, self.code = document, entries, corpora, code
+    def __init__(self, document: Document, config: Config, code: UsersCode) -> None:
+        self.document, self.config, self.code = document, config, code
         self.systems: dict[str, System] = {}
         raw = document.value.get("systems") if isinstance(document.value, dict) else None
         names = raw if isinstance(raw, dict) else {}
@@ -222,7 +217,7 @@ class Families:
 
     def walk(self) -> None:
         """Checks all entries and adds the valid systems."""
-        for family, config in self.entries.items():
+        for family, config in self.config.systems.items():
             faults_before = self.document.faults.total
             if family not in self.broken and "*" not in self.broken:
                 self._family(family, config)
@@ -250,15 +245,15 @@ class Families:
 
     def _served(self, config: SystemConfig) -> list[str]:
         """Returns the data sets that an entry runs on."""
-        return [dataset for dataset in self.corpora if config.serves(dataset)]
+        return [dataset for dataset in self.config.datasets if config.serves(dataset)]
 
     def _family(self, family: str, config: SystemConfig) -> None:
         """Checks one entry of `systems` and all systems that it expands to."""
         path: KeyPath = ("systems", family)
         for position, dataset in enumerate(config.only):
-            datasets = [*self.corpora, *self.document.left_out("datasets")]
-            if dataset not in datasets and self.document.is_sound_above("datasets"):
-                self.document.unknown((*path, "only", position), dataset, list(self.corpora))
+            is_there = dataset in self.config.datasets or not self.document.is_sound("datasets", dataset)
+            if not is_there and self.document.is_sound_above("datasets"):
+                self.document.unknown((*path, "only", position), dataset, list(self.config.datasets))
         kind: RetrieverPlugin | None = self.code.plugin("retriever", config.use, (*path, "use"))
         if kind is None:
             return
@@ -270,7 +265,11 @@ class Families:
         if kind.fuse is not None and not config.inputs:
             self.document.fault(path, f"{config.use} combines other systems; name them as `inputs`")
         for dataset in self._served(config):
-            if kind.corpus and not self.corpora[dataset] and self.document.is_sound("datasets", dataset):
+            if (
+                kind.corpus
+                and self.config.datasets[dataset].corpus is None
+                and self.document.is_sound("datasets", dataset)
+            ):
                 self.document.fault(path, f"{config.use} needs a corpus, but dataset {dataset!r} has none")
         for name, values, paths in variants(family, config) if self._matrix(path, config) else ():
             options, faults = read_options(kind.options, values, show=as_yaml)
@@ -290,7 +289,7 @@ class Families:
         for key, values in config.matrix.items():
             if key in config.with_:
                 self.document.fault((*path, "matrix", key), f"{key} is also given under `with`; remove one", key=True)
-            if self.document.is_filled((*path, "matrix", key)):
+            if any(filled[:4] == (*path, "matrix", key) for filled in self.document.written):
                 what = (
                     "sweep values become part of system names, which are shown; set environment variables under `with`"
                 )
@@ -337,9 +336,15 @@ class Families:
             complete = bool(system.config.inputs)
             others = [other for other in self.systems if self.systems[other].family != system.family]
             for position, pattern in enumerate(system.config.inputs):
+                path: KeyPath = ("systems", system.family, "inputs", position)
                 matched = matching(pattern, others)
                 complete = complete and bool(matched) and not self.may_be(pattern)
-                self._input(system, ("systems", system.family, "inputs", position), pattern, matched, others)
+                if not matched and not self.may_be(pattern):
+                    near, choices = self.near(pattern, others), some_of(others) or "none"
+                    self.document.fault(path, f"no other system is named {pattern!r}{near}; there are {choices}")
+                for other, dataset in product(matched, self._served(system.config)):
+                    if not self.systems[other].config.serves(dataset):
+                        self.document.fault(path, f"{other} is not run on dataset {dataset!r}; see its key `only`")
                 inputs.update(dict.fromkeys(matched))
             for key in ("weights", "least") if complete else ():
                 values = getattr(system.options, key, [])
@@ -349,17 +354,6 @@ class Families:
             self.systems[name] = replace(system, inputs=tuple(inputs))
         if self.document.faults.total == faults_before:
             self._circles()
-
-    def _input(
-        self, system: System, path: KeyPath, pattern: str, matched: Sequence[str], others: Sequence[str]
-    ) -> None:
-        if not matched and not self.may_be(pattern):
-            near, choices = self.near(pattern, others), some_of(others) or "none"
-            self.document.fault(path, f"no other system is named {pattern!r}{near}; there are {choices}")
-        for name in matched:
-            for dataset in self._served(system.config):
-                if not self.systems[name].config.serves(dataset):
-                    self.document.fault(path, f"{name} is not run on dataset {dataset!r}; see its key `only`")
 
     def _circles(self) -> None:
         """Reports fusions that contain themselves or are nested too deeply."""

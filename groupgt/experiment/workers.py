@@ -1,7 +1,4 @@
-"""Retrieves in several processes; each worker reads the data itself and caches its own results.
-
-`answers` uses this module if more than one process is requested.
-"""
+"""Retrieves in several processes; each worker reads the data itself and caches its own results."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import groupgt
-from groupgt.errors import GroupgtError, GroupgtWarning, RetrieverError
+from groupgt.errors import GroupgtError, GroupgtWarning, RetrieverError, warn
 from groupgt.experiment.cache import AnswerCache, Done, Task
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
@@ -33,11 +30,7 @@ SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def in_parallel(
-    experiment: Experiment,
-    changes: Sequence[str],
-    keeper: AnswerCache,
-    tasks: Sequence[Task],
-    jobs: int,
+    experiment: Experiment, changes: Sequence[str], keeper: AnswerCache, tasks: Sequence[Task], jobs: int
 ) -> Iterator[tuple[Task, Done | GroupgtError]]:
     """Yields each task with its results or error as it completes; workers stop if the caller does.
 
@@ -63,7 +56,7 @@ def in_parallel(
                 task = waiting[future]
                 error, texts = future.result()
                 for text in texts:
-                    warnings.warn(text, GroupgtWarning, stacklevel=2)
+                    warn(text)
                 outcome = error or sent.read(task)
                 yield task, outcome or RetrieverError(f"system {task.name!r}: a worker's answers were lost")
             pool.shutdown()

@@ -52,19 +52,8 @@ Scalar = Annotated[Any, Rule("text, a number, true or false", _is_scalar, {"type
 Texts = Annotated[list[str], LISTED]
 # Keys below which any text is allowed, and keys that accept any text themselves.
 FREE = {"with", "where", "slice", "stages"}
-FREE_ENDS = (
-    "name",
-    "ground_truth",
-    "queries",
-    "corpus",
-    "audit",
-    "fetch",
-    "build",
-    "tokenizer",
-    "version",
-    "folder",
-    "cache",
-)
+FREE_ENDS = ("name", "ground_truth", "queries", "corpus", "audit", "fetch", "build", "tokenizer", "version", "folder",
+             "cache")  # fmt: skip
 
 # The tags of plain YAML by kind of node, which all begin with `tag:yaml.org,2002:`.
 TAGS: dict[type[yaml.Node], set[str]] = {
@@ -148,14 +137,6 @@ class Document:
         """Returns True if there is no schema error at or above a path."""
         return not any(path[: len(faulty)] == faulty for faulty in self.partial)
 
-    def left_out(self, key: str) -> list[str]:
-        """Returns the names of invalid entries under a top-level key."""
-        return [str(path[1]) for path in self.partial if len(path) > 1 and path[0] == key]
-
-    def is_filled(self, path: KeyPath) -> bool:
-        """Returns whether any value at or below a path comes from an environment variable."""
-        return any(filled[: len(path)] == path for filled in self.written)
-
     def as_written(self, value: Any, path: KeyPath) -> Any:
         """Returns a value as written in the file, with environment variables that may be secrets left unexpanded."""
         if isinstance(value, dict):
@@ -171,13 +152,11 @@ class Document:
 
     def sort(self) -> None:
         """Sorts the errors by line and column."""
-        start = f"{self.path}:"
+        located = re.compile(re.escape(str(self.path)) + r":(\d+):(\d+)(?=:|$)")
 
         def order(text: str) -> tuple[int, ...]:
-            line, _, after = text.removeprefix(start).partition(":")
-            column = after.partition(":")[0]
-            has_place = text.startswith(start) and line.isdecimal() and column.isdecimal()
-            return (int(line), int(column)) if has_place else (0, 0)
+            place = located.match(text)
+            return (int(place[1]), int(place[2])) if place else (0, 0)
 
         self.faults.order = order
 
@@ -351,16 +330,13 @@ def _mapping(node: yaml.MappingNode, path: KeyPath, document: Document) -> dict[
 
 def _scalar(node: yaml.Node, path: KeyPath, document: Document) -> Any:
     text = str(node.value)
-    if node.style is not None:  # type: ignore[attr-defined]  # scalar nodes have a style
-        return _filled(text, path, document)
-    if text in ("", "~", "null", "Null", "NULL"):
-        return None
-    if text in ("true", "false"):
-        return text == "true"
-    if _INTEGER.fullmatch(text):
-        return int(text) if len(text) < 100 else float(text)
-    if _FLOAT.fullmatch(text):
-        return float(text)
+    if node.style is None:  # type: ignore[attr-defined]  # scalar nodes have a style
+        if text in ("", "~", "null", "Null", "NULL"):
+            return None
+        if text in ("true", "false"):
+            return text == "true"
+        if _INTEGER.fullmatch(text) or _FLOAT.fullmatch(text):
+            return int(text) if _INTEGER.fullmatch(text) and len(text) < 100 else float(text)
     return _filled(text, path, document)
 
 
@@ -405,7 +381,8 @@ def change(document: Document, setting: str) -> None:
     holder = document.value
     while parts:
         part, parts = _next(holder, parts)
-        if not isinstance(holder, (dict, list)) or (isinstance(holder, list) and not _within(part, holder)):
+        is_place = isinstance(holder, list) and isinstance(part, int) and part < len(holder)
+        if not isinstance(holder, dict) and not is_place:
             what = "expected a key of a mapping, or the position of a value in a list, from 0"
             where = f"nothing is set at {'.'.join(map(str, (*path, part)))}"
             document.faults.add(place, where if parts else what)
@@ -444,7 +421,3 @@ def _next(holder: Any, parts: Sequence[str]) -> tuple[Any, list[str]]:
             if joined in holder:
                 return joined, list(parts[length:])
     return parts[0], list(parts[1:])
-
-
-def _within(part: Any, holder: list[Any]) -> bool:
-    return isinstance(part, int) and part < len(holder)

@@ -48,7 +48,7 @@ def run_experiment(
     """
     with shared_process() as secrets:
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, secrets=secrets)
-        running = Running.of(experiment, progress or Silence(), refresh=refresh, reuse=reuse)
+        running = Running(experiment, progress or Silence(), refresh=refresh, reuse=reuse)
         previous = None if against is None else read_previous(Path(against), experiment)
         outcome = running.outcome(changes, jobs, previous)
         folder = Path(output) if output is not None else experiment.at(experiment.config.output.folder)
