@@ -73,7 +73,9 @@ class Rule:
     def chosen(self, means: Mapping[str, Sequence[float]]) -> list[str]:
         """Returns the systems with the highest score, in their given order; empty if no system has a score."""
         higher = [metric.higher_is_better for metric in self.metrics]
-        return best_of(list(means), scores(self.strategy, list(means.values()), higher)) if means else []
+        values = scores(self.strategy, list(means.values()), higher) if means else []
+        greatest = max((value for value in values if not math.isnan(value)), default=math.nan)
+        return [name for name, value in zip(means, values) if value == greatest]
 
     def is_quick(self, timing: Timing | None) -> bool:
         """Returns whether the median latency of single queries is known and within the limit."""
@@ -137,7 +139,7 @@ def scores(strategy: str, means: Sequence[Sequence[float]], higher: Sequence[boo
         return [math.nan] * len(table)
     values = table[has_means]
     if strategy == "rank":
-        values = 1 / pl.DataFrame(values).select(pl.all().rank("average", descending=True)).to_numpy()
+        values = 1 / pl.DataFrame(values, orient="row").select(pl.all().rank("average", descending=True)).to_numpy()
     elif strategy == "normalized_mean":
         low, high = values.min(axis=0), values.max(axis=0)
         values = np.divide(values - low, high - low, out=np.zeros_like(values), where=high > low)
@@ -146,9 +148,3 @@ def scores(strategy: str, means: Sequence[Sequence[float]], higher: Sequence[boo
     totals[has_means] = [math.fsum(row) / parts for row in values.tolist()]
     by_system: list[float] = totals.tolist()
     return by_system
-
-
-def best_of(names: Sequence[str], values: Sequence[float]) -> list[str]:
-    """Returns the systems with the highest score; empty if no system has a score."""
-    greatest = max((value for value in values if not math.isnan(value)), default=math.nan)
-    return [name for name, value in zip(names, values) if value == greatest]
