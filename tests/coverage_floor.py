@@ -31,8 +31,6 @@ NEEDS = {
     "groupgt/curation/near.py": ("rapidfuzz",),
     "groupgt/engines/arrow.py": ("pyarrow",),
     "groupgt/engines/spark/*": ("pyspark", "java"),
-    "groupgt/retrievers/ann.py": ("usearch",),
-    "groupgt/retrievers/lsa.py": ("sklearn",),
     "groupgt/retrievers/pgvector.py": ("psycopg", "pgserver"),
     "groupgt/retrievers/tfidf.py": ("sklearn",),
 }

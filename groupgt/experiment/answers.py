@@ -1,7 +1,4 @@
-"""Collects the results of every system: fresh, cached, fused, or read from files.
-
-`runner` first has `SystemAnswers` retrieve whatever is missing, then reads the results one system at a time.
-"""
+"""Collects the results of every system: fresh, cached, fused, or read from files."""
 
 from __future__ import annotations
 
@@ -16,11 +13,10 @@ from groupgt.engines.carriers import all_rankings
 from groupgt.engines.choice import Engine
 from groupgt.errors import ConfigError, DataError, GroupgtError, RetrieverError
 from groupgt.evaluation.inputs import as_run
-from groupgt.experiment.cache import AnswerCache
+from groupgt.experiment.cache import AnswerCache, Done, Earlier, Task, needed
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.retrieval import retrieve
-from groupgt.experiment.task import Done, Earlier, Task, needed
 from groupgt.experiment.timing import Timing, machine
 from groupgt.labellers.code import Code
 from groupgt.model.ground_truth import GroundTruth
@@ -95,10 +91,8 @@ class SystemAnswers:
     failed: dict[tuple[str, str], GroupgtError] = field(default_factory=dict)
     # Number of retrievals taken from the cache.
     cached: int = 0
-
-    def __post_init__(self) -> None:
-        self._combined: dict[Task, tuple[Answers, Timing | None]] = {}
-        self._stored: dict[tuple[str, str, str], Run] = {}
+    _combined: dict[Task, tuple[Answers, Timing | None]] = field(default_factory=dict)
+    _stored: dict[tuple[str, str, str], Run] = field(default_factory=dict)
 
     # --- Retrieval.
 

@@ -1,25 +1,24 @@
-"""Selects the best system, by one metric or by several (AutoRAG's strategies), under an optional latency limit.
-
-Defines the section of the experiment file, its checks, and the selection that `runner` makes.
-"""
+"""Selects the best system, by one metric or by several (AutoRAG's strategies), under an optional latency limit."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from annotated_types import Gt
-from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment.schema import Texts
 from groupgt.experiment.timing import Timing
-from groupgt.experiment.yaml import Document
+from groupgt.experiment.yaml import Document, Texts
 from groupgt.metrics.language import Metric, parse_metric
+from groupgt.runtime import pl
+
+if TYPE_CHECKING:
+    from groupgt.experiment.config import Evaluate
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,9 @@ class Rule:
     max_latency_ms: float | None
 
     @classmethod
-    def of(cls, best: Best, primary: str, metrics: Mapping[str, Metric], convention: str) -> Rule:
+    def of(cls, section: Evaluate, metrics: Mapping[str, Metric], convention: str) -> Rule:
         """Builds the rule from an experiment file; the metrics must be valid but need not be evaluated."""
+        best, primary = section.best, section.primary or next(iter(metrics))
         texts = [primary] if best.strategy == "primary" else list(best.metrics or metrics)
         parsed = [metrics[text] if text in metrics else parse_metric(text, convention) for text in texts]
         return cls(best.strategy, texts, parsed, best.max_latency_ms)
@@ -73,7 +73,9 @@ class Rule:
     def chosen(self, means: Mapping[str, Sequence[float]]) -> list[str]:
         """Returns the systems with the highest score, in their given order; empty if no system has a score."""
         higher = [metric.higher_is_better for metric in self.metrics]
-        return best_of(list(means), scores(self.strategy, list(means.values()), higher)) if means else []
+        values = scores(self.strategy, list(means.values()), higher) if means else []
+        greatest = max((value for value in values if not math.isnan(value)), default=math.nan)
+        return [name for name, value in zip(means, values) if value == greatest]
 
     def is_quick(self, timing: Timing | None) -> bool:
         """Returns whether the median latency of single queries is known and within the limit."""
@@ -83,23 +85,16 @@ class Rule:
         return latency is not None and latency <= self.max_latency_ms
 
 
-def check_best(
-    document: Document,
-    best: Best,
-    primary: str,
-    timed: int | None,
-    metrics: Mapping[str, Metric],
-    convention: str,
-) -> None:
+def check_best(document: Document, section: Evaluate, metrics: Mapping[str, Metric], convention: str) -> None:
     """Adds an error to the document for each problem in `evaluate.best`."""
-    path = ("evaluate", "best")
-    if best.max_latency_ms is not None and timed == 0:
+    path, best = ("evaluate", "best"), section.best
+    if best.max_latency_ms is not None and section.timed == 0:
         document.fault((*path, "max_latency_ms"), "max_latency_ms needs timed queries, but evaluate.timed is 0")
     if best.strategy == "primary":
         if best.metrics:
             document.fault((*path, "metrics"), "the strategy primary only uses `evaluate.primary`; remove this key")
     elif best.strategy != "rank":
-        rule = Rule.of(best, primary, metrics, convention)
+        rule = Rule.of(section, metrics, convention)
         lower = [text for text, metric in zip(rule.texts, rule.metrics) if not metric.higher_is_better]
         if lower:
             what = f"adds metrics where higher is better, not {', '.join(lower)}; name the others"
@@ -107,9 +102,7 @@ def check_best(
 
 
 def best_systems(
-    rule: Rule,
-    evaluations: Mapping[str, Mapping[str, Evaluation]],
-    timings: Mapping[tuple[str, str], Timing],
+    rule: Rule, evaluations: Mapping[str, Mapping[str, Evaluation]], timings: Mapping[tuple[str, str], Timing]
 ) -> tuple[dict[str, list[str]], list[str]]:
     """Returns the best systems per data set and overall (by macro mean); more than one if there is a tie."""
     best: dict[str, list[str]] = {}
@@ -146,7 +139,7 @@ def scores(strategy: str, means: Sequence[Sequence[float]], higher: Sequence[boo
         return [math.nan] * len(table)
     values = table[has_means]
     if strategy == "rank":
-        values = 1 / np.column_stack([_ranks(column) for column in values.T])
+        values = 1 / pl.DataFrame(values, orient="row").select(pl.all().rank("average", descending=True)).to_numpy()
     elif strategy == "normalized_mean":
         low, high = values.min(axis=0), values.max(axis=0)
         values = np.divide(values - low, high - low, out=np.zeros_like(values), where=high > low)
@@ -155,17 +148,3 @@ def scores(strategy: str, means: Sequence[Sequence[float]], higher: Sequence[boo
     totals[has_means] = [math.fsum(row) / parts for row in values.tolist()]
     by_system: list[float] = totals.tolist()
     return by_system
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks values from highest to lowest; tied values share the average of their ranks."""
-    ordered = np.sort(-values)
-    first, last = np.searchsorted(ordered, -values, "left"), np.searchsorted(ordered, -values, "right")
-    ranks: NDArray[np.float64] = (first + 1 + last) / 2
-    return ranks
-
-
-def best_of(names: Sequence[str], values: Sequence[float]) -> list[str]:
-    """Returns the systems with the highest score; empty if no system has a score."""
-    greatest = max((value for value in values if not math.isnan(value)), default=math.nan)
-    return [name for name, value in zip(names, values) if value == greatest]

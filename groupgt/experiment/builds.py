@@ -11,8 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +32,14 @@ from groupgt.store.files import (
 NOTE, ASIDE = ".groupgt-build", ".before-build"
 
 
-@dataclass
 class Build:
     """A script, the files it generates, and the notes about them."""
 
-    script: Path
-    files: Sequence[Path]
-    notes: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(self, script: Path, files: Sequence[Path]) -> None:
+        self.script = script
         # Links are resolved to their targets; sorting puts a folder before its content.
-        self.files = sorted({file.resolve() for file in self.files})
+        self.files = sorted({file.resolve() for file in files})
+        self.notes: dict[str, Any] = {}
         self._read()
 
     def _read(self) -> None:
@@ -128,7 +124,7 @@ class Build:
         self._check_idle()
         self._put_back()
         was_made = {file: "made" in self._noted(file) for file in self.files}
-        self._write({self._name(file): {**self._noted(file), "by": [owner()]} for file in self.files})
+        self._write({file: {**self._noted(file), "by": [owner()]} for file in self.files})
         before = {file: self._digest(file) if file.exists() else None for file in self.files}
         for file in self.files:
             remove(_aside(file))
@@ -136,7 +132,7 @@ class Build:
                 _copy(file, _aside(file))
         marks = {file: {"before": before[file], "own": not was_made[file]} for file in self.files}
         try:
-            self._call(folder, lambda *by: self._write({self._name(file): {**marks[file], "by": by} for file in marks}))
+            self._call(folder, lambda *by: self._write({file: {**mark, "by": by} for file, mark in marks.items()}))
             script = sha256(self.script)
             after = {file: self._digest(file) for file in self.files}
             # Existing files that the script had not made belong to the user.
@@ -150,11 +146,7 @@ class Build:
         except BaseException:
             self._put_back()
             raise
-        self._write(
-            {self._name(file): {"script": script, "made": after[file]} for file in after if file not in users_files}
-        )
-        for file in self.files:
-            remove(_aside(file))
+        self._end({file: {"script": script, "made": after[file]} for file in after if file not in users_files})
 
     def _call(self, folder: Path, mark: Callable[..., None]) -> None:
         mark(owner())
@@ -182,12 +174,12 @@ class Build:
 
     def _put_back(self) -> None:
         """Restores the previous files after a failed run of the script."""
-        notes = {}
+        notes: dict[Path, Any] = {}
         for file in self.files:
             noted = self._noted(file)
             if "before" not in noted:
                 if "made" in noted:
-                    notes[self._name(file)] = noted
+                    notes[file] = noted
                 continue
             if noted["before"] is None:
                 remove(file)
@@ -199,16 +191,21 @@ class Build:
                 remove(file)
                 _copy(_aside(file), file)
             if noted["before"] is not None and not noted["own"]:
-                notes[self._name(file)] = {"script": "", "made": noted["before"]}
+                notes[file] = {"script": "", "made": noted["before"]}
+        self._end(notes)
+
+    def _end(self, notes: Mapping[Path, Any]) -> None:
+        """Writes the notes and removes the backups."""
         self._write(notes)
         for file in self.files:
             remove(_aside(file))
 
-    def _write(self, notes: dict[str, Any]) -> None:
+    def _write(self, notes: Mapping[Path, Any]) -> None:
         """Writes the notes for these files and keeps all other notes."""
         self._read()
-        ours = {self._name(file) for file in self.files}
-        self.notes = {**{name: noted for name, noted in self.notes.items() if name not in ours}, **notes}
+        ours = set(map(self._name, self.files))
+        self.notes = {name: noted for name, noted in self.notes.items() if name not in ours}
+        self.notes |= {self._name(file): noted for file, noted in notes.items()}
         if self.notes or self._note.exists():
             write_text(self._note, json.dumps(self.notes, indent=1, sort_keys=True) + "\n")
 

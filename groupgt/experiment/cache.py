@@ -1,36 +1,214 @@
-"""Caches results under a key that covers everything they depend on, including partial results of interrupted runs.
+"""Retrieval tasks, the cache key of each, and the cache of their results.
 
-This package's own results and results from files are never retrieved twice. External code and services are queried on
-every run, unless the file gives them a version or the user asks to reuse earlier results; interrupted runs resume.
-`store.cache` defines where entries are stored and in which format.
+A key covers everything that results depend on. This package's own results and results from files are never retrieved
+twice. External code and services are queried on every run, unless the file gives them a version or the user asks to
+reuse earlier results. `retrieval` adds the partial results of interrupted runs; `store.cache` defines where entries are
+stored and in which format.
 """
 
 from __future__ import annotations
 
 import math
+import platform
 import sys
-import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, lru_cache
+from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import DataError, GroupgtError, GroupgtWarning
-from groupgt.experiment.datasets import read_retrieval_inputs
+import groupgt
+from groupgt.errors import ConfigError, DataError, GroupgtError, GroupgtWarning, warn
+from groupgt.experiment.datasets import RetrievalInputs, read_retrieval_inputs
 from groupgt.experiment.experiment import Experiment, load
-from groupgt.experiment.fresh import Fresh, Here
-from groupgt.experiment.task import Done, Earlier, Task, needed
+from groupgt.experiment.gates import UNTIMED
+from groupgt.experiment.systems import System, combined, matching
 from groupgt.experiment.timing import Timing
+from groupgt.formats import corpus as corpus_reader
 from groupgt.model.validity import are_ids
+from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers
-from groupgt.store.cache import Cache, Entry
-from groupgt.store.files import owner
-from groupgt.store.journal import SYNCED_EVERY_S, Journal, now
-from groupgt.store.loaded import Trace, changed
+from groupgt.store.cache import Cache, Entry, key_of
+from groupgt.store.files import digest_of, owner, sha256
+from groupgt.store.journal import now
+from groupgt.store.loaded import changed
 from groupgt.store.verdicts import VerdictStore
+
+# Version of the cache format; other versions do not read it.
+LAYOUT = 3
+_version = lru_cache(version)
+# Number of queries that cheap retrievers run a second time, one by one.
+TIMED = 30
+
+
+@dataclass(frozen=True)
+class Task:
+    """One retrieval, identified within an experiment by its system, data set and depth."""
+
+    dataset: str
+    name: str
+    depth: int
+    experiment: Experiment = field(compare=False, repr=False)
+    data: RetrievalInputs = field(compare=False, repr=False)
+
+    @property
+    def system(self) -> System:
+        """The system to query."""
+        return self.experiment.systems[self.name]
+
+    @cached_property
+    def options(self) -> Any:
+        """The options of the system for this data set."""
+        return self.experiment.options(self.name, self.dataset)
+
+    # --- Number of calls.
+
+    def repeats(self, *, singly: bool | None) -> int:
+        """Returns how many queries are repeated one by one for timing; 0 if every call has a single query anyway."""
+        if singly:
+            return 0
+        timed = self.experiment.config.evaluate.timed
+        if timed is None:
+            timed = TIMED if self.system.kind.cheap else 0
+        return min(timed, len(self.data.queries))
+
+    def calls(self, *, singly: bool | None) -> int:
+        """Returns the number of calls to the retriever."""
+        size = 1 if singly else self.options.batch_size()
+        return math.ceil(len(self.data.queries) / size) + self.repeats(singly=singly)
+
+    def check_timed(self, *, singly: bool | None) -> None:
+        """Raises `ConfigError` if a gate limits single-query latency but no query is run on its own."""
+        if singly or self.repeats(singly=singly):
+            return
+        experiment = self.experiment
+        for number, gate in enumerate(experiment.config.gate, 1):
+            if gate.metric.startswith("latency") and self.dataset in matching(gate.dataset, experiment.config.datasets):
+                for name in matching(gate.system, experiment.systems):
+                    if self.name in combined(experiment.systems, name):
+                        raise ConfigError(f"gate {number}: {gate.metric} {UNTIMED}")
+
+    # --- What determines the results.
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of everything that affects the results."""
+        system, data = self.system, self.data
+        paths = self.experiment.paths_of(self.name)
+        digests = {name: digest_of(Path(getattr(self.options, name))) for name in paths}
+        determining = {
+            "layout": LAYOUT,
+            "code": _our_code(),
+            "groupgt": groupgt.__version__,
+            "use": system.config.use,
+            "version": system.config.version,
+            "options": {**asdict(self.options), **digests},
+            # The user sets the version of external code; nothing else identifies it.
+            "libraries": {"python": platform.python_version()} if system.kind.is_foreign else libraries([system]),
+            "corpus": data.corpus_digest,
+            "questions": [data.queries.ids, list(data.queries)],
+            "seed": self.experiment.config.seed,
+            "depth": self.depth,
+        }
+        if paths:
+            determining["all questions"] = data.qids  # rows of files may be in their order
+        return key_of(determining)
+
+    @cached_property
+    def part_key(self) -> str:
+        """The cache key for partial results of an unfinished run."""
+        return key_of({"part": self.key, "system": self.name, "dataset": self.dataset})
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """A description of the task, stored in the cache."""
+        about = {
+            "experiment": self.experiment.title,
+            "dataset": self.dataset,
+            "system": self.name,
+            "use": self.system.config.use,
+            "depth": self.depth,
+            "questions": len(self.data.queries),
+        }
+        hidden: dict[str, Any] = self.experiment.hide.sure(about)
+        return hidden
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The number of results from an earlier run, which finished or was `interrupted` at the time `at`.
+
+    `changed` lists modules that external code had loaded and that have changed since.
+    """
+
+    count: int
+    at: str
+    interrupted: bool = False
+    changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """The results of a finished task, with timing and the modules that external code had loaded.
+
+    `seconds` is the time this run spent in the retriever; `earlier` describes results from an earlier run; `made` is
+    the time when the cache entry was written.
+    """
+
+    answers: Answers
+    timing: Timing
+    modules: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    earlier: Earlier | None = None
+    made: str = ""
+
+
+def needed(
+    experiment: Experiment, data: Mapping[str, RetrievalInputs], pairs: Iterable[tuple[str, str]] | None = None
+) -> list[Task]:
+    """Returns each retrieval that the reported systems (or the given `pairs`) need, including inputs of fusions.
+
+    Each retriever is asked for extra results, enough to make up for ids that the ground truth excludes.
+    """
+    tasks: dict[Task, None] = {}
+    depth = experiment.config.evaluate.depth
+    chosen = list(experiment.pairs() if pairs is None else pairs)
+    stack = [Task(dataset, name, depth, experiment, data[dataset]) for dataset, name in reversed(chosen)]
+    seen: set[Task] = set()
+    while stack:
+        task = stack.pop()
+        if task in seen:
+            continue
+        seen.add(task)
+        system = task.system
+        if system.kind.build is not None:
+            tasks[replace(task, depth=task.depth + task.data.left_out)] = None
+        depth = getattr(system.options, "depth", None) or task.depth
+        stack += [replace(task, name=name, depth=depth) for name in reversed(system.inputs)]
+    return list(tasks)
+
+
+@lru_cache(maxsize=1)
+def _our_code() -> str:
+    """Computes a digest of the code that affects results: built-in retrievers and the corpus reader."""
+    files = {*Path(base.__file__).parent.glob("*.py"), Path(corpus_reader.__file__)}
+    return key_of({file.name: sha256(file) for file in sorted(files)})
+
+
+def libraries(systems: Sequence[System]) -> dict[str, str]:
+    """Returns the versions of installed packages that affect results."""
+    versions: dict[str, str] = {}
+    for name in sorted({"numpy", *(name for system in systems for name in system.kind.libraries)}):
+        with suppress(PackageNotFoundError):
+            versions[name] = _version(name)
+    return versions
+
+
+# --- Cached results.
 
 
 @dataclass(frozen=True)
@@ -76,9 +254,9 @@ class AnswerCache:
             return None
         about, rows = entry
         try:
-            answers, earlier = _answers(task, task.data.queries.ids, rows), about["earlier"]
+            answers, earlier = answers_of(task, task.data.queries.ids, rows), about["earlier"]
             earlier = None if earlier is None else Earlier(**earlier)
-            timing, modules = _timing(task, about["timing"]), dict(about["modules"])
+            timing, modules = timing_of(task, about["timing"]), dict(about["modules"])
             return Done(answers, timing, modules, float(about["seconds"]), earlier, str(about["made"]))
         except DAMAGE:
             return None
@@ -94,139 +272,22 @@ class AnswerCache:
                 "seconds": done.seconds,
                 "earlier": None if done.earlier is None else asdict(done.earlier),
             }
-            self.cache.write(task.key, about, _rows(done.answers))
-
-    def left_behind(self, task: Task) -> int:
-        """Counts the results left by an interrupted run; returns 0 if its code has changed since."""
-        lines = [] if self.cache is None or self.refresh else self.cache.left_behind(task.part_key)
-        trace = Trace.of(lines)
-        begun = Begun.left(task, lines, trace)
-        return len(begun.answers.ids) if begun is not None and trace.is_recent else 0
+            self.cache.write(task.key, about, rows_of(done.answers))
 
     def finish(self, task: Task, done: Done) -> None:
         """Stores the results of a task and removes its partial results; warns if storing fails."""
         try:
             self.write(task, done)
         except DataError as error:
-            _warn(error)
+            warn_of_failure(error)
         if self.cache is not None:  # also if writing failed: the run was not interrupted
             with suppress(OSError):
                 self.cache.remove_journals(task.part_key, self.writer)
 
 
-def _warn(error: DataError) -> None:
-    warnings.warn(f"retrieved results cannot be cached: {error}", GroupgtWarning, stacklevel=3)
-
-
-# --- Unfinished tasks.
-
-
-@dataclass(eq=False)
-class Begun:
-    """The results of a task so far, with milliseconds per query for batches and for single calls.
-
-    `done` holds the timing of the complete task if an earlier run answered all queries.
-    """
-
-    answers: Answers = field(default_factory=lambda: Answers({}, {}))
-    batched_ms: list[float] = field(default_factory=list)
-    single_ms: list[float] = field(default_factory=list)
-    modules: dict[str, str] = field(default_factory=dict)
-    earlier: Earlier | None = None
-    done: Timing | None = None
-
-    @classmethod
-    def left(cls, task: Task, lines: Sequence[Any], trace: Trace) -> Begun | None:
-        """Reads the entries of a journal; returns None if they do not match the task's queries in order."""
-        begun, qids = cls(), task.data.queries.ids
-        try:
-            for line in lines:
-                rows = line.get("rows", [])
-                first = len(begun.answers.ids)
-                if rows:
-                    answers = _answers(task, qids[first : first + len(rows)], rows)
-                    begun.add(answers, [float(ms) for ms in line["spent"]], line["modules"])
-                elif "timing" in line and first == len(qids):
-                    begun.done = _timing(task, line["timing"])
-        except DAMAGE:
-            return None
-        if not begun.answers.ids:
-            return None
-        begun.earlier = Earlier(len(begun.answers.ids), trace.at, interrupted=True)
-        return begun
-
-    def add(self, answers: Answers, spent: Sequence[float], modules: Mapping[str, str]) -> None:
-        """Adds the results of one batch, the milliseconds of each call, and the modules loaded during the batch."""
-        if len(spent) == len(answers.ids):
-            self.single_ms += spent
-        self.answers.ids.update(answers.ids)
-        are_scored = self.answers.scores is not None and answers.scores is not None
-        scores = {**(self.answers.scores or {}), **(answers.scores or {})} if are_scored else None
-        self.answers = Answers(self.answers.ids, scores)
-        self.batched_ms.append(math.fsum(spent) / max(1, len(answers.ids)))
-        self.modules |= modules
-
-
-class Unfinished:
-    """Partial results of a task, stored as they arrive until the task is done.
-
-    Results from external code and services are stored after every batch and kept until the run has finished. For
-    built-in retrievers, an interruption may lose a few seconds of results.
-    """
-
-    def __init__(self, keeper: AnswerCache, task: Task) -> None:
-        self.task, self.keeper = task, keeper
-        self.every_batch = task.system.kind.is_foreign
-        self.waiting: list[dict[str, Any]] = []
-        self.header: dict[str, Any] = {}
-        self.flushed = time.monotonic()
-        self.journal = Journal(None)
-        self.lines: list[Any] = []
-        if keeper.cache is not None:
-            try:
-                self.journal = keeper.cache.journal(task.part_key, keeper.writer)
-                self.lines = [] if keeper.refresh else list(self.journal.lines())
-            except DataError:
-                self.journal = Journal(None)  # write errors are reported when the task is done
-
-    def begun(self, source: Here | Fresh) -> Begun:
-        """Returns the results of an interrupted run, or nothing if modules it loaded have changed since."""
-        trace = Trace.of(self.lines)
-        is_trusted = not self.task.system.is_requeried or self.keeper.reuse
-        same = is_trusted or trace.fits(source.modules, source.changed, shared=source.shared)
-        begun = Begun.left(self.task, self.lines, trace) if same else None
-        if begun is None:
-            self.header = {"about": self.task.about, "built": source.modules, "process": source.process}
-            self.journal.remove()
-            return Begun()
-        if self.keeper.reuse and begun.earlier is not None:
-            begun.earlier = replace(begun.earlier, changed=tuple(source.changed(trace.modules)))
-        return begun
-
-    def add(self, answers: Answers, spent: Sequence[float], modules: Mapping[str, str]) -> None:
-        """Adds the results of one batch; writes them immediately or every few seconds."""
-        self.waiting.append({"rows": _rows(answers), "spent": list(spent), "modules": dict(modules), "at": now()})
-        if self.every_batch or time.monotonic() - self.flushed > SYNCED_EVERY_S:
-            self.flush()
-
-    def end(self, done: Done) -> None:
-        """Finishes the task once all queries are answered; re-queried systems are finished at the end of the run."""
-        if self.task.system.is_requeried:
-            self.waiting.append({"timing": asdict(done.timing)})
-            self.flush()
-        else:
-            self.keeper.finish(self.task, done)
-
-    def flush(self) -> None:
-        """Writes all pending results to the journal."""
-        try:
-            if self.waiting:
-                self.journal.append(*([self.header] if self.header else []), *self.waiting)
-                self.header = {}
-        except DataError as error:
-            self.journal = Journal(None)
-            _warn(error)
-        self.waiting, self.flushed = [], time.monotonic()
+def warn_of_failure(error: DataError) -> None:
+    """Warns that results could not be stored."""
+    warn(f"retrieved results cannot be cached: {error}")
 
 
 # --- Format of entries.
@@ -235,29 +296,27 @@ class Unfinished:
 DAMAGE = (GroupgtError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
-def _rows(answers: Answers) -> list[Any]:
+def rows_of(answers: Answers) -> list[Any]:
     """Converts results to cache rows."""
     scores = answers.scores
     return [[qid, ids, None if scores is None else scores[qid]] for qid, ids in answers.ids.items()]
 
 
-def _answers(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
+def answers_of(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
     """Converts cache rows to results; raises various errors if they do not match the queries."""
-    if [row[0] for row in rows] != list(qids) or any(len(row[1]) > task.depth for row in rows):
-        raise ValueError
     ids = {qid: names for qid, names, _ in rows}
     scores = {qid: values for qid, _, values in rows if values is not None}
     names, values = list(chain.from_iterable(ids.values())), list(chain.from_iterable(scores.values()))
-    if not (set(map(type, names)) <= {str} and are_ids(names)):
-        raise TypeError
-    if not (set(map(type, values)) <= {float} and all(map(math.isfinite, values))):
-        raise TypeError
-    if any(len(values) != len(ids[qid]) for qid, values in scores.items()):
+    are_complete = [row[0] for row in rows] == list(qids) and all(len(row[1]) <= task.depth for row in rows)
+    are_sound = set(map(type, names)) <= {str} and are_ids(names) and set(map(type, values)) <= {float}
+    have_scores = all(len(values) == len(ids[qid]) for qid, values in scores.items())
+    if not (are_complete and are_sound and have_scores and all(map(math.isfinite, values))):
         raise ValueError
     return Answers(ids, scores if len(scores) == len(ids) else None)
 
 
-def _timing(task: Task, written: Mapping[str, Any]) -> Timing:
+def timing_of(task: Task, written: Mapping[str, Any]) -> Timing:
+    """Converts a cached timing; raises various errors if it is invalid."""
     timing = Timing(**{**written, "dataset": task.dataset, "system": task.name})
     is_sound = math.isfinite(math.fsum([*timing.single_ms, *timing.batched_ms, timing.build_s]))
     if not (isinstance(timing.machine, dict) and is_sound):

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, make_dataclass
+import re
+from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import Ge, Le, Lt, MinLen
@@ -15,14 +16,27 @@ from groupgt.comparison.settings import Settings
 from groupgt.engines.choice import is_size, size_of
 from groupgt.experiment.best import Best
 from groupgt.experiment.gates import Gate
-from groupgt.experiment.schema import LISTED, Name, Positive, Scalar, Texts
 from groupgt.experiment.systems import SystemConfig
+from groupgt.experiment.yaml import LISTED, Scalar, Texts
 from groupgt.metrics.base import ConventionChoice
 from groupgt.metrics.language import split_names
 from groupgt.options import Rule, Short, options_of
 from groupgt.render.page.page import MAX_SIZE
 
 S = TypeVar("S")
+NAME = r"^[A-Za-z0-9][A-Za-z0-9 _.+-]*$"
+MOST_CHARS = 100
+Name = Annotated[
+    str,
+    Rule(
+        f"a name of letters, digits, blanks, '.', '_', '+' and '-', at most {MOST_CHARS} characters",
+        lambda value: len(value) <= MOST_CHARS and re.fullmatch(NAME[1:-1], value) is not None,
+        {"maxLength": MOST_CHARS, "pattern": NAME, "type": "string"},
+    ),
+]
+Positive = Annotated[int, Ge(1), Le(10**15)]
+# The comparison settings that are keys of `compare`; the seed is set for the entire file.
+SETTINGS = [option for option in options_of(Settings).values() if option.name != "seed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +76,7 @@ class LabellerConfig:
     use: Annotated[str, Doc("The labeller.")]
     with_: Annotated[dict[str, Any], Doc("The options of the labeller.")] = field(default_factory=dict)
     version: Annotated[
-        str,
-        Doc("Version of your code that judges: with it, verdicts are cached between runs; without it, recomputed."),
+        str, Doc("Version of your code that judges: with it, verdicts are cached between runs; without it, recomputed.")
     ] = ""
 
 
@@ -75,8 +88,7 @@ class Evaluate:
     k: Annotated[list[Positive], LISTED, Doc("Cutoffs for metrics written without one.")] = field(default_factory=list)
     metrics: Annotated[list[str], LISTED, MinLen(1), Doc("The metrics, such as [recall, ndcg@10].")]
     primary: Annotated[
-        str | None,
-        Doc("The metric that decides the verdict, sorts tables and selects the best (default: the first)."),
+        str | None, Doc("The metric that decides the verdict, sorts tables and selects the best (default: the first).")
     ] = None
     best: Annotated[Best, Short("strategy"), Doc("How the best system is selected.")] = field(default_factory=Best)
     by: Annotated[Texts, Doc("Columns of the ground truth, or n_groups, to slice by.")] = field(default_factory=list)
@@ -109,9 +121,8 @@ class Evaluate:
 
 
 def _with_settings(section: type[S]) -> type[S]:
-    """Adds a key for each comparison setting to a section, except for the seed, which is set for the entire file."""
-    options = [option for option in options_of(Settings).values() if option.name != "seed"]
-    keys = [(option.name, option.hint, option.default) for option in options]
+    """Adds a key for each comparison setting to a section."""
+    keys = [(option.name, option.hint, option.default) for option in SETTINGS]
     namespace = {"__doc__": section.__doc__}
     return make_dataclass(section.__name__, keys, bases=(section,), namespace=namespace, frozen=True, kw_only=True)
 
@@ -130,8 +141,7 @@ class Compare:
 
     def settings(self, seed: int) -> Settings:
         """Returns the comparison settings with the given seed."""
-        names = [setting.name for setting in fields(Settings) if setting.name != "seed"]
-        return Settings(**{name: getattr(self, name) for name in names}, seed=seed)
+        return Settings(**{option.name: getattr(self, option.name) for option in SETTINGS}, seed=seed)
 
 
 Format = Literal["report", "table", "markdown", "csv", "json", "latex", "parquet", "runs"]

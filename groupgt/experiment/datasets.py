@@ -1,11 +1,7 @@
-"""Reads the data sets of an experiment, checks them against the experiment file, and computes digests.
-
-`runner` and `plan` read all data sets before retrieving anything; each worker process reads its own copy.
-"""
+"""Reads the data sets of an experiment, checks them against the experiment file, and computes digests."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +12,7 @@ import numpy as np
 
 from groupgt.comparison.across import Measured, shared_queries
 from groupgt.comparison.beside import texts_of
-from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, MetricError
+from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, MetricError, warn
 from groupgt.evaluation.evaluate import check_audit
 from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.evaluation.request import Audit, Request
@@ -105,14 +101,20 @@ def read_all(experiment: Experiment, judged: VerdictStore | None = None, *, refr
     kind = DataError if faults else ConfigError
     for name, data in datasets.items():
         _check(experiment, name, data, faults)
-    _check_shared(experiment, datasets, faults)
+    if experiment.across in datasets:
+        inputs = {name: Measured(data.truth.qids, texts_of(data.truth)) for name, data in datasets.items()}
+        try:
+            shared_queries(inputs, experiment.across)
+        except GroupgtError as error:
+            for text in error.faults:
+                faults.add(experiment.document.place(("compare", "across")), f"compare.across: {text}")
     faults.stop(kind)
     _warn_of_depth(experiment)
     for name, data in datasets.items():
         if data.absent and len(data.absent) == len(set(data.truth.ids)):
             faults.add(experiment.document.place(("datasets", name, "corpus")), _all_absent(name, data))
         elif data.absent:
-            warnings.warn(absent_ids(name, data.absent), GroupgtWarning, stacklevel=2)
+            warn(absent_ids(name, data.absent))
         warn_of_blank(data.truth, data.request.lengths.texts, f"dataset {name!r}: ")
     faults.stop(DataError)
     return datasets
@@ -274,10 +276,17 @@ def _same(cell: Any, value: Any) -> bool:
 
 # --- Checks that need the data.
 
+# What a budget needs, by its unit.
+NEEDS = {
+    "chars": "a corpus",
+    "tokens": "a corpus with a column tokens, or with evaluate.tokenizer",
+    CALLS: "results that carry the number of the search call that found them, read with use: results alone",
+}
+
 
 def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> None:
     """Checks shape, slice columns, query texts, gate slices, and lengths for budgets."""
-    document = experiment.document
+    document, systems = experiment.document, experiment.systems
     if experiment.config.convention == "auto" and OF_SHAPE[data.truth.shape] != experiment.convention:
         what = f"the ground truth of {name}, which was built just now, is of the shape {data.truth.shape}"
         hint = f"name its convention: convention: {OF_SHAPE[data.truth.shape]}"
@@ -291,7 +300,8 @@ def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> Non
             Slicer(data.truth, [column])
         except GroupgtError as error:
             faults.add(document.place(("evaluate", "by", position)), f"evaluate.by: dataset {name!r}: {error}")
-    if _needs_texts(experiment, name):
+    reported = [system for dataset, system in experiment.pairs() if dataset == name]
+    if any(systems[below].options.searches_texts() for system in reported for below in combined(systems, system)):
         absent = [qid for qid, text in zip(data.truth.qids, data.queries) if not text]
         if absent:
             what = f"{len(absent):,} queries have no text (query): {', '.join(absent[:3])}"
@@ -306,41 +316,12 @@ def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> Non
                 faults.add(place, f"gate.{number}.slice: dataset {name!r}: {error}")
     for text in document.faults.texts:
         faults.add("", text)
-    _check_budgets(experiment, name, data, faults)
-
-
-def _check_shared(experiment: Experiment, datasets: dict[str, Data], faults: Faults) -> None:
-    """Checks that all data sets share their queries if they are compared with each other."""
-    baseline = experiment.across
-    if baseline is not None and baseline in datasets:
-        inputs = {name: Measured(data.truth.qids, texts_of(data.truth)) for name, data in datasets.items()}
-        try:
-            shared_queries(inputs, baseline)
-        except GroupgtError as error:
-            for text in error.faults:
-                faults.add(experiment.document.place(("compare", "across")), f"compare.across: {text}")
-
-
-def _check_budgets(experiment: Experiment, name: str, data: Data, faults: Faults) -> None:
-    """Checks that the lengths needed for budgets are available; stored results may bring their own."""
-    if all(experiment.systems[system].is_stored for dataset, system in experiment.pairs() if dataset == name):
-        return
-    needs = {
-        "chars": "a corpus",
-        "tokens": "a corpus with a column tokens, or with evaluate.tokenizer",
-        CALLS: "results that carry the number of the search call that found them, read with use: results alone",
-    }
-    for unit in dict.fromkeys(metric.budget.unit for metric in experiment.metrics.values() if metric.budget):
+    # Stored results may bring their own lengths.
+    budgets = [] if all(systems[system].is_stored for system in reported) else experiment.metrics.values()
+    for unit in dict.fromkeys(metric.budget.unit for metric in budgets if metric.budget):
         if unit != SCORE and not data.request.lengths.has(unit):
-            place = experiment.document.place(("evaluate", "metrics"))
-            faults.add(place, f"evaluate.metrics: dataset {name!r}: a budget in {unit} needs {needs[unit]}")
-
-
-def _needs_texts(experiment: Experiment, dataset: str) -> bool:
-    """Returns whether any system run on a data set, or any of its inputs, searches with query texts."""
-    reported = [system for served, system in experiment.pairs() if served == dataset]
-    names = {name for system in reported for name in combined(experiment.systems, system)}
-    return any(experiment.systems[name].options.searches_texts() for name in names)
+            what = f"dataset {name!r}: a budget in {unit} needs {NEEDS[unit]}"
+            faults.add(document.place(("evaluate", "metrics")), f"evaluate.metrics: {what}")
 
 
 def _warn_of_depth(experiment: Experiment) -> None:
@@ -351,7 +332,7 @@ def _warn_of_depth(experiment: Experiment) -> None:
     ]
     if deeper and not all(system.is_stored for system in experiment.systems.values()):
         text = f"evaluate.depth: {depth:,} results are retrieved, but the cutoff is higher in {', '.join(deeper)}"
-        warnings.warn(text, GroupgtWarning, stacklevel=3)
+        warn(text)
 
 
 def absent_ids(dataset: str, absent: Sequence[str]) -> str:

@@ -22,9 +22,8 @@ from groupgt.evaluation.stages import cut_of
 from groupgt.experiment.best import Rule, check_best
 from groupgt.experiment.config import Config, Dataset, EngineConfig, LabellerConfig
 from groupgt.experiment.gates import GateChecks
-from groupgt.experiment.schema import as_yaml
 from groupgt.experiment.systems import Families, System, SystemConfig, UsersCode, is_option, matching, some_of
-from groupgt.experiment.yaml import Document, KeyPath, change, exists, plain_text, read_yaml
+from groupgt.experiment.yaml import Document, as_yaml, change, exists, plain_text, read_yaml
 from groupgt.formats.detect import TRUTHS, read_ground_truth
 from groupgt.formats.parts import is_url
 from groupgt.formats.tokenizers import check_tokenizer
@@ -33,7 +32,7 @@ from groupgt.metrics.language import Metric, parse_metric, parse_metrics, warn_o
 from groupgt.metrics.values import check_aggregates, check_policy
 from groupgt.model.ground_truth import Shape
 from groupgt.model.policy import Policy
-from groupgt.options import Fault, as_dict, options_of, paths_of, read_options, read_section
+from groupgt.options import Fault, KeyPath, as_dict, options_of, paths_of, read_options, read_section
 from groupgt.plugins import Plugin
 from groupgt.private import Hide
 
@@ -66,7 +65,7 @@ class Experiment:
     @cached_property
     def rule(self) -> Rule:
         """The rule for choosing the best system."""
-        return Rule.of(self.config.evaluate.best, self.primary, self.metrics, self.convention)
+        return Rule.of(self.config.evaluate, self.metrics, self.convention)
 
     @property
     def primary(self) -> str:
@@ -77,14 +76,7 @@ class Experiment:
     def settings(self) -> Settings:
         """The comparison settings; if the file has no `compare` section, they only affect deltas."""
         section, seed = self.config.compare, self.config.seed
-        if section is None:
-            return Settings(seed=seed)
-        return section.settings(seed)
-
-    @property
-    def baseline(self) -> str | None:
-        """The system that all others are compared with, or None."""
-        return self.config.baseline
+        return Settings(seed=seed) if section is None else section.settings(seed)
 
     @property
     def across(self) -> str | None:
@@ -117,7 +109,7 @@ class Experiment:
         """Yields every (data set, system) pair to evaluate."""
         for dataset in self.config.datasets:
             for name in self.chosen:
-                if self.systems[name].serves(dataset):
+                if self.systems[name].config.serves(dataset):
                     yield dataset, name
 
     def options(self, system: str, dataset: str) -> Any:
@@ -239,23 +231,22 @@ def _leave_out(value: Any, fault: Fault, partial: set[KeyPath]) -> None:
     path = fault.path
     if not path:
         return
-    for part in path[:-1]:
+    *above, last = path
+    for part in above:
         try:
             value = value[part]
         except (KeyError, IndexError, TypeError):
             return
     partial.add(path)
-    if path in STAND_INS and isinstance(value, dict):
-        value[path[-1]] = copy.deepcopy(STAND_INS[path])
-    elif fault.kind == "missing" and isinstance(value, dict):
-        value[path[-1]] = ""
+    if isinstance(value, dict) and (path in STAND_INS or fault.kind == "missing"):
+        value[last] = copy.deepcopy(STAND_INS.get(path, ""))
     elif isinstance(value, dict):
-        value.pop(path[-1], None)
-    elif isinstance(value, list) and isinstance(path[-1], int) and path[-1] < len(value):
+        value.pop(last, None)
+    elif isinstance(value, list) and isinstance(last, int) and last < len(value):
         if path[0] == "gate":
-            value[path[-1]] = {"system": "*", "metric": ""}  # later gates keep their positions
+            value[last] = {"system": "*", "metric": ""}  # later gates keep their positions
         else:
-            value.pop(path[-1])
+            value.pop(last)
 
 
 class Checks:
@@ -269,8 +260,7 @@ class Checks:
     ) -> None:
         self.document, self.config = document, config
         self.code = UsersCode(document, allowed=allow_code, unchecked=unchecked)
-        corpora = {name: dataset.corpus is not None for name, dataset in config.datasets.items()}
-        self.families = Families(document, config.systems, corpora, self.code)
+        self.families = Families(document, config, self.code)
         self.metrics: dict[str, Metric] = {}
         self.convention: ConventionName = OF_SHAPE["groups"]
         self.policy = Policy()
@@ -292,7 +282,10 @@ class Checks:
         self._tokenizer()
         self._convention()
         are_valid = self._metrics()
-        self._gates(self.metrics if are_valid else {})
+        gates = GateChecks(self.document, self.families, config, self.metrics if are_valid else {}, self.convention)
+        for number, gate in enumerate(config.gate):
+            if self.document.is_sound("gate", number):
+                gates.check(number, gate)
         self._output()
 
     def _requirement(self, text: str) -> None:
@@ -449,8 +442,7 @@ class Checks:
             self._metric(("compare", "metrics", position), text, are_valid=are_valid)
         is_sound = document.is_sound("evaluate", "best") and document.is_sound("evaluate", "primary")
         if are_valid and all(best_are_valid) and is_sound:
-            primary = section.primary or next(iter(self.metrics))
-            check_best(document, section.best, primary, section.timed, self.metrics, convention)
+            check_best(document, section, self.metrics, convention)
         return are_valid
 
     def _metric(self, path: KeyPath, text: str, *, are_valid: bool) -> bool:
@@ -464,15 +456,6 @@ class Checks:
             self.document.unknown(path, text, list(self.metrics), "one of the metrics: ")
             return False
         return True
-
-    def _gates(self, metrics: dict[str, Metric]) -> None:
-        config, timed = self.config, self.config.evaluate.timed
-        checks = GateChecks(
-            self.document, self.families, config.datasets, metrics, self.convention, config.baseline, timed
-        )
-        for number, gate in enumerate(config.gate):
-            if self.document.is_sound("gate", number):
-                checks.check(number, gate)
 
 
 def _version(text: str) -> tuple[int, ...]:

@@ -1,5 +1,7 @@
 """Runs retrievers: user code in a separate process (`Fresh`), all other retrievers in this one (`Here`).
 
+`shared_process` restores this process after user code that runs in it, such as labellers and metrics.
+
 In a new process, results do not depend on what ran before. The process is a plain interpreter that runs `serve`; a
 `multiprocessing` worker would run the user's script a second time.
 """
@@ -17,16 +19,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, BinaryIO, NoReturn
 
 from groupgt.errors import ConfigError, GroupgtError, RetrieverError
 from groupgt.formats.modules import imported
+from groupgt.private import private_messages
 from groupgt.retrievers.base import Corpus, Queries, Ranking, RetrieverPlugin, Setting, ask, checked
-from groupgt.runtime import interrupts_blocked, raised, users_code
+from groupgt.runtime import interrupts_blocked, no_silent_exit, raised, users_code
+from groupgt.store.files import umask
 from groupgt.store.loaded import PROCESS, Loaded, changed
 
 # The parent handles Ctrl-C and ends this process.
@@ -39,22 +42,10 @@ serve()
 """
 # Each message is preceded by its length.
 LENGTH = struct.Struct("<Q")
+# Rankings, milliseconds per call, and newly loaded modules.
+Reply = tuple[Sequence[Ranking], list[float], dict[str, str]]
 # Seconds between checks whether a process that does not reply is still running.
 LOOK_S = 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class Order:
-    """A request to set up a retriever: the plugin, its options, its setting, and the module folder.
-
-    Without a `setting`, nothing is built: the target is only imported and described.
-    """
-
-    system: str
-    kind: RetrieverPlugin
-    options: Any
-    folder: Path
-    setting: Setting | None = None
 
 
 class Here:
@@ -64,25 +55,21 @@ class Here:
     modules that a third-party plugin has loaded by the end of the build.
     """
 
-    shared = True
+    process, shared = PROCESS, True
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, kind: RetrieverPlugin, options: Any, setting: Setting) -> None:
         start = time.perf_counter()
         with users_code():
-            self.retriever = order.kind.built(order.setting, order.options)
+            self.retriever = kind.built(setting, options)
         self.build_s = time.perf_counter() - start
-        self.singly: bool | None = order.options.asks_singly()
-        self.loaded = Loaded() if order.kind.is_foreign and not order.kind.live else None
-        self.process = PROCESS
+        self.singly: bool | None = options.asks_singly()
+        self._new: Callable[[], dict[str, str]] = Loaded().new if kind.is_foreign and not kind.live else dict
         self.modules = self._new()
 
-    def ask(self, queries: Queries, k: int) -> tuple[Sequence[Ranking], list[float], dict[str, str]]:
+    def ask(self, queries: Queries, k: int) -> Reply:
         """Returns rankings, milliseconds per call, and newly loaded modules."""
         rankings, spent = ask(self.retriever, queries, k)
         return rankings, spent, self._new()
-
-    def _new(self) -> dict[str, str]:
-        return {} if self.loaded is None else self.loaded.new()
 
     def changed(self, modules: Mapping[str, str]) -> list[str]:
         """Returns the modules that have changed."""
@@ -93,11 +80,17 @@ class Here:
 
 
 class Fresh:
-    """A retriever in a new process, which ends with `close` or with this process; `way` says how code is called."""
+    """A retriever in a new process, which ends with `close` or with this process; `way` says how code is called.
+
+    Modules in `folder` can be imported. Without a `setting`, nothing is built: the target is only imported and
+    described.
+    """
 
     process, shared = "", False
 
-    def __init__(self, order: Order) -> None:
+    def __init__(
+        self, system: str, kind: RetrieverPlugin, options: Any, folder: Path, setting: Setting | None = None
+    ) -> None:
         # A new interpreter with the path of this one, and without the current folder unless the path contains it.
         with interrupts_blocked():
             self.child = subprocess.Popen(  # noqa: S603 - this interpreter
@@ -107,19 +100,16 @@ class Fresh:
                 bufsize=0,
             )
         try:
-            self._call(order.folder)
-            plugin, setting = order.kind, order.setting
+            self._call(folder)
             parts = None if setting is None else (setting.corpus.ids, setting.corpus.texts, setting.qids, setting.seed)
-            self.way, self.singly, self.build_s, self.modules = self._call(
-                (order.system, plugin.build, order.options, parts)
-            )
+            self.way, self.singly, self.build_s, self.modules = self._call((system, kind.build, options, parts))
         except BaseException:
             self.close()
             raise
 
-    def ask(self, queries: Queries, k: int) -> tuple[Sequence[Ranking], list[float], dict[str, str]]:
+    def ask(self, queries: Queries, k: int) -> Reply:
         """Returns rankings (already validated), milliseconds per call, and newly loaded modules."""
-        answer: tuple[Sequence[Ranking], list[float], dict[str, str]] = self._call((list(queries), queries.ids, k))
+        answer: Reply = self._call((list(queries), queries.ids, k))
         return answer
 
     def changed(self, modules: Mapping[str, str]) -> list[str]:
@@ -189,6 +179,43 @@ def _send(stream: Any, message: Any) -> None:
         rest = rest[stream.write(rest) :]
 
 
+# --- In this process.
+
+
+@contextlib.contextmanager
+def shared_process() -> Iterator[dict[str, str]]:
+    """Lets user code modify the process during a run, and turns any attempt to exit into an error.
+
+    Modules may extend `sys.path` or change the umask, working folder or standard output; these changes last until the
+    run ends and are then undone. Imported modules stay in `sys.modules`. Secrets added to the yielded dict are removed
+    from errors and warnings.
+    """
+    secrets: dict[str, str] = {}
+    path, mask, streams, folder = [*sys.path], umask(), (sys.stdout, sys.stderr), working_folder()
+    try:
+        with private_messages(secrets):
+            try:
+                with no_silent_exit():
+                    yield secrets
+            except SystemExit as error:
+                ended_by = error.code if isinstance(error.code, str) else f"sys.exit({error.code or ''})"
+                raise GroupgtError(f"your code ended the run: {ended_by}") from None
+    finally:
+        sys.path[:] = path
+        os.umask(mask)
+        sys.stdout, sys.stderr = streams
+        if folder is not None and folder != working_folder():
+            os.chdir(folder)
+
+
+def working_folder() -> str | None:
+    """Returns the current folder, or None if it no longer exists."""
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return None
+
+
 # --- In the new process.
 
 
@@ -220,10 +247,10 @@ def serve() -> NoReturn:
         took = time.perf_counter() - start
         return getattr(retriever, "way", ""), bool(getattr(retriever, "each", False)), took, modules.new()
 
-    def answer(texts: list[str], qids: list[str], k: int) -> tuple[Any, list[float], dict[str, str]]:
+    def answer(texts: list[str], qids: list[str], k: int) -> Reply:
         rankings, spent = ask(retriever, Queries(texts, qids), k)
         answers = checked(system, qids, rankings, k)
-        plain = [
+        plain: list[Ranking] = [
             names if answers.scores is None else list(zip(names, answers.scores[qid]))
             for qid, names in answers.ids.items()
         ]

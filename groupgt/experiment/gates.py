@@ -1,14 +1,11 @@
-"""Quality gates: conditions on systems and data sets that must hold for the build to pass.
-
-Defines the section of the experiment file, its checks, and the evaluation of gates after a run.
-"""
+"""Quality gates: conditions on systems and data sets that must hold for the build to pass."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge
@@ -21,13 +18,17 @@ from groupgt.errors import GroupgtError, near_names
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.slices import Slicer
 from groupgt.experiment.previous import Against
-from groupgt.experiment.schema import Scalar
 from groupgt.experiment.systems import Families, System, combined, matching
 from groupgt.experiment.timing import LATENCIES, Timing, machine
-from groupgt.experiment.yaml import Document, KeyPath
+from groupgt.experiment.yaml import Document, Scalar
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Bools, Floats
+from groupgt.options import KeyPath
 from groupgt.render.results import Result
+
+if TYPE_CHECKING:
+    from groupgt.experiment.config import Config
+    from groupgt.experiment.outcome import Outcome
 
 UNTIMED = (
     "is single-query latency, but this retriever is queried in batches: set evaluate.timed to the number "
@@ -84,18 +85,8 @@ class Gate:
 
 
 # Why a gate has no value to compare with its bound; it passes if there is no previous result to compare with.
-Problem = Literal[
-    "failed",
-    "no query",
-    "no baseline",
-    "no pair",
-    "few audited",
-    "other machine",
-    "not measured",
-    "no previous run",
-    "new",
-    "refused",
-]
+Problem = Literal["failed", "no query", "no baseline", "no pair", "few audited", "other machine", "not measured",
+                  "no previous run", "new", "refused"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -154,28 +145,23 @@ class GateResult(Result):
 
 @dataclass(frozen=True, eq=False)
 class GateChecks:
-    """Everything needed to check gates: names in the file, metrics, baseline, and number of timed queries.
-
-    `metrics` is empty if any metric is invalid; `baseline` is None if nothing is compared.
-    """
+    """Everything needed to check gates; `metrics` is empty if any metric is invalid."""
 
     document: Document
     families: Families
-    datasets: Collection[str]
+    config: Config
     metrics: Mapping[str, Metric]
     convention: str
-    baseline: str | None
-    timed: int | None
 
     def check(self, number: int, gate: Gate) -> None:
         """Checks one gate: the names it refers to must exist, and it must have exactly one bound."""
         document, path = self.document, ("gate", number)
         systems = self.families.systems
-        matched, datasets = matching(gate.system, systems), matching(gate.dataset, self.datasets)
+        matched, datasets = matching(gate.system, systems), matching(gate.dataset, self.config.datasets)
         if not matched and not self.families.may_be(gate.system):
             document.unknown((*path, "system"), gate.system, self.families.valid_names, also="a pattern")
         if not datasets and document.is_sound("datasets"):
-            document.unknown((*path, "dataset"), gate.dataset, list(self.datasets), also="a pattern")
+            document.unknown((*path, "dataset"), gate.dataset, list(self.config.datasets), also="a pattern")
         bounds = [key for key in BOUNDS if getattr(gate, key) is not None]
         if len(bounds) != 1:
             some = f"{', '.join(BOUNDS[:-1])} and {BOUNDS[-1]}"
@@ -223,7 +209,8 @@ class GateChecks:
         system = self.families.systems[name]
         if system.kind.build is None or system.options.asks_singly() is not False:
             return True
-        return bool(self.timed) if self.timed is not None else system.kind.cheap
+        timed = self.config.evaluate.timed
+        return bool(timed) if timed is not None else system.kind.cheap
 
     def _is_timed(self, name: str) -> bool:
         system = self.families.systems[name]
@@ -231,17 +218,20 @@ class GateChecks:
 
     def _drop(self, path: KeyPath, matched: Sequence[System], datasets: Sequence[str]) -> None:
         """Checks that a gate on a drop or a gain has a baseline on each of its data sets."""
-        if self.baseline is None:
+        name = self.config.baseline
+        if name is None:
             if self.document.is_sound("compare"):
                 hint = "set compare.baseline, or write against: previous"
                 self.document.fault(path, f"{path[-1]} needs a baseline; {hint}")
             return
-        baseline = self.families.systems.get(self.baseline)
-        if baseline is None:
-            return
+        baseline = self.families.systems.get(name)
         for dataset in datasets:
-            if not baseline.serves(dataset) and any(system.serves(dataset) for system in matched):
-                what = f"the baseline {self.baseline} is not run on dataset {dataset!r}; see its key `only`"
+            if (
+                baseline
+                and not baseline.config.serves(dataset)
+                and any(system.config.serves(dataset) for system in matched)
+            ):
+                what = f"the baseline {name} is not run on dataset {dataset!r}; see its key `only`"
                 self.document.fault(path, what)
 
 
@@ -257,34 +247,17 @@ def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document:
 # --- Evaluation of gates.
 
 
-@dataclass(frozen=True, eq=False)
-class Findings:
-    """The input for evaluating gates: evaluations, failure reasons and timings by data set and system.
-
-    `settings` determines what is significant; `baseline` is None if nothing is compared. `against` pairs the systems of
-    each data set with their previous results, if there is a previous run.
-    """
-
-    systems: Mapping[str, System]
-    evaluations: Mapping[str, Mapping[str, Evaluation]]
-    failed: Mapping[str, Mapping[str, str]]
-    timings: Mapping[tuple[str, str], Timing]
-    settings: Settings
-    baseline: str | None
-    against: Mapping[str, Against] = field(default_factory=dict)
-
-
-def judged(gates: Sequence[Gate], findings: Findings) -> list[GateResult]:
+def judged(outcome: Outcome, timings: Mapping[tuple[str, str], Timing]) -> list[GateResult]:
     """Evaluates every gate on all matching systems and data sets that were run."""
     results: list[GateResult] = []
-    for number, gate in enumerate(gates, 1):
+    for number, gate in enumerate(outcome.experiment.config.gate, 1):
         # A pattern is matched against all systems, so that a system that is not run does not affect the others.
-        names = matching(gate.system, findings.systems)
-        for dataset in matching(gate.dataset, findings.evaluations):
-            ran = {*findings.evaluations[dataset], *findings.failed.get(dataset, {})}
+        names = matching(gate.system, outcome.experiment.systems)
+        for dataset in matching(gate.dataset, outcome.evaluations):
+            ran = {*outcome.evaluations[dataset], *outcome.failed.get(dataset, {})}
             for name in names:
                 blank = GateResult(number, name, dataset, gate, passed=False)
-                if name in ran and (result := _checked(blank, findings)) is not None:
+                if name in ran and (result := _checked(blank, outcome, timings)) is not None:
                     results.append(result)
     return results
 
@@ -298,22 +271,22 @@ def members(gate: Gate, evaluation: Evaluation) -> Bools:
     return mask
 
 
-def _checked(blank: GateResult, findings: Findings) -> GateResult | None:
+def _checked(blank: GateResult, outcome: Outcome, timings: Mapping[tuple[str, str], Timing]) -> GateResult | None:
     """Evaluates one gate on one system and data set; returns None for the latency of results read from files.
 
     `blank` is the result to fill in; like any result without a value, it counts as not passed.
     """
     gate, system, dataset = blank.asks, blank.system, blank.dataset
-    evaluation = findings.evaluations[dataset].get(system)
+    evaluation = outcome.evaluations[dataset].get(system)
     if evaluation is None:
-        return replace(blank, problem="failed", detail=findings.failed[dataset][system])
+        return replace(blank, problem="failed", detail=outcome.failed[dataset][system])
     if gate.metric in LATENCIES:
-        timing = findings.timings.get((dataset, system))
+        timing = timings.get((dataset, system))
         return None if timing is None else _latency(blank, timing)
     if gate.against == "previous":
-        return _beside_former(blank, evaluation, findings.against.get(dataset))
+        return _beside_former(blank, evaluation, outcome.against.get(dataset))
     if gate.is_relative:
-        return _beside_baseline(blank, evaluation, findings)
+        return _beside_baseline(blank, evaluation, outcome)
     values = _values(gate, evaluation)
     return _bounded(blank, mean_of(values), "few audited" if values.ndim > 1 and len(values) else "no query")
 
@@ -328,9 +301,8 @@ def _bounded(blank: GateResult, value: float, otherwise: Problem = "no query") -
     low, high = blank.asks.min, blank.asks.max
     if math.isnan(value):
         return replace(blank, problem=otherwise)
-    if low is not None:
-        return replace(blank, value=value, passed=value >= low - SLACK)
-    return replace(blank, value=value, passed=high is not None and value <= high + SLACK)
+    passed = value >= low - SLACK if low is not None else high is not None and value <= high + SLACK
+    return replace(blank, value=value, passed=passed)
 
 
 def _latency(blank: GateResult, timing: Timing) -> GateResult:
@@ -340,10 +312,10 @@ def _latency(blank: GateResult, timing: Timing) -> GateResult:
     return replace(blank, problem="not measured") if value is None else _bounded(blank, value)
 
 
-def _beside_baseline(blank: GateResult, evaluation: Evaluation, findings: Findings) -> GateResult:
+def _beside_baseline(blank: GateResult, evaluation: Evaluation, outcome: Outcome) -> GateResult:
     """Compares a system with the baseline; the p-value is uncorrected for a drop and corrected for a gain."""
-    gate, by_name = blank.asks, findings.evaluations[blank.dataset]
-    baseline = by_name.get(findings.baseline or "")
+    gate, by_name, settings = blank.asks, outcome.evaluations[blank.dataset], outcome.experiment.settings
+    baseline = by_name.get(outcome.experiment.config.baseline or "")
     if baseline is None:
         return replace(blank, problem="no baseline")
     others = [name for name in by_name if name not in (blank.system, baseline.name)] if gate.must else []
@@ -351,8 +323,7 @@ def _beside_baseline(blank: GateResult, evaluation: Evaluation, findings: Findin
     before = _values(gate, baseline)
     metric = evaluation.metrics[evaluation.text_of(gate.metric)]
     family = Family(metric, now, [before] * len(now), bounds_of(metric, [*now, before]))
-    contrasts, audited = contrasts_in([family], findings.settings)[0], evaluation.audit is not None
-    return _relative(blank, baseline.name, metric, contrasts, findings.settings, audited=audited)
+    return _relative(blank, baseline.name, evaluation, contrasts_in([family], settings)[0], settings)
 
 
 def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against | None) -> GateResult:
@@ -367,22 +338,17 @@ def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against |
     among = members(gate, evaluation) if gate.slice else None
     contrasts = dict(against.contrasts(text, among))
     contrast = contrasts.pop(system)
-    return _relative(blank, None, evaluation.metrics[text], [contrast, *contrasts.values()], against.settings)
+    return _relative(blank, None, evaluation, [contrast, *contrasts.values()], against.settings)
 
 
 def _relative(
-    blank: GateResult,
-    baseline: str | None,
-    metric: Metric,
-    family: Sequence[Contrast],
-    settings: Settings,
-    *,
-    audited: bool = False,
+    blank: GateResult, baseline: str | None, evaluation: Evaluation, family: Sequence[Contrast], settings: Settings
 ) -> GateResult:
     """Checks the bound on a drop or a gain for the first contrast in a family."""
     contrast, gate = family[0], blank.asks
     if not contrast.pairs or math.isnan(contrast.delta):
         return replace(blank, problem="few audited" if contrast.pairs else "no pair")
+    metric, audited = evaluation.metrics[evaluation.text_of(gate.metric)], evaluation.audit is not None
     lost = drop(contrast.delta, higher_is_better=metric.higher_is_better)
     if gate.min_gain is not None:
         is_beyond = not -lost >= gate.min_gain - SLACK

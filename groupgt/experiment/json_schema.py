@@ -15,18 +15,6 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 def schema_text() -> str:
     """Returns the JSON Schema of experiment files as text; editors use it for completion and validation."""
-    return json.dumps(_experiment_schema(), ensure_ascii=False, indent=2) + "\n"
-
-
-def without_titles(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Removes titles, since they only repeat the keys."""
-    for part in [schema, *definitions.values()]:
-        part.pop("title", None)
-        for key in part.get("properties", {}).values():
-            key.pop("title", None)
-
-
-def _experiment_schema() -> dict[str, Any]:
     definitions: dict[str, Any] = {}
     schema = schema_of(Config, definitions)
     sections = {"retriever": "SystemConfig", "labeller": "LabellerConfig", "engine": "EngineConfig"}
@@ -49,7 +37,15 @@ def _experiment_schema() -> dict[str, Any]:
     }
     document = {"$schema": DRAFT, "title": "groupgt experiment", "$defs": definitions, **schema}
     _describe_branches(document)
-    return document
+    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+
+
+def without_titles(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
+    """Removes titles, since they only repeat the keys."""
+    for part in [schema, *definitions.values()]:
+        part.pop("title", None)
+        for key in part.get("properties", {}).values():
+            key.pop("title", None)
 
 
 def _describe_branches(schema: Any) -> None:

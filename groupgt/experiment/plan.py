@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from groupgt.errors import ConfigError, Faults, GroupgtError
-from groupgt.experiment.cache import AnswerCache
+from groupgt.experiment.cache import AnswerCache, Task, needed
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
-from groupgt.experiment.fresh import Fresh, Order
-from groupgt.experiment.process import shared_process
-from groupgt.experiment.task import Task, needed
+from groupgt.experiment.fresh import Fresh, shared_process
+from groupgt.experiment.retrieval import left_behind
 from groupgt.labellers.code import Code
 
 HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "calls", "will"]
@@ -81,10 +80,16 @@ def _row(
         waiting = [task for task in tasks if cache.kept(task) is None]
         singly = system.options.asks_singly()
         if system.kind.runs_code and experiment.allow_code:
-            singly, signature = _signature(experiment, name, faults)
-            uses += f": {signature}" if signature else ""
+            try:  # it is imported in a new process to see how it is called
+                with closing(Fresh(name, system.kind, system.options, experiment.path.parent.resolve())) as fresh:
+                    singly = fresh.singly
+                    uses += f": {fresh.way}" if fresh.way else ""
+            except GroupgtError as error:
+                singly = None
+                for text in error.faults:
+                    faults.add(experiment.document.place(system.paths["target"]), f"systems.{name}: {text}")
         will = "cached" if not waiting else "retrieve" if len(waiting) == len(tasks) else f"retrieve {len(waiting)}"
-        left = sum(cache.left_behind(task) for task in waiting)
+        left = sum(left_behind(cache, task) for task in waiting)
         if left:
             will += f", but for {left:,} answers of an interrupted run"
         count = sum(task.calls(singly=singly) for task in waiting)
@@ -94,19 +99,6 @@ def _row(
             except ConfigError as error:
                 faults.merge(error)
     return [dataset, name, uses, len(data.truth), documents, len(experiment.metrics), count, will]
-
-
-def _signature(experiment: Experiment, name: str, faults: Faults) -> tuple[bool | None, str]:
-    """Imports user code in a new process to see how it is called; adds an error if it cannot be called."""
-    system = experiment.systems[name]
-    try:
-        with closing(Fresh(Order(name, system.kind, system.options, experiment.path.parent.resolve()))) as fresh:
-            return fresh.singly, fresh.way
-    except GroupgtError as error:
-        place = experiment.document.place(system.paths["target"])
-        for text in error.faults:
-            faults.add(place, f"systems.{name}: {text}")
-        return None, ""
 
 
 def _verdicts(experiment: Experiment, data: Data, dataset: str, systems: int) -> list[list[Any]]:

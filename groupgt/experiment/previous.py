@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,16 @@ from groupgt.errors import DataError, GroupgtError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
-from groupgt.metrics.language import Metric
+from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats
 from groupgt.model.values import CALLS, SCORE
+from groupgt.options import paths_of
+from groupgt.plugins import find
+
+if TYPE_CHECKING:
+    from groupgt.experiment.datasets import Data
+    from groupgt.experiment.outcome import Outcome
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,43 +86,54 @@ class Against(Beside):
     queries_only_then: int = 0
 
 
-def against(
-    former: Former | None,
-    evaluations: Mapping[str, Evaluation],
-    request: Request,
-    truth: GroundTruth,
-    stale: str,
-    **more: Any,
-) -> Against:
-    """Pairs systems with their previous results; `more` sets additional fields of `Against`.
-
-    `stale` is the reason why ids in the previous run may refer to different passages; empty if they do not.
-    """
+def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> Against:
+    """Pairs the systems of one data set with their previous results."""
+    experiment, request, truth = outcome.experiment, data.request, data.truth
+    evaluations, former = outcome.evaluations[dataset], previous.datasets.get(dataset)
     values = {name: evaluation.values for name, evaluation in evaluations.items()}
-    if former is None:
-        return Against(qids=truth.qids, metrics=request.metrics, now=values, before={}, added=list(values), **more)
-    pairing = _Pairing(former, request, truth, stale)
-    pairs = {
-        name: pairing.values(name, evaluation) for name, evaluation in evaluations.items() if name in former.systems
+    primary = parse_metric(experiment.primary, experiment.convention)
+    shared: dict[str, Any] = {
+        "qids": truth.qids,
+        "metrics": request.metrics,
+        "primary": next(text for text, metric in request.metrics.items() if metric == primary),
+        "settings": experiment.settings,
+        "now": values,
     }
+    if former is None:
+        return Against(before={}, added=list(values), **shared)
+    pairing = _Pairing(former, request, truth, _stale(outcome, dataset, data, former.corpus, previous.files))
     return Against(
-        qids=truth.qids,
-        metrics=request.metrics,
-        now=values,
-        before={name: before for name, (before, _, _) in pairs.items()},
-        refused={(name, text): reason for name, (_, _, refused) in pairs.items() for text, reason in refused.items()},
-        stored={(name, text): reason for name, (_, stored, _) in pairs.items() for text, reason in stored.items()},
+        before={name: pairing.values(name, evaluations[name]) for name in values if name in former.systems},
+        refused={key: experiment.hide(why) for key, why in pairing.refused.items()},
+        stored={key: experiment.hide(why) for key, why in pairing.stored.items()},
         added=[name for name in values if name not in former.systems],
+        gone=[name for name in former.systems if name not in experiment.systems],
         changed=pairing.changed,
         reworded=pairing.reworded,
         queries_only_now=sum(qid not in former.truth for qid in truth.qids),
         queries_only_then=sum(qid not in truth for qid in former.truth.qids),
-        **more,
+        **shared,
     )
 
 
+def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mapping[str, str]) -> str:
+    """Returns the reason why previous ids may refer to different passages: a changed corpus or labeller input."""
+    experiment = outcome.experiment
+    if data.corpus_digest != corpus:
+        return "the corpus has changed"
+    section = experiment.config.evaluate.labeller
+    for key in paths_of(find("labeller", section.use).options, section.with_):
+        name = experiment.hide(section.with_[key].replace("{dataset}", dataset))
+        if outcome.digests.get(name) != files.get(name):
+            return f"{name}, which the labeller reads, has changed"
+    return ""
+
+
 class _Pairing:
-    """Pairs current with previous queries by id and text, and finds their previous values."""
+    """Pairs current with previous queries by id and text, and finds their previous values.
+
+    `stored` and `refused` map a system and metric to the reason for using stored values, and for missing values.
+    """
 
     def __init__(self, former: Former, request: Request, truth: GroundTruth, stale: str) -> None:
         self.former, self.request, self.truth, self.stale = former, request, truth, stale
@@ -125,17 +142,20 @@ class _Pairing:
         self.reworded = reworded(there, texts_of(truth), texts_of(then))
         other = frozenset(self.reworded)
         self.paired = np.array([qid in then and qid not in other for qid in truth.qids], dtype=np.bool_)
-        is_same = truth.digest == then.digest
-        self.changed = (
-            [] if is_same else [qid for qid in there if qid not in other and _judged(truth, qid) != _judged(then, qid)]
-        )
+        self.changed: list[str] = []
+        if truth.digest != then.digest:
+            self.changed = [qid for qid in there if qid not in other and _judged(truth, qid) != _judged(then, qid)]
+        self.stored: dict[tuple[str, str], str] = {}
+        self.refused: dict[tuple[str, str], str] = {}
 
-    def values(self, name: str, evaluation: Evaluation) -> tuple[dict[str, Floats], dict[str, str], dict[str, str]]:
-        """Returns previous values by metric, reasons for using stored values, and reasons for missing values."""
+    def values(self, name: str, evaluation: Evaluation) -> dict[str, Floats]:
+        """Returns the previous values of a system by metric."""
         system = self.former.systems[name]
         metrics = self.request.metrics
         if self.request.audit is not None:
-            return {}, {}, dict.fromkeys(metrics, "audits do not correct differences from another run")
+            what = "audits do not correct differences from another run"
+            self.refused |= {(name, text): what for text in metrics}
+            return {}
         reasons = {text: self._keeps_from(metric, system, evaluation) for text, metric in metrics.items()}
         why = {text: reason for text, reason in reasons.items() if reason}
         again = {text: metric for text, metric in metrics.items() if text not in why}
@@ -144,13 +164,13 @@ class _Pairing:
             values = self._again(system, again, name) if again else {}
         except GroupgtError as error:
             why |= dict.fromkeys(again, f"its results of then cannot be measured: {error}")
-        refused: dict[str, str] = {}
-        for text in list(why):
+        for text, reason in why.items():
             try:
                 values[text] = self._stored(name, metrics[text])
+                self.stored[name, text] = reason
             except GroupgtError as error:
-                refused[text] = f"{why.pop(text)}, and {error}"
-        return values, why, refused
+                self.refused[name, text] = f"{reason}, and {error}"
+        return values
 
     def _keeps_from(self, metric: Metric, system: FormerSystem, evaluation: Evaluation) -> str:
         """Returns the reason why previous results cannot be measured again with a metric; empty if they can."""
@@ -187,8 +207,7 @@ class _Pairing:
 
     def _stored(self, name: str, metric: Metric) -> Floats:
         """Returns stored values for queries with unchanged ground truth; raises `DataError` if they cannot be used."""
-        columns = self.former.values()[name]
-        column = next((column for text, column in columns.items() if text == str(metric)), None)
+        column = self.former.values()[name].get(str(metric))
         if column is None:
             raise DataError("the metric was not measured then")
         changed = frozenset(self.changed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from groupgt.comparison.across import Across, Measured, across, mean_length
@@ -21,37 +21,27 @@ from groupgt.experiment.best import best_systems
 from groupgt.experiment.cache import AnswerCache
 from groupgt.experiment.datasets import Data, digests, read_all
 from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.gates import Findings, judged
+from groupgt.experiment.gates import judged
 from groupgt.experiment.outcome import Outcome
-from groupgt.experiment.previous import Against, Previous, against
+from groupgt.experiment.previous import Previous, against
 from groupgt.experiment.timing import Timing
 from groupgt.labellers.code import Code
 from groupgt.metrics.language import parse_metric
-from groupgt.options import paths_of
-from groupgt.plugins import find
+from groupgt.model.run import Run
 from groupgt.render.tables import counted
 from groupgt.retrievers.base import Answers
-from groupgt.store.verdicts import VerdictStore
 
 
-@dataclass(frozen=True, eq=False)
 class Running:
     """An experiment run in progress, with its data, system results and labeller verdicts."""
 
-    experiment: Experiment
-    datasets: Mapping[str, Data]
-    answers: SystemAnswers
-    verdicts: VerdictStore
-    progress: Progress
-
-    @classmethod
-    def of(cls, experiment: Experiment, progress: Progress, *, refresh: bool, reuse: bool) -> Running:
+    def __init__(self, experiment: Experiment, progress: Progress, *, refresh: bool, reuse: bool) -> None:
         """Reads all data sets; raises `GroupgtError` with every error in them."""
         progress.doing(f"reading {counted(len(experiment.config.datasets), 'data set')}")
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
-        verdicts = cache.verdicts()
-        datasets = read_all(experiment, verdicts, refresh=refresh)
-        return cls(experiment, datasets, SystemAnswers(experiment, datasets, cache, progress), verdicts, progress)
+        self.experiment, self.progress, self.verdicts = experiment, progress, cache.verdicts()
+        self.datasets = read_all(experiment, self.verdicts, refresh=refresh)
+        self.answers = SystemAnswers(experiment, self.datasets, cache, progress)
 
     def outcome(self, changes: Sequence[str], jobs: int, previous: Previous | None = None) -> Outcome:
         """Retrieves in `jobs` processes, evaluates and compares; worker processes apply the same `changes` to the file.
@@ -62,7 +52,9 @@ class Running:
         self.progress.doing(f"evaluating {counted(len(self.experiment.chosen), 'system')}")
         outcome = _evaluated(self.experiment, self.datasets, self.answers)
         if previous is not None:
-            outcome = _compared(outcome, self.datasets, previous)
+            names = outcome.evaluations if previous.name else ()
+            compared = {name: against(outcome, name, self.datasets[name], previous) for name in names}
+            outcome = replace(outcome, previous=previous.name, against=compared)
         outcome = _concluded(outcome)
         labellers = [data.request.labeller for data in self.datasets.values()]
         judges = [labeller for labeller in labellers if isinstance(labeller, Code)]
@@ -91,7 +83,9 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
                 )
             else:
                 answers[dataset, name], timing = system_answers.answers(dataset, name, experiment.config.evaluate.depth)
-                run = answers[dataset, name].run(name)
+                found = answers[dataset, name]
+                # In the current order of the rankings, regardless of scores.
+                run = replace(Run.of(found.ids, name), excluded=found.excluded)
             if timing is not None:
                 timings.append(timing)
             evaluation = evaluate_run(data.request, data.truth, run)
@@ -141,57 +135,16 @@ def _check_results(evaluation: Evaluation, dataset: str, name: str) -> None:
         )
 
 
-def _compared(outcome: Outcome, datasets: Mapping[str, Data], previous: Previous) -> Outcome:
-    """Compares every system on every data set with its previous results."""
-    experiment = outcome.experiment
-    primary = parse_metric(experiment.primary, experiment.convention)
-    compared: dict[str, Against] = {}
-    for dataset, evaluations in outcome.evaluations.items() if previous.name else ():
-        data, former = datasets[dataset], previous.datasets.get(dataset)
-        there = () if former is None else former.systems
-        beside = against(
-            former,
-            evaluations,
-            data.request,
-            data.truth,
-            "" if former is None else _stale(outcome, dataset, data, former.corpus, previous.files),
-            primary=next(text for text, metric in data.request.metrics.items() if metric == primary),
-            settings=experiment.settings,
-            gone=[name for name in there if name not in experiment.systems],
-        )
-        refused, stored = (
-            {key: experiment.hide(why) for key, why in reasons.items()} for reasons in (beside.refused, beside.stored)
-        )
-        compared[dataset] = replace(beside, refused=refused, stored=stored)
-    return replace(outcome, previous=previous.name, against=compared)
-
-
-def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mapping[str, str]) -> str:
-    """Returns the reason why previous ids may refer to different passages: a changed corpus or labeller input."""
-    experiment = outcome.experiment
-    if data.corpus_digest != corpus:
-        return "the corpus has changed"
-    section = experiment.config.evaluate.labeller
-    for key in paths_of(find("labeller", section.use).options, section.with_):
-        name = experiment.hide(section.with_[key].replace("{dataset}", dataset))
-        if outcome.digests.get(name) != files.get(name):
-            return f"{name}, which the labeller reads, has changed"
-    return ""
-
-
 def _concluded(outcome: Outcome) -> Outcome:
     """Adds comparisons with the baseline, the best systems, and gate results to an outcome."""
     experiment = outcome.experiment
-    compare, settings = experiment.config.compare, experiment.settings
+    compare = experiment.config.compare
     timings = {(timing.dataset, timing.system): timing for timing in outcome.timings}
-    findings = Findings(
-        experiment.systems, outcome.evaluations, outcome.failed, timings, settings, experiment.baseline, outcome.against
-    )
     leaders, overall_leaders = best_systems(experiment.rule, outcome.evaluations, timings)
     comparison = {
-        dataset: comparison_of(by_system, experiment.baseline, settings, compare.metrics)
+        dataset: comparison_of(by_system, experiment.config.baseline, experiment.settings, compare.metrics)
         for dataset, by_system in outcome.evaluations.items()
-        if compare is not None and experiment.baseline in by_system
+        if compare is not None and experiment.config.baseline in by_system
     }
     return replace(
         outcome,
@@ -202,7 +155,7 @@ def _concluded(outcome: Outcome) -> Outcome:
             for name, by_system in outcome.evaluations.items()
             if by_system
         },
-        gates=judged(experiment.config.gate, findings),
+        gates=judged(outcome, timings),
         leaders=leaders,
         overall_leaders=overall_leaders,
     )

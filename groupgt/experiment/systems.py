@@ -9,20 +9,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import MinLen
 from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, near_names
-from groupgt.experiment.schema import Texts, as_yaml
-from groupgt.experiment.yaml import Document, KeyPath
+from groupgt.experiment.yaml import Document, Texts, as_yaml
 from groupgt.formats.detect import RUNS
 from groupgt.formats.modules import check_target
 from groupgt.formats.parts import is_url
-from groupgt.options import options_of, read_options
+from groupgt.options import KeyPath, options_of, read_options
 from groupgt.plugins import find, ours
 from groupgt.retrievers.base import RetrieverPlugin
+
+if TYPE_CHECKING:
+    from groupgt.experiment.config import Config
 
 
 @dataclass(frozen=True)
@@ -54,34 +56,21 @@ class SystemConfig:
         ),
     ] = field(default_factory=dict)
     on_error: Annotated[
-        Literal["fail", "skip"],
-        Doc("fail: the run stops; skip: the system is reported as failed, never scored as 0."),
+        Literal["fail", "skip"], Doc("fail: the run stops; skip: the system is reported as failed, never scored as 0.")
     ] = "fail"
-
-    @property
-    def size(self) -> int:
-        """The number of systems that this entry expands to."""
-        return math.prod(len(values) for values in self.matrix.values())
 
     def serves(self, dataset: str) -> bool:
         """Returns whether the systems of this entry run on a data set."""
         return not self.only or dataset in self.only
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One system in a sweep: its name, its options, and the path in the file where each option is set."""
-
-    name: str
-    options: dict[str, Any]
-    paths: dict[str, KeyPath]
-
-
-def variants(family: str, config: SystemConfig) -> Iterator[Variant]:
+def variants(family: str, config: SystemConfig) -> Iterator[tuple[str, dict[str, Any], dict[str, KeyPath]]]:
     """Expands the matrix of an entry into all combinations; the last key varies fastest.
 
+    Yields the name and the options of each system, and the path in the file where each option is set.
+
     >>> config = SystemConfig("bm25", matrix={"k1": [0.9, 1.20], "b": [1.0]})
-    >>> [variant.name for variant in variants("bm25", config)]
+    >>> [name for name, _, _ in variants("bm25", config)]
     ['bm25[k1=0.9,b=1]', 'bm25[k1=1.2,b=1]']
     """
     plain: dict[str, KeyPath] = {key: ("systems", family, "with", key) for key in config.with_}
@@ -92,7 +81,7 @@ def variants(family: str, config: SystemConfig) -> Iterator[Variant]:
             key: ("systems", family, "matrix", key, position) for key, position in zip(keys, positions)
         }
         labels = ",".join(f"{key}={label(value)}" for key, value in swept.items())
-        yield Variant(f"{family}[{labels}]" if keys else family, {**config.with_, **swept}, {**plain, **paths})
+        yield f"{family}[{labels}]" if keys else family, {**config.with_, **swept}, {**plain, **paths}
 
 
 def label(value: Any) -> str:
@@ -154,10 +143,6 @@ class System:
     paths: Mapping[str, KeyPath]
     inputs: tuple[str, ...] = ()
 
-    def serves(self, dataset: str) -> bool:
-        """Returns whether the system runs on a data set."""
-        return self.config.serves(dataset)
-
     @property
     def is_requeried(self) -> bool:
         """Returns True for systems queried on every run: external code or services without a version in the file."""
@@ -218,18 +203,11 @@ class UsersCode:
 class Families:
     """Checks the entries of `systems` and resolves the valid ones.
 
-    `corpora` maps each data set to whether it has a corpus. `broken` lists invalid entries; references to systems
-    that may belong to one of them are not reported.
+    `broken` lists invalid entries; references to systems that may belong to one of them are not reported.
     """
 
-    def __init__(
-        self,
-        document: Document,
-        entries: Mapping[str, SystemConfig],
-        corpora: Mapping[str, bool],
-        code: UsersCode,
-    ) -> None:
-        self.document, self.entries, self.corpora, self.code = document, entries, corpora, code
+    def __init__(self, document: Document, config: Config, code: UsersCode) -> None:
+        self.document, self.config, self.code = document, config, code
         self.systems: dict[str, System] = {}
         raw = document.value.get("systems") if isinstance(document.value, dict) else None
         names = raw if isinstance(raw, dict) else {}
@@ -237,9 +215,9 @@ class Families:
         if not document.is_sound_above("systems"):
             self.broken.add("*")
 
-    def walk(self) -> dict[str, System]:
-        """Checks all entries and returns the systems by name."""
-        for family, config in self.entries.items():
+    def walk(self) -> None:
+        """Checks all entries and adds the valid systems."""
+        for family, config in self.config.systems.items():
             faults_before = self.document.faults.total
             if family not in self.broken and "*" not in self.broken:
                 self._family(family, config)
@@ -248,7 +226,6 @@ class Families:
             else:
                 self.code.plugin("retriever", config.use, ("systems", family, "use"))
         self._fusions()
-        return self.systems
 
     @property
     def valid_names(self) -> list[str]:
@@ -268,15 +245,15 @@ class Families:
 
     def _served(self, config: SystemConfig) -> list[str]:
         """Returns the data sets that an entry runs on."""
-        return [dataset for dataset in self.corpora if config.serves(dataset)]
+        return [dataset for dataset in self.config.datasets if config.serves(dataset)]
 
     def _family(self, family: str, config: SystemConfig) -> None:
         """Checks one entry of `systems` and all systems that it expands to."""
         path: KeyPath = ("systems", family)
         for position, dataset in enumerate(config.only):
-            datasets = [*self.corpora, *self.document.left_out("datasets")]
-            if dataset not in datasets and self.document.is_sound_above("datasets"):
-                self.document.unknown((*path, "only", position), dataset, list(self.corpora))
+            is_there = dataset in self.config.datasets or not self.document.is_sound("datasets", dataset)
+            if not is_there and self.document.is_sound_above("datasets"):
+                self.document.unknown((*path, "only", position), dataset, list(self.config.datasets))
         kind: RetrieverPlugin | None = self.code.plugin("retriever", config.use, (*path, "use"))
         if kind is None:
             return
@@ -288,11 +265,23 @@ class Families:
         if kind.fuse is not None and not config.inputs:
             self.document.fault(path, f"{config.use} combines other systems; name them as `inputs`")
         for dataset in self._served(config):
-            if kind.corpus and not self.corpora[dataset] and self.document.is_sound("datasets", dataset):
+            if (
+                kind.corpus
+                and self.config.datasets[dataset].corpus is None
+                and self.document.is_sound("datasets", dataset)
+            ):
                 self.document.fault(path, f"{config.use} needs a corpus, but dataset {dataset!r} has none")
-        if self._matrix(path, config):
-            for variant in variants(family, config):
-                self._variant(family, config, kind, variant)
+        for name, values, paths in variants(family, config) if self._matrix(path, config) else ():
+            options, faults = read_options(kind.options, values, show=as_yaml)
+            for fault in faults:
+                is_unknown = fault.kind == "unknown"
+                if is_unknown and fault.option == "version":
+                    fault = replace(fault, what="belongs next to `use`, not among the options")
+                where = paths.get(fault.option, (*path, "with", fault.option))
+                self.document.fault(where[:4] if is_unknown else (*where, *fault.path[1:]), fault.what, key=is_unknown)
+            if options is not None:
+                self.systems[name] = System(name, family, config, kind, options, paths)
+                self._files(self.systems[name])
 
     def _matrix(self, path: KeyPath, config: SystemConfig) -> bool:
         """Checks a matrix; returns whether it can be expanded."""
@@ -300,7 +289,7 @@ class Families:
         for key, values in config.matrix.items():
             if key in config.with_:
                 self.document.fault((*path, "matrix", key), f"{key} is also given under `with`; remove one", key=True)
-            if self.document.is_filled((*path, "matrix", key)):
+            if any(filled[:4] == (*path, "matrix", key) for filled in self.document.written):
                 what = (
                     "sweep values become part of system names, which are shown; set environment variables under `with`"
                 )
@@ -309,23 +298,11 @@ class Families:
             for position, text in enumerate(labels):
                 if text in labels[:position]:
                     self.document.fault((*path, "matrix", key, position), f"duplicate value {text}; remove one")
-        if config.size > MOST_SYSTEMS:
-            what = f"expected at most {MOST_SYSTEMS:,} combinations, found {config.size:,}"
+        size = math.prod(len(values) for values in config.matrix.values())
+        if size > MOST_SYSTEMS:
+            what = f"expected at most {MOST_SYSTEMS:,} combinations, found {size:,}"
             self.document.fault((*path, "matrix"), what)
         return self.document.faults.total == faults_before
-
-    def _variant(self, family: str, config: SystemConfig, kind: RetrieverPlugin, variant: Variant) -> None:
-        options, faults = read_options(kind.options, variant.options, show=as_yaml)
-        for fault in faults:
-            is_unknown = fault.kind == "unknown"
-            if is_unknown and fault.option == "version":
-                fault = replace(fault, what="belongs next to `use`, not among the options")
-            path = variant.paths.get(fault.option, ("systems", family, "with", fault.option))
-            self.document.fault(path[:4] if is_unknown else (*path, *fault.path[1:]), fault.what, key=is_unknown)
-        if options is not None:
-            system = System(variant.name, family, config, kind, options, variant.paths)
-            self.systems[variant.name] = system
-            self._files(system)
 
     def _files(self, system: System) -> None:
         """Checks that the paths in a system's options exist for every data set."""
@@ -359,9 +336,15 @@ class Families:
             complete = bool(system.config.inputs)
             others = [other for other in self.systems if self.systems[other].family != system.family]
             for position, pattern in enumerate(system.config.inputs):
+                path: KeyPath = ("systems", system.family, "inputs", position)
                 matched = matching(pattern, others)
                 complete = complete and bool(matched) and not self.may_be(pattern)
-                self._input(system, ("systems", system.family, "inputs", position), pattern, matched, others)
+                if not matched and not self.may_be(pattern):
+                    near, choices = self.near(pattern, others), some_of(others) or "none"
+                    self.document.fault(path, f"no other system is named {pattern!r}{near}; there are {choices}")
+                for other, dataset in product(matched, self._served(system.config)):
+                    if not self.systems[other].config.serves(dataset):
+                        self.document.fault(path, f"{other} is not run on dataset {dataset!r}; see its key `only`")
                 inputs.update(dict.fromkeys(matched))
             for key in ("weights", "least") if complete else ():
                 values = getattr(system.options, key, [])
@@ -371,17 +354,6 @@ class Families:
             self.systems[name] = replace(system, inputs=tuple(inputs))
         if self.document.faults.total == faults_before:
             self._circles()
-
-    def _input(
-        self, system: System, path: KeyPath, pattern: str, matched: Sequence[str], others: Sequence[str]
-    ) -> None:
-        if not matched and not self.may_be(pattern):
-            near, choices = self.near(pattern, others), some_of(others) or "none"
-            self.document.fault(path, f"no other system is named {pattern!r}{near}; there are {choices}")
-        for name in matched:
-            for dataset in self._served(system.config):
-                if not self.systems[name].serves(dataset):
-                    self.document.fault(path, f"{name} is not run on dataset {dataset!r}; see its key `only`")
 
     def _circles(self) -> None:
         """Reports fusions that contain themselves or are nested too deeply."""

@@ -39,10 +39,9 @@ class Median(NamedTuple):
 def of_one_kind(timings: Mapping[str, Timing]) -> tuple[Kind, dict[str, Median]]:
     """Returns the more common kind of timing and its median per system; a tie favors single queries."""
     kinds: tuple[Kind, ...] = ("alone", "batched")
-    medians = {kind: {name: timing.median(kind) for name, timing in timings.items()} for kind in kinds}
     timed = {
-        kind: {name: median for name, median in by_name.items() if median and median.ms}
-        for kind, by_name in medians.items()
+        kind: {name: median for name, timing in timings.items() if (median := timing.median(kind)) and median.ms}
+        for kind in kinds
     }
     kind = max(kinds, key=lambda kind: len(timed[kind]))
     return kind, timed[kind]

@@ -1,7 +1,4 @@
-"""Retrieves in several processes; each worker reads the data itself and caches its own results.
-
-`answers` uses this module if more than one process is requested.
-"""
+"""Retrieves in several processes; each worker reads the data itself and caches its own results."""
 
 from __future__ import annotations
 
@@ -16,17 +13,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import groupgt
-from groupgt.errors import GroupgtError, GroupgtWarning, RetrieverError
-from groupgt.experiment.cache import AnswerCache
+from groupgt.errors import GroupgtError, GroupgtWarning, RetrieverError, warn
+from groupgt.experiment.cache import AnswerCache, Done, Task
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
-from groupgt.experiment.process import working_folder
+from groupgt.experiment.fresh import working_folder
 from groupgt.experiment.retrieval import retrieve
-from groupgt.experiment.task import Done, Task
 from groupgt.runtime import interrupts_blocked
 from groupgt.store.cache import Cache
 
@@ -35,11 +30,7 @@ SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def in_parallel(
-    experiment: Experiment,
-    changes: Sequence[str],
-    keeper: AnswerCache,
-    tasks: Sequence[Task],
-    jobs: int,
+    experiment: Experiment, changes: Sequence[str], keeper: AnswerCache, tasks: Sequence[Task], jobs: int
 ) -> Iterator[tuple[Task, Done | GroupgtError]]:
     """Yields each task with its results or error as it completes; workers stop if the caller does.
 
@@ -49,30 +40,30 @@ def in_parallel(
         folder = Path(name)
         sent = AnswerCache(Cache(folder))
         safe = os.environ.get(SAFE_PATH)
-        job = _Job(experiment.path, tuple(changes), experiment.allow_code, keeper, folder, safe)
+        job = (experiment.path, tuple(changes), experiment.allow_code, safe, keeper, sent)
+        notes = {task: folder / f"task-{number}" for number, task in enumerate(tasks)}
         with _safe_path(allow_code=experiment.allow_code):
             # Its queues start a process as well.
             context = multiprocessing.get_context("spawn")
-            pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=(job,))
+            pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=job)
         try:
             with interrupts_blocked(), _safe_path(allow_code=experiment.allow_code):
                 # Workers are started here, one for each task without an idle worker.
                 waiting = {
-                    pool.submit(_work, task.dataset, task.name, task.depth, number): task
-                    for number, task in enumerate(tasks)
+                    pool.submit(_work, task.dataset, task.name, task.depth, note): task for task, note in notes.items()
                 }
             for future in as_completed(waiting):
                 task = waiting[future]
                 error, texts = future.result()
                 for text in texts:
-                    warnings.warn(text, GroupgtWarning, stacklevel=2)
+                    warn(text)
                 outcome = error or sent.read(task)
                 yield task, outcome or RetrieverError(f"system {task.name!r}: a worker's answers were lost")
             pool.shutdown()
         except BrokenProcessPool:
             _end(pool)
             text = "a worker process was killed, or ran out of memory"
-            at_work = [task for number, task in enumerate(tasks) if job.note(number).exists()]
+            at_work = [task for task, note in notes.items() if note.exists()]
             if at_work:
                 systems = " or ".join(f"system {task.name!r} on dataset {task.dataset!r}" for task in at_work)
                 text += f"; it retrieved {systems}; finished retrievals are cached: try again with fewer --jobs"
@@ -118,48 +109,25 @@ def _restore(safe: str | None) -> None:
 # --- In a worker.
 
 
-@dataclass(frozen=True, eq=False)
-class _Job:
-    """Instructions for a worker: the file and its settings, the cache, and the folder for results."""
-
-    path: Path
-    changes: tuple[str, ...]
-    allow_code: bool
-    keeper: AnswerCache
-    folder: Path
-    safe: str | None
-
-    def note(self, number: int) -> Path:
-        """Returns the path of a marker file that exists while a task is running."""
-        return self.folder / f"task-{number}"
+# What the tasks of a worker share: the experiment, its data, the cache, and the cache that results are sent in.
+_shared: list[tuple[Experiment, dict[str, Data], AnswerCache, AnswerCache]] = []
 
 
-@dataclass(frozen=True, eq=False)
-class _Worker:
-    """The data of a worker process, read once and shared by its tasks."""
-
-    job: _Job
-    experiment: Experiment
-    data: dict[str, Data]
-    sent: AnswerCache
-
-
-_workers: list[_Worker] = []
-
-
-def _begin(job: _Job) -> None:
+def _begin(
+    path: Path, changes: Sequence[str], allow_code: bool, safe: str | None, keeper: AnswerCache, sent: AnswerCache
+) -> None:
     """Initializes a worker: ignores Ctrl-C, exits when the parent does, and silences duplicate warnings."""
     from tqdm import tqdm
 
-    _restore(job.safe)
+    _restore(safe)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # By default, tqdm creates a lock between processes that outlives a terminated worker.
     tqdm.set_lock(threading.RLock())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GroupgtWarning)
-        experiment = load(job.path, changes=job.changes, allow_code=job.allow_code)
-        _workers.append(_Worker(job, experiment, read_all(experiment), AnswerCache(Cache(job.folder))))
+        experiment = load(path, changes=changes, allow_code=allow_code)
+        _shared.append((experiment, read_all(experiment), keeper, sent))
 
 
 def _end_with_parent() -> None:
@@ -169,16 +137,18 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work(dataset: str, name: str, depth: int, number: int) -> tuple[GroupgtError | None, list[str]]:
-    """Retrieves a task and writes its results; returns the error, if any, and the warnings."""
-    worker = _workers[-1]
-    task = Task(dataset, name, depth, worker.experiment, worker.data[dataset])
-    note = worker.job.note(number)
+def _work(dataset: str, name: str, depth: int, note: Path) -> tuple[GroupgtError | None, list[str]]:
+    """Retrieves a task and writes its results; returns the error, if any, and the warnings.
+
+    The file `note` exists while the task is running.
+    """
+    experiment, data, keeper, sent = _shared[-1]
+    task = Task(dataset, name, depth, experiment, data[dataset])
     note.touch()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", GroupgtWarning)
         try:
-            worker.sent.write(task, retrieve(task, worker.job.keeper))
+            sent.write(task, retrieve(task, keeper))
         except GroupgtError as error:
             return error, []
         finally:

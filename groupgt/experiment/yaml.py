@@ -1,4 +1,4 @@
-"""YAML with locations: plain values, the line and column of each value, and changes from `--set`.
+"""YAML with locations: plain values, their types, the line and column of each value, and changes from `--set`.
 
 `experiment` reads a file into a `Document`; each check of the file adds its errors to that document.
 """
@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import glob
+import math
 import os
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
 from yaml.composer import Composer
@@ -19,6 +20,8 @@ from yaml.resolver import Resolver
 
 from groupgt.errors import ConfigError, Faults, listed, near_names
 from groupgt.formats.source import neighbors
+from groupgt.model.validity import shown
+from groupgt.options import KeyPath, Rule, Short
 
 LARGEST_BYTES = 1 << 20
 # Values shorter than this occur in messages by coincidence, so they are not replaced there.
@@ -40,22 +43,19 @@ PROBLEMS = {
     "expected '<document start>'": "expected an experiment (keys with values), found something else",
 }
 
-KeyPath = tuple[str | int, ...]
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))
+
+
+LISTED = Short()
+# The possible values of a column; one type, so that an error has one location.
+Scalar = Annotated[Any, Rule("text, a number, true or false", _is_scalar, {"type": ["string", "number", "boolean"]})]
+Texts = Annotated[list[str], LISTED]
 # Keys below which any text is allowed, and keys that accept any text themselves.
 FREE = {"with", "where", "slice", "stages"}
-FREE_ENDS = (
-    "name",
-    "ground_truth",
-    "queries",
-    "corpus",
-    "audit",
-    "fetch",
-    "build",
-    "tokenizer",
-    "version",
-    "folder",
-    "cache",
-)
+FREE_ENDS = ("name", "ground_truth", "queries", "corpus", "audit", "fetch", "build", "tokenizer", "version", "folder",
+             "cache")  # fmt: skip
 
 # The tags of plain YAML by kind of node, which all begin with `tag:yaml.org,2002:`.
 TAGS: dict[type[yaml.Node], set[str]] = {
@@ -119,9 +119,9 @@ class Document:
         """Adds an error for the value or key at a path; values of environment variables are hidden."""
         for filled_path, (raw, filled) in self.written.items():
             if filled_path[: len(path)] == path or path[: len(filled_path)] == filled_path:
-                shown = _with_defaults(raw)
-                what = what.replace(repr(filled), repr(shown))
-                what = what.replace(filled, shown) if len(filled) >= SECRET_CHARS else what
+                plain = _with_defaults(raw)
+                what = what.replace(repr(filled), repr(plain))
+                what = what.replace(filled, plain) if len(filled) >= SECRET_CHARS else what
         dotted = ".".join(plain_text(str(part)) for part in path)
         self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
 
@@ -139,14 +139,6 @@ class Document:
         """Returns True if there is no schema error at or above a path."""
         return not any(path[: len(faulty)] == faulty for faulty in self.partial)
 
-    def left_out(self, key: str) -> list[str]:
-        """Returns the names of invalid entries under a top-level key."""
-        return [str(path[1]) for path in self.partial if len(path) > 1 and path[0] == key]
-
-    def is_filled(self, path: KeyPath) -> bool:
-        """Returns whether any value at or below a path comes from an environment variable."""
-        return any(filled[: len(path)] == path for filled in self.written)
-
     def as_written(self, value: Any, path: KeyPath) -> Any:
         """Returns a value as written in the file, with environment variables that may be secrets left unexpanded."""
         if isinstance(value, dict):
@@ -162,13 +154,11 @@ class Document:
 
     def sort(self) -> None:
         """Sorts the errors by line and column."""
-        start = f"{self.path}:"
+        located = re.compile(re.escape(str(self.path)) + r":(\d+):(\d+)(?=:|$)")
 
         def order(text: str) -> tuple[int, ...]:
-            line, _, after = text.removeprefix(start).partition(":")
-            column = after.partition(":")[0]
-            has_place = text.startswith(start) and line.isdecimal() and column.isdecimal()
-            return (int(line), int(column)) if has_place else (0, 0)
+            place = located.match(text)
+            return (int(place[1]), int(place[2])) if place else (0, 0)
 
         self.faults.order = order
 
@@ -193,6 +183,17 @@ def plain_text(text: str) -> str:
     ('bm25', "'a\\\\nb'")
     """
     return text if text.isprintable() else ascii(text)
+
+
+def as_yaml(value: Any) -> str:
+    """Formats a value as YAML, approximately."""
+    if value is None or value in ({}, []):
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (dict, list)):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    return shown(value)
 
 
 def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:
@@ -352,16 +353,13 @@ def _mapping(node: yaml.MappingNode, path: KeyPath, document: Document) -> dict[
 
 def _scalar(node: yaml.Node, path: KeyPath, document: Document) -> Any:
     text = str(node.value)
-    if node.style is not None:  # type: ignore[attr-defined]  # scalar nodes have a style
-        return _filled(text, path, document)
-    if text in ("", "~", "null", "Null", "NULL"):
-        return None
-    if text in ("true", "false"):
-        return text == "true"
-    if _INTEGER.fullmatch(text):
-        return int(text) if len(text) < 100 else float(text)
-    if _FLOAT.fullmatch(text):
-        return float(text)
+    if node.style is None:  # type: ignore[attr-defined]  # scalar nodes have a style
+        if text in ("", "~", "null", "Null", "NULL"):
+            return None
+        if text in ("true", "false"):
+            return text == "true"
+        if _INTEGER.fullmatch(text) or _FLOAT.fullmatch(text):
+            return int(text) if _INTEGER.fullmatch(text) and len(text) < 100 else float(text)
     return _filled(text, path, document)
 
 
@@ -406,7 +404,8 @@ def change(document: Document, setting: str) -> None:
     holder = document.value
     while parts:
         part, parts = _next(holder, parts)
-        if not isinstance(holder, (dict, list)) or (isinstance(holder, list) and not _within(part, holder)):
+        is_place = isinstance(holder, list) and isinstance(part, int) and part < len(holder)
+        if not isinstance(holder, dict) and not is_place:
             what = "expected a key of a mapping, or the position of a value in a list, from 0"
             where = f"nothing is set at {'.'.join(map(str, (*path, part)))}"
             document.faults.add(place, where if parts else what)
@@ -445,7 +444,3 @@ def _next(holder: Any, parts: Sequence[str]) -> tuple[Any, list[str]]:
             if joined in holder:
                 return joined, list(parts[length:])
     return parts[0], list(parts[1:])
-
-
-def _within(part: Any, holder: list[Any]) -> bool:
-    return isinstance(part, int) and part < len(holder)

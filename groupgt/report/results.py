@@ -19,8 +19,8 @@ import groupgt
 from groupgt.engines.calls import calls_of
 from groupgt.engines.carriers import all_rankings
 from groupgt.evaluation.runs import per_query_rows
+from groupgt.experiment.cache import libraries
 from groupgt.experiment.outcome import Outcome
-from groupgt.experiment.task import libraries
 from groupgt.formats import jsonl, trec
 from groupgt.formats.write import flat_fault, write_flat
 from groupgt.render import tables

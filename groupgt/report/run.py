@@ -9,8 +9,8 @@ from pathlib import Path
 
 from groupgt.experiment.answers import Progress, Silence
 from groupgt.experiment.experiment import load
+from groupgt.experiment.fresh import shared_process
 from groupgt.experiment.outcome import Outcome
-from groupgt.experiment.process import shared_process
 from groupgt.experiment.runner import Running
 from groupgt.report.previous import read_previous
 from groupgt.report.results import write_results
@@ -48,7 +48,7 @@ def run_experiment(
     """
     with shared_process() as secrets:
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, secrets=secrets)
-        running = Running.of(experiment, progress or Silence(), refresh=refresh, reuse=reuse)
+        running = Running(experiment, progress or Silence(), refresh=refresh, reuse=reuse)
         previous = None if against is None else read_previous(Path(against), experiment)
         outcome = running.outcome(changes, jobs, previous)
         folder = Path(output) if output is not None else experiment.at(experiment.config.output.folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.errors import Faults, GroupgtError, RetrieverError, strange_result, warn
-from groupgt.model.run import Run
 from groupgt.model.validity import finite_number, id_fault, id_text, shown
 from groupgt.plugins import Plugin, ours
 from groupgt.runtime import raised, users_code
@@ -141,10 +140,6 @@ class Answers:
     ids: dict[str, list[str]]
     scores: dict[str, list[float]] | None = None
     excluded: int = field(default=0, repr=False)
-
-    def run(self, name: str) -> Run:
-        """Builds a run from the rankings in their current order, regardless of scores."""
-        return replace(Run.of(self.ids, name), excluded=self.excluded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,12 +302,7 @@ def strictly_falling(scores: Sequence[float]) -> list[float]:
 
 
 def best(
-    ids: Sequence[str],
-    scores: NDArray[Any],
-    k: int,
-    places: NDArray[Any] | None = None,
-    *,
-    above: float | None = None,
+    ids: Sequence[str], scores: NDArray[Any], k: int, places: NDArray[Any] | None = None, *, above: float | None = None
 ) -> Ranking:
     """Returns the k best of `scores`, shape (n,), as (id, score) pairs; ties are in index order.
 

@@ -1,4 +1,7 @@
-"""Fusion of results from several systems, by reciprocal ranks or by convex combinations of normalized scores."""
+"""Results that are not retrieved: existing ones read from files, and fusions of several systems.
+
+Fusions are by reciprocal ranks or by convex combinations of normalized scores.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,24 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError
-from groupgt.options import Clash
+from groupgt.model.hits import Floats
+from groupgt.options import Clash, File
 from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers, RetrieverPlugin
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Normalization = Literal["min_max", "z_score", "theoretical"]
+
+
+@dataclass(frozen=True)
+class Results(base.Options):
+    """The options of `use: results`."""
+
+    path: Annotated[File, Doc("The results; {dataset} is replaced by the name of the data set.")]
+    format: Annotated[str | None, Doc("Format of the results (default: auto-detect).")] = None
+
+    def searches_texts(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True)
@@ -121,7 +135,7 @@ class _Flat:
         )
 
 
-def _fused(flat: _Flat, gains: Floats, missing: Floats, inputs: int, k: int) -> Answers:
+def _fused(flat: _Flat, gains: Floats, missing: Floats, k: int) -> Answers:
     """Sums gains by document, best first; ties go to the earlier input, then to the better rank in it.
 
     `missing`, shape (inputs, queries), is the gain from an input that did not return the document. Only the first
@@ -131,7 +145,7 @@ def _fused(flat: _Flat, gains: Floats, missing: Floats, inputs: int, k: int) -> 
     keys, first, row = np.unique(pair, return_index=True, return_inverse=True)
     query = flat.query[first]
     table = missing[:, query].T.copy()
-    once = np.unique(row * inputs + flat.source, return_index=True)[1]
+    once = np.unique(row * len(missing) + flat.source, return_index=True)[1]
     table[row[once], flat.source[once]] = gains[once]
     # Sort before adding, so that equal gains in another order of inputs give the same bits.
     sums = np.sort(table, axis=1).sum(axis=1) if len(keys) else np.zeros(0)
@@ -163,7 +177,7 @@ def reciprocal_rank(
     """
     flat = _Flat.of(inputs, options.depth or k)
     gains = _weights(options, len(inputs))[flat.source] / (options.k + flat.rank)
-    return _fused(flat, gains, np.zeros((len(inputs), len(flat.qids))), len(inputs), k)
+    return _fused(flat, gains, np.zeros((len(inputs), len(flat.qids))), k)
 
 
 def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | None], k: int) -> Answers:
@@ -185,7 +199,7 @@ def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | N
         )
     missing = np.zeros((len(inputs), len(flat.qids)))
     if not len(flat.rank):
-        return _fused(flat, flat.scores, missing, len(inputs), k)
+        return _fused(flat, flat.scores, missing, k)
     floors = floor[flat.source]
     if options.normalization == "theoretical" and (flat.scores < floors).any():
         row = int((flat.scores < floors).argmax())
@@ -201,7 +215,7 @@ def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | N
         lowest = np.full(len(starts), np.inf)
         np.minimum.at(lowest, segment, normal)
         missing[flat.source[starts], flat.query[starts]] = lowest
-    return _fused(flat, weights[flat.source] * normal, weights[:, None] * missing, len(inputs), k)
+    return _fused(flat, weights[flat.source] * normal, weights[:, None] * missing, k)
 
 
 def _normalized(normalization: Normalization, scores: Floats, segment: Integers, floor: Floats) -> Floats:
@@ -221,6 +235,7 @@ def _normalized(normalization: Normalization, scores: Floats, segment: Integers,
     return np.divide(away, deviation, out=np.zeros_like(scores), where=deviation > 0)
 
 
+RESULTS = RetrieverPlugin(Results, summary="Existing results of any system, read from files.", corpus=False)
 RRF = RetrieverPlugin(
     ReciprocalRank, fuse=reciprocal_rank, summary="Reciprocal rank fusion of other systems.", corpus=False
 )

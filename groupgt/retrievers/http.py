@@ -118,19 +118,13 @@ class Http:
         names = {name.lower() for name in headers}
         self.headers = {name: value for name, value in HEADERS.items() if name.lower() not in names} | headers
         self.secrets = Secrets(user, parts.password or "", parts.query, headers)
-        self.limits = Limits(options.max_seconds, options.max_bytes, options.timeout)
+        self.limits = Limits(options)
         self.connection = Connection(parts, self.limits)
         self.tries = f"{options.retries + 1} {'tries' if options.retries else 'try'} of {options.timeout:g} s"
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """Returns the rankings from the server."""
-        rankings: list[base.Ranking] = []
-        for start in range(0, len(queries), self.options.batch):
-            rankings += self._batch(list(queries[start : start + self.options.batch]), k)
-        return rankings
-
-    def _batch(self, queries: list[str], k: int) -> list[base.Ranking]:
-        body = json.dumps({"queries": queries, "k": k}, ensure_ascii=False).encode()
+        """Returns the rankings from the server; the host asks for at most `batch` queries at a time."""
+        body = json.dumps({"queries": list(queries), "k": k}, ensure_ascii=False).encode()
         self.limits.begin()
         try:
             response, content = self._answer(body)
@@ -194,7 +188,7 @@ class Http:
             # gzip or zlib, detected by the first bytes; gzip data may have several members.
             unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
             try:
-                unpacked += unpacker.decompress(content, self.limits.max_bytes + 1 - len(unpacked))
+                unpacked += unpacker.decompress(content, self.options.max_bytes + 1 - len(unpacked))
             except zlib.error:
                 raise self._fault(f"expected an answer in {coding}, found other bytes") from None
             self.limits.check_size(len(unpacked))
@@ -236,34 +230,31 @@ class ExceededError(Exception):
     """Raised if a response is too large or a call takes too long; such calls are not retried."""
 
 
-@dataclass(eq=False)
 class Limits:
     """Limits for one call: total duration including retries, response size, and duration of each part."""
 
-    max_seconds: float
-    max_bytes: int
-    timeout: float
-    end: float = 0.0
+    def __init__(self, options: Options) -> None:
+        self.options, self.end = options, 0.0
 
     def begin(self) -> None:
         """Starts the clock for a call."""
-        self.end = time.monotonic() + self.max_seconds
+        self.end = time.monotonic() + self.options.max_seconds
 
     def seconds_left(self) -> float:
         """Returns the seconds left for the call; raises `ExceededError` if none are left."""
         seconds = self.end - time.monotonic()
         if seconds <= 0:
-            raise ExceededError(f"no complete response within {self.max_seconds:g} s (max_seconds)")
+            raise ExceededError(f"no complete response within {self.options.max_seconds:g} s (max_seconds)")
         return seconds
 
     def part_seconds(self) -> float:
         """Returns the maximum seconds for the next part; raises `ExceededError` if no time is left."""
-        return min(self.timeout, self.seconds_left())
+        return min(self.options.timeout, self.seconds_left())
 
     def check_size(self, size: int) -> None:
         """Raises `ExceededError` if a response is too large."""
-        if size > self.max_bytes:
-            raise ExceededError(f"the answer is larger than {self.max_bytes:,} bytes (max_bytes)")
+        if size > self.options.max_bytes:
+            raise ExceededError(f"the answer is larger than {self.options.max_bytes:,} bytes (max_bytes)")
 
 
 class _Stream(io.RawIOBase):
@@ -444,10 +435,4 @@ def _unescaped(text: str) -> str:
     return unquote_plus(html.unescape(re.sub(r"\\(.)", r"\1", text)))
 
 
-PLUGIN = RetrieverPlugin(
-    Options,
-    Http,
-    summary="An HTTP server that accepts queries as JSON.",
-    corpus=False,
-    live=True,
-)
+PLUGIN = RetrieverPlugin(Options, Http, summary="An HTTP server that accepts queries as JSON.", corpus=False, live=True)

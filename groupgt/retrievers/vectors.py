@@ -1,4 +1,7 @@
-"""Exact vector search with NumPy; vectors come from files or from a sentence-transformers model."""
+"""Vector search, exact with NumPy or approximate in an HNSW graph of usearch.
+
+Vectors come from files or from a sentence-transformers model.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
@@ -112,6 +116,18 @@ class Options(QueryOptions):
         yield from self._file("documents", self.documents)
 
 
+Candidates = Annotated[int, Ge(1), Le(100_000)]
+
+
+@dataclass(frozen=True)
+class AnnOptions(Options):
+    """The options of `use: ann`: those of `dense` and the graph parameters; larger values are slower but more exact."""
+
+    connectivity: Annotated[Candidates, Doc("Edges per node of the graph.")] = 16
+    expansion_add: Annotated[Candidates, Doc("Candidates examined when a passage is added.")] = 128
+    expansion_search: Annotated[Candidates, Doc("Candidates examined when a query is searched.")] = 64
+
+
 class QueryVectors:
     """A source of query vectors: `of` returns them with shape (queries, d)."""
 
@@ -184,6 +200,37 @@ class Dense:
         return [best(self.ids, row, k) if vector.any() else [] for row, vector in zip(scores, vectors)]
 
 
+class Ann(Dense):
+    """Finds candidates in the graph, which a single thread builds and searches for reproducibility.
+
+    Exact search then scores and sorts the candidates.
+    """
+
+    def __init__(self, setting: base.Setting, options: AnnOptions) -> None:
+        from usearch.index import Index
+
+        super().__init__(setting, options)
+        documents = self.vectors.documents
+        self.graph = Index(
+            ndim=documents.shape[1],
+            metric="cos" if self.vectors.normalize else "ip",
+            dtype="f32",
+            connectivity=options.connectivity,
+            expansion_add=options.expansion_add,
+            expansion_search=options.expansion_search,
+        )
+        self.graph.add(np.arange(len(documents)), documents.astype(np.float32), threads=1)
+
+    def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
+        """Returns the k best results from the graph for each query."""
+        return [self._best(vector, k) if vector.any() else [] for vector in self.vectors.of(queries)]
+
+    def _best(self, vector: Vectors, k: int) -> base.Ranking:
+        matches = self.graph.search(vector.astype(np.float32), min(k, len(self.ids)), threads=1)
+        rows = np.sort(matches.keys.astype(np.int64))
+        return best(self.ids, products(vector[None, :], self.vectors.documents[rows])[0], k, rows)
+
+
 @contextmanager
 def _as_retriever_errors() -> Iterator[None]:
     """Converts data errors to `RetrieverError`."""
@@ -198,5 +245,13 @@ PLUGIN = RetrieverPlugin(
     Dense,
     summary="Exact search over your own vectors or those of a sentence-transformers model.",
     libraries=("sentence-transformers", "torch"),
+    cheap=True,
+)
+ANN = RetrieverPlugin(
+    AnnOptions,
+    Ann,
+    summary="Approximate vector search in an HNSW graph, by usearch.",
+    libraries=("usearch", "sentence-transformers", "torch"),
+    modules={"usearch": "ann"},
     cheap=True,
 )

@@ -114,7 +114,9 @@ class Cache:
                 if f".{ending}" == ENDING:
                     about = json.loads(_text(path).partition("\n")[0])
                 elif ending.endswith(JOURNAL):
-                    about = _of_journal(list(Journal(path).lines()))
+                    lines = list(Journal(path).lines())
+                    rows = sum(len(line.get("rows", ())) for line in lines)
+                    about = {**lines[0]["about"], "rows": rows, "made": lines[-1].get("at", "")} if lines else {}
                 else:
                     continue
             except FileNotFoundError:
@@ -127,12 +129,6 @@ class Cache:
         """Removes an entry, complete or incomplete, if it exists."""
         self.path(key).unlink(missing_ok=True)
         self.remove_journals(key)
-
-
-def _of_journal(lines: list[Any]) -> dict[str, Any]:
-    """Builds a journal's description: that in its first line, the number of rows, and the last line's time."""
-    rows = sum(len(line.get("rows", ())) for line in lines)
-    return {**lines[0]["about"], "rows": rows, "made": lines[-1].get("at", "")} if lines else {}
 
 
 def _text(path: Path) -> str:

@@ -13,7 +13,6 @@ import sys
 import sysconfig
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -45,7 +44,11 @@ class Loaded:
             # A module cannot be found again by an alias; it is also listed under its own name.
             if name.startswith("__") or (spec is not None and spec.name != name):
                 continue
-            digest = _of_loaded(name)
+            before = _LOOKED_AT.get(name)
+            if before is None or before[0] is not module:
+                file = getattr(module, "__file__", None)
+                before = _LOOKED_AT[name] = module, _digest(name, file, since=STARTED)
+            digest = before[1]
             package = name.partition(".")[0]
             digests[package if digest and digest == _versions(package) else name] = digest
         return {name: digest for name, digest in digests.items() if digest}
@@ -53,14 +56,6 @@ class Loaded:
 
 # Each module checked, with its digest at that time: this process keeps it even if its file changes.
 _LOOKED_AT: dict[str, tuple[Any, str]] = {}
-
-
-def _of_loaded(name: str) -> str:
-    module = sys.modules.get(name)
-    before = _LOOKED_AT.get(name)
-    if before is None or before[0] is not module:
-        before = _LOOKED_AT[name] = module, _digest(name, getattr(module, "__file__", None), since=STARTED)
-    return before[1]
 
 
 def changed(modules: Mapping[str, str], path: Iterable[str]) -> list[str]:
@@ -89,13 +84,13 @@ def _digest(module: str, file: str | None, since: float | None = None) -> str:
     if not isinstance(file, str):
         return ""
     path = os.path.realpath(file)
-    if path.startswith(_our_folder()):
+    if path.startswith(OUR_FOLDER):
         return ""
     if path.startswith(_site_folders(tuple(sys.path))):
         versions = _versions(module.partition(".")[0])
         if versions:
             return versions
-    elif path.startswith(_python_folders()):
+    elif path.startswith(PYTHON_FOLDERS):
         return ""
     try:
         if since is not None and READ.get(module) is not None:
@@ -108,14 +103,13 @@ def _digest(module: str, file: str | None, since: float | None = None) -> str:
         return f"not to be read, {time.time_ns()}"
 
 
-@lru_cache(maxsize=1)
-def _our_folder() -> str:
-    return os.path.join(os.path.realpath(os.path.dirname(os.path.dirname(__file__))), "")
+def _beginning(folder: str) -> str:
+    """Returns what the paths of all files in a folder begin with."""
+    return os.path.join(os.path.realpath(folder), "")
 
 
-@lru_cache(maxsize=1)
-def _python_folders() -> tuple[str, ...]:
-    return tuple(os.path.join(os.path.realpath(sysconfig.get_path(key)), "") for key in ("stdlib", "platstdlib"))
+OUR_FOLDER = _beginning(os.path.dirname(os.path.dirname(__file__)))
+PYTHON_FOLDERS = tuple(_beginning(sysconfig.get_path(key)) for key in ("stdlib", "platstdlib"))
 
 
 @lru_cache(maxsize=4)
@@ -124,7 +118,7 @@ def _site_folders(path: tuple[str, ...]) -> tuple[str, ...]:
     folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
     folders += [site.getusersitepackages()]
     folders += [folder for folder in path if os.path.basename(folder) in ("site-packages", "dist-packages")]
-    return tuple(os.path.join(os.path.realpath(path), "") for path in dict.fromkeys(folders))
+    return tuple(map(_beginning, dict.fromkeys(folders)))
 
 
 @lru_cache
@@ -146,36 +140,24 @@ def _distributions() -> Mapping[str, list[str]]:
 # --- Leftovers of an unfinished run.
 
 
-@dataclass(frozen=True)
 class Trace:
-    """The modules loaded when a run was built and later, and the time of the last line in its journal.
+    """All modules of a run, those loaded when it was `built`, and the time of the last line in its journal.
 
     `process` is the process that built the run, if the same process ran groupgt.
     """
 
-    built: dict[str, str]
-    later: dict[str, str]
-    at: str
-    process: str = ""
-
-    @classmethod
-    def of(cls, lines: Iterable[Any]) -> Trace:
+    def __init__(self, lines: Iterable[Any]) -> None:
         """Reads a trace from journal lines with the keys built, modules, at and process."""
-        built: dict[str, str] = {}
+        self.built: dict[str, str] = {}
+        self.at = self.process = ""
         later: dict[str, str] = {}
-        at = process = ""
         for line in lines:
             if isinstance(line, dict):
-                built = line.get("built", built)
+                self.built = line.get("built", self.built)
                 later |= line.get("modules", {})
-                at = line.get("at", at)
-                process = line.get("process", process)
-        return cls(built, later, at, process)
-
-    @property
-    def modules(self) -> dict[str, str]:
-        """All modules, whether loaded when the run was built or later."""
-        return {**self.built, **self.later}
+                self.at = line.get("at", self.at)
+                self.process = line.get("process", self.process)
+        self.modules = {**self.built, **later}
 
     def fits(
         self, built: Mapping[str, str], changed: Callable[[Mapping[str, str]], list[str]], *, shared: bool
@@ -185,12 +167,11 @@ class Trace:
         The trace must be recent, and the loaded modules must be the same. In a process `shared` with other code, some
         modules may not be loaded yet; in the original process, other code may have loaded unrelated modules.
         """
-        modules = self.modules
         if self.process == PROCESS:
             same = all(built.get(name) == digest for name, digest in self.built.items())
         else:
-            same = built.items() <= modules.items() if shared else built == self.built
-        absent = {name: digest for name, digest in modules.items() if name not in built}
+            same = built.items() <= self.modules.items() if shared else built == self.built
+        absent = {name: digest for name, digest in self.modules.items() if name not in built}
         return self.is_recent and same and not changed(absent)
 
     @property

@@ -1,17 +1,13 @@
-"""Time-stamped folders named `<time>-<digest>`; the file `latest` next to them contains the name of the newest.
-
-`report.results` writes these folders, and `report.folder` lists them, oldest first.
-"""
+"""Time-stamped folders named `<time>-<digest>`; the file `latest` next to them contains the name of the newest."""
 
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from groupgt.errors import DataError, GroupgtWarning
+from groupgt.errors import DataError, warn
 from groupgt.store import files
 from groupgt.store.files import reached
 
@@ -25,11 +21,11 @@ CLOCKS_DIFFER = timedelta(minutes=1)
 MOST = 1000
 
 
-def write_stamped(parent: Path, digest: str, writers: Mapping[str, Callable[[Path], Path | None]]) -> Path:
+def write_stamped(parent: Path, digest: str, writers: Mapping[str, Callable[[Path], object]]) -> Path:
     """Writes a new folder `<time>-<digest>` by calling `writers` (keyed by file name), the manifest last.
 
     Files are first written to a temporary folder next to it, which is renamed once complete, so that concurrent writes
-    do not mix. If a writer uses a different file than requested, it returns the path.
+    do not mix.
     """
     with files.temporary_folder(parent) as temporary:
         files.sweep(parent)
@@ -37,11 +33,9 @@ def write_stamped(parent: Path, digest: str, writers: Mapping[str, Callable[[Pat
         for name in sorted(writers, key=lambda name: (name == LAST, name)):
             target = temporary / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            written = writers[name](target) or target
-            files.sync(written)
+            writers[name](target)
             reached(f"wrote {target.suffix or name} of a result folder")
-        for inner in (temporary, *(path for path in temporary.rglob("*") if path.is_dir())):
-            files.sync_folder(inner)
+        files.sync_tree(temporary)
         folder = _renamed(temporary, parent, digest)
         files.sync_folder(parent)
         reached("renamed a result folder")
@@ -73,8 +67,7 @@ def _stamp(parent: Path) -> str:
         return now.strftime(TIME)  # it looks like a time but is not one
     if after - now > CLOCKS_DIFFER:
         text = f"{parent}: the newest folder is dated {newest}, but the clock says {now.strftime(TIME)}; the new one"
-        text = f"{text} is named {after.strftime(TIME)}, so that their order stays"
-        warnings.warn(text, GroupgtWarning, stacklevel=2)
+        warn(f"{text} is named {after.strftime(TIME)}, so that their order stays")
     return after.strftime(TIME)
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groupgt.errors import DataError, GroupgtWarning
+from groupgt.errors import DataError, warn
 from groupgt.store.journal import Journal, left_behind, now
 
 if TYPE_CHECKING:
@@ -103,12 +102,12 @@ class VerdictStore:
         if (vouched or self.reuse) and not self.refresh:
             lines = [line for lines in (finished.lines(), *left) for line in lines]
             earlier = _scores(lines)
-            self.changed += [] if vouched else changed(Trace.of(lines).modules, sys.path)
+            self.changed += [] if vouched else changed(Trace(lines).modules, sys.path)
         if vouched:
             return Verdicts(finished, earlier), finished
         loaded = Loaded()
         built = loaded.new()
-        trace = Trace.of(left[-1] if left else ())
+        trace = Trace(left[-1] if left else ())
         resumed = not self.refresh and trace.fits(built, lambda modules: changed(modules, sys.path), shared=True)
         if resumed:
             earlier |= _scores(left.pop())
@@ -135,7 +134,7 @@ class VerdictStore:
                         finished.append(*lines, sync=True)
                     verdicts.journal.remove()
                 except DataError as error:
-                    warnings.warn(f"verdicts cannot be kept for --reuse: {error}", GroupgtWarning, stacklevel=2)
+                    warn(f"verdicts cannot be kept for --reuse: {error}")
 
     @property
     def judged(self) -> int:

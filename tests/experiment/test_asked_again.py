@@ -460,7 +460,7 @@ def test_a_module_that_was_written_after_the_process_began_equals_nothing(
 
 
 def test_what_is_gone_on_from_has_loaded_the_same() -> None:
-    trace = Trace({"a": "1", "b": "1"}, {"c": "1"}, now())
+    trace = Trace([{"built": {"a": "1", "b": "1"}, "modules": {"c": "1"}, "at": now()}])
     changes: list[str] = []
 
     def fits(built: dict[str, str], shared: bool = False) -> bool:
@@ -499,5 +499,5 @@ def test_what_is_installed_counts_by_package_and_other_names_of_a_module_do_not(
 
 
 def test_a_trace_without_a_time_is_of_no_use() -> None:
-    assert not Trace.of([]).is_recent
-    assert not Trace.of([{"built": {}, "at": "2020-01-01T00:00:00Z"}]).is_recent
+    assert not Trace([]).is_recent
+    assert not Trace([{"built": {}, "at": "2020-01-01T00:00:00Z"}]).is_recent

@@ -11,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import groupgt
-from groupgt.experiment.best import best_of, scores
+from groupgt.experiment.best import Rule, scores
 from groupgt.experiment.outcome import Outcome
+from groupgt.metrics.language import parse_metric
 from groupgt.report.run import run_experiment
 from tests.experiment.faulty_files import Fault, check_one
 
 # Three systems, two metrics.
 MEANS = [[0.6, 0.2], [0.5, 0.4], [0.1, 0.5]]
+BY_RANK = Rule("rank", ["recall"], [parse_metric("recall")], None)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +38,7 @@ def test_strategies(strategy: str, expected: list[float]) -> None:
 def test_ties_share_the_mean_of_their_ranks() -> None:
     # Two share ranks 1 and 2: each has rank 1.5.
     assert scores("rank", [[0.5], [0.5], [0.1]], [True]) == pytest.approx([1 / 1.5, 1 / 1.5, 1 / 3])
-    assert best_of(["a", "b", "c"], [0.5, 0.5, 0.1]) == ["a", "b"]
+    assert BY_RANK.chosen({"a": [0.5], "b": [0.5], "c": [0.1]}) == ["a", "b"]
 
 
 def test_less_can_be_better() -> None:
@@ -48,8 +50,8 @@ def test_a_system_without_a_mean_has_no_score() -> None:
     found = scores("rank", [[math.nan, 0.5], [0.4, 0.3]], [True, True])
     assert math.isnan(found[0])
     assert found[1] == 2.0
-    assert best_of(["a", "b"], found) == ["b"]
-    assert best_of(["a"], [math.nan]) == []
+    assert BY_RANK.chosen({"a": [math.nan], "b": [0.4]}) == ["b"]
+    assert BY_RANK.chosen({"a": [math.nan]}) == []
 
 
 @given(st.lists(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.5]), min_size=3, max_size=3), min_size=1, max_size=8))
@@ -70,7 +72,7 @@ def test_in_a_file(swept: Path) -> None:
     by_rank = run_experiment(swept, changes=["evaluate.best=rank"])
     means = {name: list(each.means.values()) for name, each in by_rank.evaluations["handbook"].items()}
     values = scores("rank", list(means.values()), [True] * 4)
-    assert by_rank.leaders["handbook"] == best_of(list(means), values)
+    assert by_rank.leaders["handbook"] == [name for name, value in zip(means, values) if value == max(values)]
     one = run_experiment(swept, changes=["evaluate.best={strategy: mean, metrics: recall@5}"])
     recalls = {name: each["recall@5"] for name, each in one.evaluations["handbook"].items()}
     assert recalls[str(one.best["handbook"])] == max(recalls.values())

@@ -13,8 +13,8 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
+from groupgt.experiment.fresh import shared_process
 from groupgt.experiment.plan import plan
-from groupgt.experiment.process import shared_process
 from groupgt.store.files import umask
 from tests.experiment.faulty_files import GATES, STORED, changed, written
 

@@ -11,9 +11,9 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
+from groupgt.experiment.cache import needed
 from groupgt.experiment.datasets import read_all
 from groupgt.experiment.experiment import load
-from groupgt.experiment.task import needed
 from groupgt.report.run import run_experiment
 from groupgt.store import files
 from tests.experiment.conftest import HANDBOOK, MEMBERS

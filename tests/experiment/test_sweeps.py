@@ -27,7 +27,7 @@ def test_names_in_order(sweep: Path) -> None:
 )
 def test_values_print_one_way(values: list[Any], names: list[str]) -> None:
     config = SystemConfig("bm25", matrix={"a": values})
-    assert [each.name for each in variants("x", config)] == names
+    assert [name for name, _, _ in variants("x", config)] == names
 
 
 @pytest.mark.parametrize(

@@ -351,7 +351,7 @@ def test_a_figure_of_a_result_folder_is_written(what: str, handbook: Outcome, tm
 def test_some_systems_are_drawn(handbook: Outcome, tmp_path: Path) -> None:
     assert handbook.folder is not None
     names = handbook.systems[next(iter(handbook.systems))].names
-    chosen, baseline = names[0], handbook.experiment.baseline
+    chosen, baseline = names[0], handbook.experiment.config.baseline
     plot("means", handbook.folder, "--system", chosen, "-o", tmp_path / "figure.json")
     rows = json.loads((tmp_path / "figure.json").read_text(encoding="utf-8"))["data"]["values"]
     assert {row["name"] for row in rows} == {chosen, *([baseline] if baseline else [])}

@@ -91,8 +91,11 @@ def server() -> Iterator[Server]:
 
 
 def ask(url: str, queries: list[str] | None = None, k: int = 5, **options: Any) -> list[Any]:
-    given = {"backoff": 0.0, "retries": 0, "timeout": 5.0} | options
-    return Http(SETTING, Options(url, **given)).retrieve(queries or ["one", "two"], k)
+    given = Options(url, **{"backoff": 0.0, "retries": 0, "timeout": 5.0} | options)
+    retriever, texts, rankings = Http(SETTING, given), queries or ["one", "two"], list[Any]()
+    for start in range(0, len(texts), given.batch_size()):  # as runs do
+        rankings += retriever.retrieve(texts[start : start + given.batch_size()], k)
+    return rankings
 
 
 def fault(url: str, **options: Any) -> str:

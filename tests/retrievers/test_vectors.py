@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import groupgt
 from groupgt.options import options_from
-from groupgt.retrievers import ann, vectors
+from groupgt.retrievers import vectors
 from groupgt.retrievers.base import Corpus, Queries, Ranking, Setting
 from groupgt.retrievers.vectors import on_grid, products, unit
 
@@ -312,7 +312,7 @@ def usearch() -> None:
 
 def approximate(folder: Path, documents: Floats, queries: Floats, k: int, **options: Any) -> list[Ranking]:
     own = setting(len(documents), len(queries))
-    retriever = ann.Ann(own, ann.Options(**stored(folder, documents, queries), **options))
+    retriever = vectors.Ann(own, vectors.AnnOptions(**stored(folder, documents, queries), **options))
     return retriever.retrieve(asked(own), k)
 
 
@@ -337,7 +337,7 @@ def test_two_graphs_answer_alike(tmp_path: Path) -> None:
     one = approximate(tmp_path, documents, queries, 10, **graph)
     assert one == approximate(tmp_path, documents, queries, 10, **graph)
     own = setting(1500, 30)
-    retriever = ann.Ann(own, ann.Options(**stored(tmp_path, documents, queries), **graph))
+    retriever = vectors.Ann(own, vectors.AnnOptions(**stored(tmp_path, documents, queries), **graph))
     assert [retriever.retrieve(asked(own).part(n, n + 1), 10)[0] for n in range(30)] == one
 
 
@@ -358,4 +358,4 @@ def test_more_than_there_is_and_questions_of_zeros(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["connectivity", "expansion_add", "expansion_search"])
 def test_options_of_the_graph_are_checked(name: str) -> None:
     with pytest.raises(groupgt.ConfigError, match=f"{name}: expected a whole number from 1 to 100,000, found 0"):
-        options_from(ann.Options, {"documents": "d.npy", "queries": "q.npy", name: 0})
+        options_from(vectors.AnnOptions, {"documents": "d.npy", "queries": "q.npy", name: 0})

@@ -11,7 +11,7 @@ import pytest
 import groupgt
 from groupgt.formats.corpus import read_corpus
 from groupgt.options import choices, options_from, options_of
-from groupgt.retrievers import bm25, lsa, tfidf
+from groupgt.retrievers import bm25, tfidf
 from groupgt.retrievers.base import Corpus, Ranking, Setting
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
@@ -69,8 +69,8 @@ def test_tfidf_is_a_slow_loop(corpus: Corpus, options: tfidf.Options) -> None:
 def test_lsa_is_a_slow_loop(corpus: Corpus) -> None:
     from sklearn.decomposition import TruncatedSVD
 
-    options = lsa.Options(dimensions=20, stopwords="english")
-    found = lsa.LSA(Setting(corpus, seed=5), options).retrieve(QUERIES, 188)
+    options = tfidf.LsaOptions(dimensions=20, stopwords="english")
+    found = tfidf.LSA(Setting(corpus, seed=5), options).retrieve(QUERIES, 188)
     words, matrix = tfidf.vectorized(options, corpus.texts)
     reduced = TruncatedSVD(20, random_state=5)
     documents = reduced.fit_transform(matrix).tolist()
@@ -81,7 +81,7 @@ def test_lsa_is_a_slow_loop(corpus: Corpus) -> None:
 
 @pytest.mark.usefixtures("sklearn")
 def test_the_seed_decides(corpus: Corpus) -> None:
-    one, again, other = (lsa.LSA(Setting(corpus, seed=seed), lsa.Options(dimensions=8)) for seed in (1, 1, 2))
+    one, again, other = (tfidf.LSA(Setting(corpus, seed=seed), tfidf.LsaOptions(dimensions=8)) for seed in (1, 1, 2))
     assert one.retrieve(QUERIES, 20) == again.retrieve(QUERIES, 20)
     assert one.retrieve(QUERIES, 20) != other.retrieve(QUERIES, 20)
 
@@ -93,7 +93,7 @@ TWINS = Corpus(list("zaymb"), ["ferry fares", "harbour rules and gates", "ferry 
 def test_identical_documents_have_identical_scores() -> None:
     for made in (
         tfidf.TfIdf(Setting(TWINS), tfidf.Options()),
-        lsa.LSA(Setting(TWINS), lsa.Options(dimensions=3)),
+        tfidf.LSA(Setting(TWINS), tfidf.LsaOptions(dimensions=3)),
     ):
         for k in range(1, 6):
             ranking = made.retrieve(["ferry fares"], k)[0]
@@ -103,7 +103,10 @@ def test_identical_documents_have_identical_scores() -> None:
 
 @pytest.mark.usefixtures("sklearn")
 def test_neighbours_in_a_batch_change_nothing(corpus: Corpus) -> None:
-    for made in (tfidf.TfIdf(Setting(corpus), tfidf.Options()), lsa.LSA(Setting(corpus), lsa.Options(dimensions=30))):
+    for made in (
+        tfidf.TfIdf(Setting(corpus), tfidf.Options()),
+        tfidf.LSA(Setting(corpus), tfidf.LsaOptions(dimensions=30)),
+    ):
         alone = [made.retrieve([query], 188)[0] for query in QUERIES]
         assert made.retrieve(QUERIES, 188) == alone
 
@@ -111,11 +114,11 @@ def test_neighbours_in_a_batch_change_nothing(corpus: Corpus) -> None:
 @pytest.mark.usefixtures("sklearn")
 def test_more_dimensions_than_there_are() -> None:
     with pytest.raises(groupgt.RetrieverError) as error:
-        lsa.LSA(Setting(TWINS), lsa.Options(dimensions=5))
+        tfidf.LSA(Setting(TWINS), tfidf.LsaOptions(dimensions=5))
     # words: ferry, fares, harbour, rules, and, gates, old
     assert str(error.value) == "dimensions: expected at most 4 for a corpus of 5 documents and 7 words, found 5"
     # Where the file does not say how many, a small corpus has as many as it can.
-    few, most = (lsa.LSA(Setting(TWINS), options) for options in (lsa.Options(), lsa.Options(dimensions=4)))
+    few, most = (tfidf.LSA(Setting(TWINS), options) for options in (tfidf.LsaOptions(), tfidf.LsaOptions(dimensions=4)))
     assert few.retrieve(["ferry fares"], 5) == most.retrieve(["ferry fares"], 5)
 
 
@@ -125,7 +128,7 @@ def test_a_corpus_without_words() -> None:
         own = Setting(Corpus(["a", "b"], texts))
         for make in (
             lambda own=own: tfidf.TfIdf(own, tfidf.Options(stopwords="english")),
-            lambda own=own: lsa.LSA(own, lsa.Options(stopwords="english")),
+            lambda own=own: tfidf.LSA(own, tfidf.LsaOptions(stopwords="english")),
         ):
             with pytest.raises(groupgt.RetrieverError, match="the corpus cannot be indexed: empty vocabulary"):
                 make()
@@ -139,11 +142,11 @@ def test_a_corpus_without_words() -> None:
     ],
 )
 def test_options_are_checked(options: dict[str, Any], words: str) -> None:
-    for kind in (tfidf.Options, lsa.Options):
+    for kind in (tfidf.Options, tfidf.LsaOptions):
         with pytest.raises(groupgt.ConfigError, match=words):
             options_from(kind, options)
     with pytest.raises(groupgt.ConfigError, match="dimensions: expected a whole number of at least 1, found 0"):
-        options_from(lsa.Options, {"dimensions": 0})
+        options_from(tfidf.LsaOptions, {"dimensions": 0})
 
 
 @pytest.mark.parametrize("variant", choices(options_of(bm25.Options)["variant"].hint))
