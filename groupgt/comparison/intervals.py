@@ -20,12 +20,14 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from groupgt.comparison.tests import SLACK, Inference, on_grid, resampled_counts
 from groupgt.evaluation.quantiles import normal_quantile, student_quantile
 from groupgt.model.hits import Bools, Floats
 
 Bounds = tuple[float, float]
+UNBOUNDED: Bounds = (-math.inf, math.inf)
 Ends = tuple[Floats, Floats]
 # Maximum count of numbers in memory at a time.
 AT_ONCE = 1 << 24
@@ -39,16 +41,16 @@ FEW, FADED = 5, 15
 
 def intervals(
     values: Floats,
-    bounds: Bounds | Sequence[Bounds | None] | None,
+    bounds: ArrayLike,
     level: float,
     resamples: int,
     seed: int,
-    added: Floats | None = None,
+    added: ArrayLike = 0.0,
 ) -> Floats:
     """Returns the confidence interval for the mean of each column, shape (C, 2), from values of shape (n, C).
 
-    `bounds` is one pair for all columns, or a sequence with one entry per column; None means no bounds. `added` is
-    added to the variance of each column and of its resamples (see `unseen`). Fewer than two values give NaN. The same
+    `bounds` is one pair for all columns, or one pair per column; they may be infinite. `added` is added to the variance
+    of each column and of its resamples (see `unseen`). Fewer than two values give NaN. The same
     seed and n resample the same queries in every column.
 
     >>> values = np.array([[0.0, 0.5], [1.0, 0.5], [1.0, 0.5], [1.0, 0.5]])
@@ -58,15 +60,15 @@ def intervals(
     count, width = values.shape
     if count < 2 or not width:
         return np.full((width, 2), np.nan)
-    ends = _ends_of(bounds, width)
+    low, high = np.broadcast_to(np.asarray(bounds, dtype=np.float64), (width, 2)).T
+    ends = low, high
     exact = on_grid(values)
     mean = exact.sum(axis=0) / count
     noise = SLACK * np.abs(exact).max(axis=0) ** 2
-    added = np.zeros(width) if added is None else added
+    added = np.broadcast_to(np.asarray(added, dtype=np.float64), width)
     variance = _zeroed(on_grid((exact - mean) ** 2).sum(axis=0) / (count - 1), noise) + added
     quantile = _quantiles(exact, mean, added, ends, level, resamples, seed)
-    low, high = normal_quantile(level), WIDEST * student_quantile(level, count - 1)
-    quantile = np.clip(quantile, low, high)
+    quantile = np.clip(quantile, normal_quantile(level), WIDEST * student_quantile(level, count - 1))
     # If all values are equal, there is nothing to resample.
     quantile[variance == 0] = student_quantile(level, count - 1)
     # Around the mean as reported, not as rounded to the grid.
@@ -78,15 +80,6 @@ def intervals(
 def _zeroed(variance: Floats, noise: Floats) -> Floats:
     """Replaces variances that are rounding errors with 0."""
     return np.where(variance <= noise, 0.0, variance)
-
-
-def _ends_of(bounds: Bounds | Sequence[Bounds | None] | None, width: int) -> Ends:
-    """Returns the bounds of each column, infinite if there are none."""
-    one_pair = bounds is None or isinstance(bounds[0], float | int)
-    pairs = [bounds] * width if one_pair else list(bounds)  # type: ignore[arg-type]  # a pair, or a sequence of pairs
-    finite = [(-math.inf, math.inf) if pair is None else pair for pair in pairs]
-    low, high = np.array(finite, dtype=np.float64).T
-    return low, high
 
 
 def _largest(mean: Floats, ends: Ends) -> Floats:
@@ -152,20 +145,20 @@ def _roots(mean: Floats, variance: Floats, count: int, quantile: Floats, ends: E
     return roots
 
 
-def unseen(differences: Floats, bound: float | None) -> Floats:
+def unseen(differences: Floats, bound: Floats) -> Floats:
     """Returns the amount to add to each column's variance, shape (C,), if few of its n queries differ.
 
     If none of 40 queries differs, the 41st still might. Two more differences are therefore assumed, one in each
-    direction, as large as the largest observed difference (or `bound` if there is none). Their squares ÷ (n − 1) are
-    added in full for up to 5 differing queries, and fade out by 15. Agresti & Min (Statistics in Medicine 2005) add
-    similar pseudo-counts for paired proportions.
+    direction, as large as the largest observed difference (or a finite `bound` if there is none). Their squares ÷
+    (n − 1) are added in full for up to 5 differing queries, and fade out by 15. Agresti & Min (Statistics in Medicine
+    2005) add similar pseudo-counts for paired proportions.
     """
     count = len(differences)
     if count < 2:
         return np.zeros(differences.shape[1])
     size = np.abs(differences)
     differing = (size > SLACK).sum(axis=0)
-    largest = np.where(differing > 0, size.max(axis=0), 0.0 if bound is None else bound)
+    largest = np.where(differing > 0, size.max(axis=0), np.where(np.isfinite(bound), bound, 0.0))
     share = np.clip((FADED - differing) / (FADED - FEW), 0.0, 1.0)
     added: Floats = share * 2 * largest**2 / (count - 1)
     return added
@@ -173,7 +166,7 @@ def unseen(differences: Floats, bound: float | None) -> Floats:
 
 def delta_intervals(
     differences: Floats,
-    bounds: Sequence[Bounds | None],
+    bounds: Sequence[Bounds],
     inference: Inference,
     alphas: Floats,
     resamples: int,
@@ -189,20 +182,18 @@ def delta_intervals(
     count, width = differences.shape
     if count < 2 or not width:
         return np.full((width, 2), np.nan)
-    ends = np.full((width, 2), np.nan)
+    ends, limits = np.full((width, 2), np.nan), np.array(bounds)
     is_inverted = ((np.abs(differences) > SLACK).sum(axis=0) >= FADED) & (inference.inverse is not None)
     if inference.inverse is not None and is_inverted.any():
-        limits = np.array([(-math.inf, math.inf) if pair is None else pair for pair in bounds])
         inverted = np.clip(inference.inverse(alphas), limits[:, :1], limits[:, 1:])
         # Without bounds, the ends are infinite if resamples are too few for so small an alpha.
         is_inverted &= np.isfinite(inverted).all(axis=1)
         ends[is_inverted] = inverted[is_inverted]
     for alpha in np.unique(alphas[~is_inverted]).tolist():
         rest = np.flatnonzero(~is_inverted & (alphas == alpha))
-        columns, within = differences[:, rest], [bounds[place] for place in rest.tolist()]
-        added = [unseen(columns[:, [at]], None if pair is None else pair[1])[0] for at, pair in enumerate(within)]
+        columns, within = differences[:, rest], limits[rest]
         level = min(1 - alpha, HIGHEST)
-        ends[rest] = intervals(columns, within, level, resamples, seed, np.array(added))
+        ends[rest] = intervals(columns, within, level, resamples, seed, unseen(columns, within[:, 1]))
     return _agreeing(ends, differences, inference.p_values <= alphas, inference.is_exact | is_inverted)
 
 

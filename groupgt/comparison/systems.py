@@ -21,6 +21,7 @@ from groupgt.comparison.contrast import (
     Pair,
     Row,
     Values,
+    among,
     contrasts_of,
     mean_intervals,
     pairs_of,
@@ -362,12 +363,13 @@ class Systems:
         if len(parts) * len(twos) > WITHIN or len(twos) * len(self.qids) > NUMBERS:
             return
         for place, (_, _, mask) in enumerate(parts):
-            yield place, self._contrasts([self.primary], twos, mask)
+            yield place, self._contrasts([self.primary], twos, among(self.tested, [self.primary], mask))
 
     def _contrasts(
-        self, metrics: Sequence[str], twos: Sequence[tuple[str, str]], among: Bools | None = None
+        self, metrics: Sequence[str], twos: Sequence[tuple[str, str]], values: Values | None = None
     ) -> dict[Key, Contrast]:
-        return contrasts_of(self.tested, {text: self.metrics[text] for text in metrics}, twos, self.settings, among)
+        chosen = {text: self.metrics[text] for text in metrics}
+        return contrasts_of(values or self.tested, chosen, twos, self.settings)
 
     @cached_property
     def has_clear_winner(self) -> bool:
