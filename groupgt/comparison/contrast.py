@@ -269,7 +269,8 @@ def _contrast(metric: Metric, system: Floats, other: Floats, *, interval: Interv
     deltas = difference[~np.isnan(difference)]
     sign = 1 if metric.higher_is_better else -1
     wins, losses = int((sign * deltas > SLACK).sum()), int((sign * deltas < -SLACK).sum())
-    delta, (low, high) = _without_rounding(mean_of(difference)), interval
+    delta, spread, (low, high) = mean_of(difference), _spread(deltas), interval
+    delta = 0.0 if math.fabs(delta) < SLACK else delta
     sizes = np.abs(deltas[np.abs(deltas) > SLACK])
     return Contrast(
         delta=delta,
@@ -279,8 +280,8 @@ def _contrast(metric: Metric, system: Floats, other: Floats, *, interval: Interv
         wins=wins,
         ties=len(deltas) - wins - losses,
         losses=losses,
-        spread=_spread(deltas),
-        effect_size=_effect_size(deltas),
+        spread=spread,
+        effect_size=delta / spread if spread else math.copysign(math.inf, delta) if delta else 0.0,
         size=mean_of(sizes) if len(sizes) else 0.0,
         alike=bool(len(sizes) and np.ptp(sizes) < SLACK),
         **tested,
@@ -304,11 +305,6 @@ def _widened(bounds: Bounds) -> Bounds:
     return bounds[0] - bounds[1], bounds[1] - bounds[0]
 
 
-def _without_rounding(delta: float) -> float:
-    """Replaces a rounding error with 0."""
-    return 0.0 if math.fabs(delta) < SLACK else delta
-
-
 def _spread(differences: Floats) -> float:
     """Returns the standard deviation (n − 1); NaN for fewer than two queries, 0 for a rounding error."""
     if len(differences) < 2:
@@ -316,14 +312,6 @@ def _spread(differences: Floats) -> float:
     centred = differences - mean_of(differences)
     spread = math.sqrt(math.fsum((centred * centred).tolist()) / (len(differences) - 1))
     return 0.0 if spread < SLACK else spread
-
-
-def _effect_size(differences: Floats) -> float:
-    """Returns Cohen's d_z: NaN for fewer than two queries, 0 if none differs, infinite if all differences are equal."""
-    spread, mean = _spread(differences), _without_rounding(mean_of(differences))
-    if spread == 0:
-        return math.copysign(math.inf, mean) if mean else 0.0
-    return mean / spread
 
 
 @dataclass(frozen=True)

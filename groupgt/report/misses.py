@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.comparison.misses import HardestGroups
+from groupgt.comparison.failures import HardestGroups
 from groupgt.comparison.systems import Systems
 from groupgt.engines.base import Ranking
 from groupgt.engines.carriers import all_rankings, carrier_of
