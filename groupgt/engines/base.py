@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from groupgt.engines.choice import Engine
+from groupgt.errors import warn
 from groupgt.labellers.base import Labeller, Matches, Results, first_hits
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Hits, Ints
@@ -40,6 +41,29 @@ class Labelled:
     extra_names: tuple[str, ...] = ()
     uncondensed: Hits | None = None
 
+    @classmethod
+    def of(
+        cls,
+        truth: GroundTruth,
+        labeller: Labeller,
+        matches: Matches,
+        policy: Policy,
+        rows: tuple[Ints, Ints, Ints],
+        length: Ints,
+        duplicated: int,
+        **more: Any,
+    ) -> Labelled:
+        """Turn rows of (query, rank, target), sorted by query and rank, into hits; the second step of labelling.
+
+        `duplicated` counts queries with any repeated result, if the policy requires a full check.
+        """
+        query, rank, target = rows
+        if policy.duplicates not in ("drop", "error"):
+            duplicated = len(np.unique(query[first_hits(target, len(matches.keys))]))
+        query, rank, alternative, repeat = labeller.settle(truth, matches, query, rank, target)
+        hits = Hits(truth.judgments, query, rank, alternative, repeat, length, keep=policy.duplicates == "keep")
+        return cls(hits, length > 0, duplicated=duplicated, **more)
+
     def tied_at(self, cuts: Iterable[Ints | None]) -> int:
         """Count queries in which a depth, shape (Q,), splits equal scores that include a hit; None splits all."""
         tied = np.zeros(len(self.present), dtype=np.bool_)
@@ -50,21 +74,6 @@ class Labelled:
             at = depth[self.tie_query]
             tied[self.tie_query[(self.tie_first <= at) & (self.tie_last > at)]] = True
         return int(tied.sum())
-
-
-def hits_of(
-    truth: GroundTruth,
-    labeller: Labeller,
-    matches: Matches,
-    policy: Policy,
-    query: Ints,
-    rank: Ints,
-    target: Ints,
-    length: Ints,
-) -> Hits:
-    """Turn rows sorted by query and rank into `Hits`; all engines share this second step of labelling."""
-    query, rank, alternative, repeat = labeller.settle(truth, matches, query, rank, target)
-    return Hits(truth.judgments, query, rank, alternative, repeat, length, keep=policy.duplicates == "keep")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,25 +96,38 @@ class RankedHits:
     def labelled(self, truth: GroundTruth, labeller: Labeller, matches: Matches, policy: Policy) -> Labelled:
         """Return the hits with statistics about the labelled queries."""
         order = np.lexsort((self.rank, self.query))
-        query, rank, target = self.query[order], self.rank[order], self.target[order]
-        hits = hits_of(truth, labeller, matches, policy, query, rank, target, self.length)
-        again = query[first_hits(target, len(matches.keys))]
+        rows = self.query[order], self.rank[order], self.target[order]
         tied = order[self.low[order] < self.high[order]]
-        return Labelled(
-            hits=hits,
-            present=self.length > 0,
+        return Labelled.of(
+            truth,
+            labeller,
+            matches,
+            policy,
+            rows,
+            self.length,
+            self.duplicated,
             extra=self.extra,
-            duplicated=self.duplicated if policy.duplicates in ("drop", "error") else len(np.unique(again)),
             tie_query=self.query[tied],
             tie_first=self.low[tied],
             tie_last=self.high[tied],
-            no_match=not len(query) and (bool(self.length.any()) or bool(self.extra)),
+            no_match=not len(order) and (bool(self.length.any()) or bool(self.extra)),
             extra_names=self.extra_names,
         )
 
 
+def warn_if_empty(ranked: RankedHits, title: str) -> None:
+    """Warn if a file has no results at all."""
+    if not ranked.extra and not ranked.length.any():
+        warn(f"{title}: the file is empty: 0 results")
+
+
 # The ids of one query, best first, and the scores that ordered them; None if the input was already ordered.
 Ranking = tuple[list[str], Sequence[float] | None]
+
+
+def distinct_ranking(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> Ranking:
+    """Return a ranking, without repeats and their scores if the policy drops repeats."""
+    return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
 
 
 class Carrier(Protocol):

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.base import Flat, Labelled, Ranking, hits_of, matched
+from groupgt.engines.base import Flat, Labelled, Ranking, distinct_ranking, matched
 from groupgt.engines.choice import Engine
 from groupgt.engines.shapes import by_text_keys, carried_cells, ids_and_scores, is_text_list, note_faulty_ids
 from groupgt.errors import SHOWN, DataError, Faults
-from groupgt.labellers.base import Labeller, Matches, first_hits
+from groupgt.labellers.base import Labeller, Matches
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
@@ -106,8 +106,7 @@ class ListCarrier:
     def ranking(self, qid: str, policy: Policy) -> Ranking:
         """Return the results of one query."""
         key = next((key for key in self.lists.rankings if str(key) == qid), qid)
-        ids, scores = self._ordered(key, policy)
-        return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
+        return distinct_ranking(*self._ordered(key, policy), policy)
 
     def qids(self) -> list[str]:
         """Return the query ids in run order."""
@@ -186,7 +185,12 @@ class ListCarrier:
         Adds invalid rankings to `faults`; raises `DataError` if a field does not have one cell per result.
         """
         scores = self.lists.scores or {}
-        columns = {field: self._column(field) for field in fields}
+        columns: dict[str, Mapping[str, Sequence[Any]]] = {}
+        for field in fields:
+            if field in UNITS:
+                columns[field] = {str(key): cells for key, cells in self.lists.lengths.get(field, {}).items()}
+            else:
+                columns[field] = self.lists.fields[field]() if field in self.lists.fields else {}
         keys = {str(name): name for name in self.lists.rankings}
         uneven = Faults()
         rows: list[Row] = []
@@ -205,12 +209,6 @@ class ListCarrier:
             rows.append(Row(number, key, ids, scores.get(key, order), cells))
         uneven.stop(DataError)
         return rows
-
-    def _column(self, field: str) -> Mapping[str, Sequence[Any]]:
-        """Return a field's values for all results, by query id in text form."""
-        if field in UNITS:
-            return {str(key): cells for key, cells in self.lists.lengths.get(field, {}).items()}
-        return self.lists.fields[field]() if field in self.lists.fields else {}
 
 
 def _check_cells(field: str, cells: Sequence[Any] | None, size: int, where: str, uneven: Faults) -> None:
@@ -356,21 +354,21 @@ class _Probe:
         """Build hits from rows of (query, key, rank), with the recorded counts and ties."""
         query, key, rank = rows
         extra = len(self.rankings) - int(np.count_nonzero(length != native.NO_RANKING))
-        target = matches.targets[key]
-        hits = hits_of(truth, labeller, matches, self.policy, query, rank, target, np.maximum(length, 0))
-        repeated = int(np.count_nonzero(np.bincount(query[first_hits(target, len(matches.keys))])))
-        looked_at_all = self.policy.duplicates in ("drop", "error")
         ties = np.array(self.ties, dtype=np.int64).reshape(-1, 3)
         without_truth = (qid for qid in self.rankings if qid not in truth.index)
-        return Labelled(
-            hits=hits,
-            present=hits.length > 0,
+        return Labelled.of(
+            truth,
+            labeller,
+            matches,
+            self.policy,
+            (query, rank, matches.targets[key]),
+            np.maximum(length, 0),
+            self.duplicated,
             extra=extra,
-            duplicated=self.duplicated if looked_at_all else repeated,
             tie_query=ties[:, 0],
             tie_first=ties[:, 1],
             tie_last=ties[:, 2],
-            no_match=not len(hits.query) and bool(len(self.rankings)),
+            no_match=not len(query) and bool(len(self.rankings)),
             extra_names=tuple(islice(without_truth, SHOWN)) if extra else (),
         )
 

@@ -6,21 +6,20 @@ All other operations read the lines as columns, and a careful reader reports inv
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, islice, pairwise
 from types import ModuleType
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.base import Flat, Labelled, LocalCarrier, RankedHits, Ranking, matched
+from groupgt.engines.base import Labelled, LocalCarrier, RankedHits, matched, warn_if_empty
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.carrier import row_carrier_of
-from groupgt.errors import SHOWN, GroupgtWarning
+from groupgt.errors import SHOWN
 from groupgt.labellers.base import Labeller, Matches
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -39,7 +38,7 @@ class DoubtfulLineError(Exception):
 
 
 class LineCarrier:
-    """Accesses results in the lines of a TREC file."""
+    """Accesses results in the lines of a TREC file; whatever is not defined here is done on their `columns`."""
 
     def __init__(self, run: Run, lines: Lines) -> None:
         self.run, self.lines = run, lines
@@ -51,7 +50,7 @@ class LineCarrier:
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
         """Return the hits; raises `DataError` that lists invalid lines."""
-        matches = matched(truth, labeller, policy, lambda rules: self.flat(truth, rules, "text"))
+        matches = matched(truth, labeller, policy, lambda rules: self.columns.flat(truth, rules, "text"))
         try:
             ranked = self._ranked_hits(truth, matches, policy)
         except DoubtfulLineError:
@@ -59,8 +58,7 @@ class LineCarrier:
             return checked.label(truth, labeller, policy, engine)
         if ranked is None:
             return self.columns.label(truth, labeller, policy, engine)
-        if not ranked.extra and not ranked.length.any():
-            warnings.warn(f"{self.run.title}: the file is empty: 0 results", GroupgtWarning, stacklevel=2)
+        warn_if_empty(ranked, self.run.title)
         return ranked.labelled(truth, labeller, matches, policy)
 
     def _ranked_hits(self, truth: GroundTruth, matches: Matches, policy: Policy) -> RankedHits | None:
@@ -75,33 +73,12 @@ class LineCarrier:
         extra = tuple(name.decode() for name in islice(scan.extra, SHOWN))
         return RankedHits(query, matches.targets[key], rank, low, high, scan.length, len(scan.extra), extra)
 
-    def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """Return the run with results renamed by the labeller."""
-        return self.columns.rename(truth, labeller, policy)
-
-    def ranking(self, qid: str, policy: Policy) -> Ranking:
-        """Return the results of one query."""
-        return self.columns.ranking(qid, policy)
-
-    def qids(self) -> list[str]:
-        """Return the query ids in run order."""
-        return self.columns.qids()
-
-    def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
-        """Yield every query with its results, in run order."""
-        return self.columns.rankings(policy)
-
-    def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """Return the distinct query ids and result ids in the first `limit` rows."""
-        return self.columns.sample(limit)
-
     def carries(self, field: str) -> bool:
-        """Return False, because TREC lines have no such fields."""
+        """Return False, because TREC lines have no such fields; they are not read as columns to tell."""
         return False
 
-    def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
-        """Return the results of all judged queries in rank order."""
-        return self.columns.flat(truth, policy, *fields)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.columns, name)
 
 
 class _Part(NamedTuple):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.engines.base import Flat, Labelled, RankedHits, Ranking, matched
+from groupgt.engines.base import Flat, Labelled, RankedHits, Ranking, distinct_ranking, matched
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.keys import key_table
 from groupgt.engines.spark.steps import (
@@ -79,8 +79,7 @@ class SparkCarrier:
         """Collect and return the results of one query."""
         of_query = self.rows.frame.filter(sql.col("qid") == qid).orderBy(*Order(self.rows.tie).best_first())
         rows = pl.DataFrame(of_query.select("doc", "score").toArrow())
-        ids = rows["doc"].to_list()
-        return (ids, rows["score"].to_list()) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
+        return distinct_ranking(rows["doc"].to_list(), rows["score"].to_list(), policy)
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
         """Return the distinct query ids and result ids in the first rows that Spark returns."""
