@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from groupgt.comparison.tests import SLACK, Inference, on_grid, resampled_counts
+from groupgt.comparison.tests import SLACK, Inference, around, in_errors, on_grid, resampled_counts, zeroed
 from groupgt.evaluation.quantiles import normal_quantile, student_quantile
 from groupgt.model.hits import Bools, Floats
 
@@ -66,7 +66,7 @@ def intervals(
     mean = exact.sum(axis=0) / count
     noise = SLACK * np.abs(exact).max(axis=0) ** 2
     added = np.broadcast_to(np.asarray(added, dtype=np.float64), width)
-    variance = _zeroed(on_grid((exact - mean) ** 2).sum(axis=0) / (count - 1), noise) + added
+    variance = zeroed(on_grid((exact - mean) ** 2).sum(axis=0) / (count - 1), noise) + added
     quantile = _quantiles(exact, mean, added, ends, level, resamples, seed)
     quantile = np.clip(quantile, normal_quantile(level), WIDEST * student_quantile(level, count - 1))
     # If all values are equal, there is nothing to resample.
@@ -75,11 +75,6 @@ def intervals(
     reported = np.array([math.fsum(column) / count for column in values.T.tolist()])
     roots = _roots(reported, variance, count, quantile, ends)
     return np.stack([np.minimum(roots[:, 0], reported), np.maximum(roots[:, 1], reported)], axis=1)
-
-
-def _zeroed(variance: Floats, noise: Floats) -> Floats:
-    """Replaces variances that are rounding errors with 0."""
-    return np.where(variance <= noise, 0.0, variance)
 
 
 def _largest(mean: Floats, ends: Ends) -> Floats:
@@ -112,7 +107,7 @@ def _quantiles(
         sums = np.concatenate([counts @ both for counts in resampled_counts(count, resamples, seed)])
         means, squares = np.split(sums / count, 2, axis=1)
         noise = SLACK * np.abs(columns).max(axis=0) ** 2
-        variances = _zeroed((squares - means * means) * (count / (count - 1)), noise) + added[part]
+        variances = zeroed((squares - means * means) * (count / (count - 1)), noise) + added[part]
         within = (ends[0][part], ends[1][part])
         largest = _largest(mean[part], within)
         bounded = np.isfinite(largest)
@@ -120,17 +115,14 @@ def _quantiles(
             scaled = _share(means, variances, within) * np.where(bounded, largest, 0.0)
             variances = np.where(bounded, scaled, variances)
         scale = np.sqrt(variances / count)
-        away = np.abs(means - mean[part])
-        infinite = np.where(away > np.sqrt(noise), np.inf, 0.0)
-        statistic = np.divide(away, scale, out=infinite, where=scale > 0)
+        statistic = in_errors(means - mean[part], scale, noise)
         quantiles[part] = np.partition(statistic, place, axis=0)[place]
     return quantiles
 
 
 def _roots(mean: Floats, variance: Floats, count: int, quantile: Floats, ends: Ends) -> Floats:
     """Returns the ends of the interval that contains every μ with |T(μ)| ≤ q, shape (C, 2)."""
-    half = quantile * np.sqrt(variance / count)
-    roots = np.stack([mean - half, mean + half], axis=1)
+    roots = around(mean, quantile * np.sqrt(variance / count))
     bounded = np.flatnonzero(np.isfinite(ends[0]))
     low, high = ends[0][bounded], ends[1][bounded]
     width = high - low
@@ -138,7 +130,7 @@ def _roots(mean: Floats, variance: Floats, count: int, quantile: Floats, ends: E
     c = quantile[bounded] ** 2 * _share(mean[bounded], variance[bounded], (low, high)) / count
     middle = (at + c / 2) / (1 + c)
     half = np.sqrt(np.maximum(c * at * (1 - at) + c * c / 4, 0.0)) / (1 + c)
-    ends_at = np.clip(np.stack([middle - half, middle + half], axis=1), 0.0, 1.0)
+    ends_at = np.clip(around(middle, half), 0.0, 1.0)
     roots[bounded] = low[:, None] + width[:, None] * ends_at
     # A share of 0 leaves only the mean, without the rounding of the roots.
     roots[bounded[c == 0]] = mean[bounded[c == 0], None]

@@ -18,7 +18,7 @@ import numpy as np
 
 from groupgt.comparison.contrast import Contrast, Row, comparisons
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import SLACK, scipy_stats
+from groupgt.comparison.tests import SLACK, in_errors, scipy_stats
 from groupgt.errors import ConfigError, Faults, display
 from groupgt.model.hits import Floats, Ints
 
@@ -239,16 +239,10 @@ def _bootstrap_p(queries: int, differing: int, gap: int) -> float:
         wins, counts, (differing + gap) / 2 / differing
     )
     lead = 2 * wins - counts
-    t = _t_of(lead - gap, counts * queries - lead**2)
-    observed = _t_of(np.array([gap]), np.array([differing * queries - gap**2]))
+    centred, gaps = counts * queries - lead**2, np.array([gap])
+    t = in_errors(lead - gap, np.sqrt(np.maximum(centred, 0)), 0.0)
+    observed = in_errors(gaps, np.sqrt(np.maximum(differing * queries - gaps**2, 0)), 0.0)
     return float(chance[t >= observed[0] * (1 - TIE)].sum())
-
-
-def _t_of(away: Ints, variance: Ints) -> Floats:
-    """Computes |away| ÷ √variance, up to a constant factor; infinite for a nonzero mean without variance."""
-    infinite = np.where(away != 0, np.inf, 0.0)
-    t: Floats = np.divide(np.abs(away), np.sqrt(np.maximum(variance, 0)), out=infinite, where=variance > 0)
-    return t
 
 
 def power_of(
