@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from groupgt.comparison.compare import Comparison, compare, power
     from groupgt.comparison.failures import HardestGroups, misses
-    from groupgt.comparison.power_analysis import AuditPower, PowerAnalysis
+    from groupgt.comparison.power import AuditPower, PowerAnalysis
     from groupgt.curation.agree import Agreement, agree
     from groupgt.curation.check import Check, check
     from groupgt.curation.rechunk import Rechunked, rechunk
@@ -51,7 +51,7 @@ __version__ = "0.1.0"
 # The module of each public name, which is imported when the name is first used.
 _HOME = {
     "Agreement": "curation.agree",
-    "AuditPower": "comparison.power_analysis",
+    "AuditPower": "comparison.power",
     "Check": "curation.check",
     "Comparison": "comparison.compare",
     "ConfigError": "errors",
@@ -70,7 +70,7 @@ _HOME = {
     "Misses": "evaluation.misses",
     "Outcome": "experiment.outcome",
     "Policy": "model.policy",
-    "PowerAnalysis": "comparison.power_analysis",
+    "PowerAnalysis": "comparison.power",
     "Rechunked": "curation.rechunk",
     "RetrieverError": "errors",
     "Run": "model.run",

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from groupgt.comparison.contrast import Row
-from groupgt.comparison.power import alpha_of, power_of
-from groupgt.comparison.power_analysis import AuditPower, PowerAnalysis
+from groupgt.comparison.power import AuditPower, PowerAnalysis, alpha_of, power_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import CorrectionName, TestName

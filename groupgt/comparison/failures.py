@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.engines.carriers import local_carrier_of
-from groupgt.errors import DataError
 from groupgt.evaluation.evaluate import evaluate_each, evaluate_run
 from groupgt.evaluation.inputs import are_several
 from groupgt.evaluation.misses import Misses, check_misses, misses_of
@@ -104,34 +103,9 @@ class Failures:
         unmet: Bools = self.counted[self.truth.judgments.group_query] & ~(self.first > 0).all(axis=1)
         return unmet
 
-    def query(self, qid: str) -> dict[str, Any]:
-        """Returns a query's groups, with the rank at which each system covers them, and each completion rank."""
-        at = self.truth.index.get(qid)
-        if at is None:
-            raise DataError(f"query {qid!r} is not in the ground truth")
-        groups = self._groups_of(at)
-        return {
-            "qid": qid,
-            "query": self.truth.texts[at] if self.truth.texts else None,
-            "groups": [self._group(group) for group in groups],
-            "systems": {
-                name: {
-                    "covered": int((self.first[groups, place] > 0).sum()),
-                    "missed": int((self.first[groups, place] == 0).sum()),
-                    "completion_rank": int(self.completion[at, place]) or None,
-                    "redundancy": _defined(self.redundancy[at, place]),
-                }
-                for place, name in enumerate(self.systems)
-            },
-        }
-
     def text_of(self, qid: str) -> str | None:
         """Returns the text of a query, or None if it is unknown."""
         return self.truth.texts[self.truth.index[qid]] if self.truth.texts else None
-
-    def queries(self) -> list[dict[str, Any]]:
-        """Returns every query that counts, in the form returned by `query`."""
-        return [self.query(self.truth.qids[at]) for at in np.flatnonzero(self.counted).tolist()]
 
     def rows(self) -> tuple[list[str], list[list[Any]]]:
         """Returns headers and one row per query and system, for `--failures`."""
@@ -141,11 +115,12 @@ class Failures:
         rows: list[list[Any]] = []
         for place, name in enumerate(self.systems):
             for at in np.flatnonzero(self.counted).tolist():
-                ranks = self.first[self._groups_of(at), place]
+                first_group, last_group = np.searchsorted(self.truth.judgments.group_query, [at, at + 1])
+                ranks = self.first[first_group:last_group, place]
                 met = int((ranks > 0).sum())
                 first_hits = " ".join(map(str, ranks.tolist()))  # 0: not covered
-                completion, redundancy = int(self.completion[at, place]) or None, _defined(self.redundancy[at, place])
-                solved = int(self.solved[at, place])
+                completion, solved = int(self.completion[at, place]) or None, int(self.solved[at, place])
+                redundancy = None if np.isnan(share := self.redundancy[at, place]) else float(share)
                 counts = [len(ranks), met, len(ranks) - met]
                 rows.append([name, self.truth.qids[at], cutoff, *counts, first_hits, completion, solved, redundancy])
         return headers, rows
@@ -161,10 +136,6 @@ class Failures:
             "nobody": self.nobody,
             "hardest": self.hardest(most),
         }
-
-    def _groups_of(self, query: int) -> list[int]:
-        first, last = np.searchsorted(self.truth.judgments.group_query, [query, query + 1]).tolist()
-        return list(range(first, last))
 
     def _group(self, group: int) -> dict[str, Any]:
         judgments, truth = self.truth.judgments, self.truth
@@ -295,10 +266,6 @@ def _union_sizes(evaluations: Sequence[Evaluation], cutoff: int | Budget | None)
         for query, name in compress(zip(results.query.tolist(), results.ids), within):
             unions[query].add(name)
     return np.array(list(map(len, unions)), dtype=np.float64)
-
-
-def _defined(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 @takes_options(OneRunOptions)
