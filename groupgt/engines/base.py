@@ -41,29 +41,6 @@ class Labelled:
     extra_names: tuple[str, ...] = ()
     uncondensed: Hits | None = None
 
-    @classmethod
-    def of(
-        cls,
-        truth: GroundTruth,
-        labeller: Labeller,
-        matches: Matches,
-        policy: Policy,
-        rows: tuple[Ints, Ints, Ints],
-        length: Ints,
-        duplicated: int,
-        **more: Any,
-    ) -> Labelled:
-        """Turn rows of (query, rank, target), sorted by query and rank, into hits; the second step of labelling.
-
-        `duplicated` counts queries with any repeated result, if the policy requires a full check.
-        """
-        query, rank, target = rows
-        if policy.duplicates not in ("drop", "error"):
-            duplicated = len(np.unique(query[first_hits(target, len(matches.keys))]))
-        query, rank, alternative, repeat = labeller.settle(truth, matches, query, rank, target)
-        hits = Hits(truth.judgments, query, rank, alternative, repeat, length, keep=policy.duplicates == "keep")
-        return cls(hits, length > 0, duplicated=duplicated, **more)
-
     def tied_at(self, cuts: Iterable[Ints | None]) -> int:
         """Count queries in which a depth, shape (Q,), splits equal scores that include a hit; None splits all."""
         tied = np.zeros(len(self.present), dtype=np.bool_)
@@ -94,22 +71,22 @@ class RankedHits:
     duplicated: int = 0
 
     def labelled(self, truth: GroundTruth, labeller: Labeller, matches: Matches, policy: Policy) -> Labelled:
-        """Return the hits with statistics about the labelled queries."""
-        order = np.lexsort((self.rank, self.query))
-        rows = self.query[order], self.rank[order], self.target[order]
-        tied = order[self.low[order] < self.high[order]]
-        return Labelled.of(
-            truth,
-            labeller,
-            matches,
-            policy,
-            rows,
-            self.length,
-            self.duplicated,
+        """Return sorted hits, with statistics about the labelled queries; all engines share this second step."""
+        order = np.argsort(self.query * (int(self.length.max(initial=0)) + 1) + self.rank, kind="stable")
+        query, rank, target, low, high = (
+            column[order] for column in (self.query, self.rank, self.target, self.low, self.high)
+        )
+        again, tied = first_hits(target, len(matches.keys)), low < high
+        looked_at_all = policy.duplicates in ("drop", "error")
+        settled = labeller.settle(truth, matches, query, rank, target)
+        return Labelled(
+            hits=Hits(truth.judgments, *settled, self.length, keep=policy.duplicates == "keep"),
+            present=self.length > 0,
             extra=self.extra,
-            tie_query=self.query[tied],
-            tie_first=self.low[tied],
-            tie_last=self.high[tied],
+            duplicated=self.duplicated if looked_at_all else len(np.unique(query[again])),
+            tie_query=query[tied],
+            tie_first=low[tied],
+            tie_last=high[tied],
             no_match=not len(order) and (bool(self.length.any()) or bool(self.extra)),
             extra_names=self.extra_names,
         )

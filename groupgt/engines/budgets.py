@@ -10,7 +10,7 @@ import numpy as np
 from groupgt.engines.base import Flat, LocalCarrier
 from groupgt.engines.calls import calls_between
 from groupgt.engines.carriers import local_carrier_of
-from groupgt.engines.condensed import condensed_flat
+from groupgt.engines.excluded import condensed_flat
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
