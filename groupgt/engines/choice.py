@@ -99,7 +99,7 @@ class Engine:
         return size_of(getattr(self.options, "broadcast", Spark.broadcast))
 
 
-def engine_of(spec: Any, *, texts: bool = False) -> Engine:
+def engine_of(spec: Any) -> Engine:
     """Select an engine by name or by `{"use": name, "with": {option: value}}`; raises `ConfigError` with all errors.
 
     >>> engine_of({"use": "streaming", "with": {"memory": "2GB"}}).ceiling
@@ -107,5 +107,5 @@ def engine_of(spec: Any, *, texts: bool = False) -> Engine:
     """
     if isinstance(spec, Engine):
         return spec
-    plugin, options = chosen("engine", spec, texts=texts)
+    plugin, options = chosen("engine", spec)
     return Engine(plugin.name, options)

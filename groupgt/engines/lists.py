@@ -39,14 +39,6 @@ def places_in_order(ids: Sequence[str], scores: Sequence[float], policy: Policy)
     return sorted(places, key=keys.__getitem__, reverse=True)
 
 
-def in_order(ids: list[str], scores: Sequence[float], policy: Policy) -> tuple[list[str], Sequence[float]]:
-    """Return results and their scores, best first."""
-    places = places_in_order(ids, scores, policy)
-    if isinstance(places, range):
-        return ids, scores
-    return [ids[place] for place in places], [scores[place] for place in places]
-
-
 class Row(NamedTuple):
     """The results for one ground truth query, identified by its number, in input order.
 
@@ -124,9 +116,9 @@ class ListCarrier:
         scores = (self.lists.scores or {}).get(key, order)
         if scores is None:
             return ids, None
-        ids, scores = in_order(ids, scores, self.rules(policy))
+        places = places_in_order(ids, scores, self.rules(policy))
         # Scores only order the results of one call.
-        return ids, None if self.carries(CALLS) else scores
+        return [ids[at] for at in places], None if self.carries(CALLS) else [scores[at] for at in places]
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
         """Return all query ids, and result ids until the limit is exceeded."""
@@ -311,7 +303,6 @@ class _Probe:
         lengths: list[int] = []
         columns: list[list[int]] = [[] for _ in range(5)]
         queries, keys, ranks, lows, highs = columns
-        penalize = self.policy.duplicates in ("penalize", "keep")
         key_at, bounds, sets = matches.keys.index, matches.bounds, matches.sets
         qids = list(map(truth.qids.__getitem__, numbers))
         for (ranking, scores), qid, number in zip(self.read(qids), qids, numbers):
@@ -321,10 +312,15 @@ class _Probe:
                 continue
             if self.scores is not None and qid in self.scores:
                 scores = self.scores[qid]
-            if scores is not None:
-                ranking, scores = in_order(ranking, scores, self.rules)
-            if not penalize:
-                ranking, scores = self.without_repeats(qid, ranking, scores)
+            places = _ranked(ranking, scores, self.rules)
+            if not isinstance(places, range):
+                self.duplicated += len(places) < len(ranking)
+                ranking = [ranking[at] for at in places]
+                scores = None if scores is None else [scores[at] for at in places]
+            if self.policy.duplicates == "error" and len(set(ranking)) < len(ranking):
+                twice = next(name for place, name in enumerate(ranking) if ranking.index(name) < place)
+                what = f"duplicate result {id_text(twice)!r}; remove it, or set the policy duplicates=drop"
+                self.faults.add(self.where(qid), what)
             lengths.append(len(ranking))
             names = list(filter(relevant.__contains__, ranking))
             if not names:
@@ -393,25 +389,6 @@ class _Probe:
 
     def where(self, qid: str) -> str:
         return f"{self.title}: query {qid!r}" if self.title else f"results of query {qid!r}"
-
-    def without_repeats(
-        self, qid: str, ranking: list[str], scores: Sequence[float] | None
-    ) -> tuple[list[str], Sequence[float] | None]:
-        """Return the first occurrence of each result; repeats are counted or reported as errors."""
-        first = dict.fromkeys(ranking)
-        if len(first) == len(ranking):
-            return ranking, scores
-        self.duplicated += 1
-        if self.policy.duplicates == "error":
-            seen: set[str] = set()
-            twice = next(name for name in ranking if name in seen or seen.add(name))  # type: ignore[func-returns-value]  # adds as it looks
-            self.faults.add(
-                self.where(qid), f"duplicate result {id_text(twice)!r}; remove it, or set the policy duplicates=drop"
-            )
-        if scores is not None:
-            best = dict(zip(reversed(ranking), reversed(scores)))
-            scores = [best[name] for name in first]
-        return list(first), scores
 
 
 def _looked_up(keys: list[str], low: int, high: int, names: list[str]) -> Iterable[int]:

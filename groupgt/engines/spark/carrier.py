@@ -18,8 +18,8 @@ from groupgt.engines.base import Flat, Labelled, RankedHits, Ranking, distinct_r
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.keys import key_table
 from groupgt.engines.spark.steps import (
-    Order,
     Rows,
+    best_first,
     by_arrow,
     is_id,
     is_result,
@@ -77,7 +77,7 @@ class SparkCarrier:
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
         """Collect and return the results of one query."""
-        of_query = self.rows.frame.filter(sql.col("qid") == qid).orderBy(*Order(self.rows.tie).best_first())
+        of_query = self.rows.frame.filter(sql.col("qid") == qid).orderBy(*best_first(self.rows.tie))
         rows = pl.DataFrame(of_query.select("doc", "score").toArrow())
         return distinct_ranking(rows["doc"].to_list(), rows["score"].to_list(), policy)
 
@@ -230,7 +230,7 @@ class _Plan:
         counted = {
             "higher": score > its_score,
             "equal": score == its_score,
-            "better": Order(self.tie).before("its_score", "its_tie"),
+            "better": (score > its_score) | ((score == its_score) & (sql.col(self.tie) > sql.col("its_tie"))),
         }
         counts = (
             self.rows.join(sql.broadcast(their_keys), "qid")
