@@ -216,9 +216,10 @@ def drop(delta: float, *, higher_is_better: bool) -> float:
 
 def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Contrast]]:
     """Computes the contrasts of each family; all families share their random draws."""
-    differences = [[system - other for system, other in zip(family.systems, family.others)] for family in families]
-    columns = [column for of_family in differences for column in of_family]
-    family_of = np.repeat(np.arange(len(families)), [len(of_family) for of_family in differences])
+    pairs = [(number, *pair) for number, each in enumerate(families) for pair in zip(each.systems, each.others)]
+    columns = [system - other for _, system, other in pairs]
+    family_of = np.array([number for number, *_ in pairs], dtype=np.int64)
+    bounds = [_widened(families[number].bounds) for number, *_ in pairs]
     raw, p_values = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
     is_estimated = bool(columns) and columns[0].ndim > 1
     estimates = [estimate_of(column, delta=True) for column in columns] if is_estimated else []
@@ -237,17 +238,16 @@ def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Co
         alphas[in_family] = alpha_at(settings.correction, settings.alpha, compared, rejected)
     ends = np.full((len(columns), 2), np.nan)
     for places, values, inference in blocks:
-        within = [_widened(families[family_of[place]].bounds) for place in places]
+        within = [bounds[place] for place in places]
         ends[places] = delta_intervals(values, within, inference, alphas[places], settings.resamples, settings.seed)
     for place, (estimate, alpha) in enumerate(zip(estimates, alphas.tolist())):
         if estimate is not None:
-            ends[place] = estimate.at(1 - alpha, _widened(families[family_of[place]].bounds))
+            ends[place] = estimate.at(1 - alpha, bounds[place])
     contrasts: list[list[Contrast]] = [[] for _ in families]
-    pairs = ((family, *pair) for family in families for pair in zip(family.systems, family.others))
-    for place, (family, system, other) in enumerate(pairs):
-        contrasts[family_of[place]].append(
+    for place, (number, system, other) in enumerate(pairs):
+        contrasts[number].append(
             _contrast(
-                family.metric,
+                families[number].metric,
                 system,
                 other,
                 interval=(float(ends[place, 0]), float(ends[place, 1])),

@@ -28,7 +28,8 @@ class _Count:
     def __init__(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> None:
         self.truth, self.keys, self.batches, self.policy = truth, keys, batches, policy
         self.tie = batches.columns.tie
-        self.numbered = batches.are_numbered
+        # Without repeats, rows come in another order, with their numbers.
+        self.numbered = "row" in batches.columns.frame.collect_schema()
         # The number of a query by its id; null if it has no ground truth.
         self.query = pl.col("qid").cast(pl.Enum(truth.qids), strict=False).to_physical().cast(pl.Int64).alias("query")
         self.length = np.zeros(len(truth), dtype=np.int64)
