@@ -43,7 +43,10 @@ def without_excluded(truth: GroundTruth, run: Run) -> Run:
         kept, count = _of_lists(contents, left_out)
         return replace(run, contents=kept, excluded=run.excluded + count)
     assert isinstance(contents, Columns)  # noqa: S101  # what is left
-    is_kept = _is_kept(left_out)
+    pairs = [f"{qid}\0{name}" for qid, ids in left_out.items() for name in ids]
+    is_out = pl.col("qid").is_in(list(left_out)) & pl.concat_str("qid", "doc", separator="\0").is_in(pairs)
+    # Rows without an id are kept, and reported later.
+    is_kept = ~is_out.fill_null(value=False)
     removed = contents.frame.filter(~is_kept).select(pl.len())
     count = int(contents.guard(lambda: removed.collect(engine="streaming")).item())
     columns = replace(
@@ -52,13 +55,6 @@ def without_excluded(truth: GroundTruth, run: Run) -> Run:
         recheck=lambda: without_excluded(truth, contents.recheck()),
     )
     return replace(run, contents=columns, excluded=run.excluded + count)
-
-
-def _is_kept(left_out: Mapping[str, frozenset[str]]) -> pl.Expr:
-    """Return an expression that keeps rows without exclusion; rows without an id are kept and reported later."""
-    pairs = [f"{qid}\0{name}" for qid, ids in left_out.items() for name in ids]
-    is_out = pl.col("qid").is_in(list(left_out)) & pl.concat_str("qid", "doc", separator="\0").is_in(pairs)
-    return ~is_out.fill_null(value=False)
 
 
 def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lists, int]:
