@@ -19,6 +19,7 @@ from groupgt import native
 from groupgt.engines.base import Labelled, LocalCarrier, RankedHits, matched, warn_if_empty
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.carrier import row_carrier_of
+from groupgt.engines.columns.reader import InvalidRowError
 from groupgt.errors import SHOWN
 from groupgt.labellers.base import Labeller, Matches
 from groupgt.model.ground_truth import GroundTruth
@@ -31,10 +32,6 @@ T = TypeVar("T")
 PART, SCATTERED_PART = 1 << 22, 1 << 24
 # The start of a line, or of the next query, is searched for in a window of this many bytes, then in larger ones.
 WINDOW, WIDEST_WINDOW = 1 << 16, 1 << 26
-
-
-class DoubtfulLineError(Exception):
-    """Raised if a line may not be a result; the strict reader then decides."""
 
 
 class LineCarrier:
@@ -53,7 +50,7 @@ class LineCarrier:
         matches = matched(truth, labeller, policy, lambda rules: self.columns.flat(truth, rules, "text"))
         try:
             ranked = self._ranked_hits(truth, matches, policy)
-        except DoubtfulLineError:
+        except InvalidRowError:
             checked = row_carrier_of(replace(self.run, contents=self.lines.checked.contents))
             return checked.label(truth, labeller, policy, engine)
         if ranked is None:
@@ -120,7 +117,7 @@ class _Scan:
         """
         try:
             spans = list(pairwise(self.cuts()))
-        except DoubtfulLineError:
+        except InvalidRowError:
             return None
         scan = partial(self.scan, native.WHOLE, b"")
         seen = np.zeros(self.queries, dtype=np.int64)
@@ -160,7 +157,7 @@ class _Scan:
         data = self.lines.part(*span)
         rows, facts, doubt = self.module.scan(data, self.index, mode, self.by_id, span[0], hits)
         if doubt >= 0:
-            raise DoubtfulLineError
+            raise InvalidRowError
         segments = np.frombuffer(facts, dtype=np.int64).reshape(-1, 5)
         judged = segments[segments[:, 0] >= 0]
         others = segments[segments[:, 0] < 0, 2:4].tolist()
@@ -192,7 +189,7 @@ class _Scan:
                 if 0 <= end < size - 1:
                     return target + end + 1
             if size >= WIDEST_WINDOW:
-                raise DoubtfulLineError
+                raise InvalidRowError
             size *= 8
         return self.lines.end
 

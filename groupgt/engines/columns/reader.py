@@ -45,7 +45,7 @@ ROW = 256
 
 
 class InvalidRowError(Exception):
-    """Raised if a row is invalid; the slow reader then reports which one."""
+    """Raised if a row may be invalid; the slow reader then decides, and reports which one."""
 
 
 class Batches:
