@@ -1,4 +1,4 @@
-"""Compares systems within slices of the queries, and finds the largest gains, losses and reversals."""
+"""Compares systems within slices of the queries, and finds the largest gains and losses."""
 
 from __future__ import annotations
 
@@ -98,12 +98,3 @@ def extremes(rows: Sequence[Row], slices: Sequence[Slice], metric: str, *, highe
                     most[1:] if most[0] > SLACK else None,
                     least[1:] if least[0] < -SLACK else None,
                 )
-
-
-def reversals(rows: Sequence[Row], slices: Sequence[Slice]) -> Iterator[tuple[Row, Slice, Row]]:
-    """Yields slices in which a system gains although it loses overall, or loses although it gains overall."""
-    for row in rows:
-        for part in slices if row.against is not None else ():
-            inner = part.index[row.system, row.metric]
-            if inner.pairs and (row.delta or 0.0) * (inner.delta or 0.0) < 0:
-                yield row, part, inner

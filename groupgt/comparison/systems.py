@@ -29,7 +29,7 @@ from groupgt.comparison.contrast import (
 )
 from groupgt.comparison.failures import Failures, Headroom, completion_within, failures_of, headroom_of
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.slices import Slice, reversals, slices_of, too_many
+from groupgt.comparison.slices import Slice, slices_of, too_many
 from groupgt.errors import ConfigError, listed, near_names
 from groupgt.evaluation.estimates import plain_of
 from groupgt.evaluation.result import Evaluation, mean_of
@@ -319,7 +319,13 @@ class Systems:
 
     def reversals(self) -> list[tuple[Row, Slice, Row]]:
         """Returns slices in which a system gains although it loses overall, or vice versa."""
-        return list(reversals(self.rows, self.slices))
+        found = []
+        for row in self.rows:
+            for part in self.slices if row.against is not None else ():
+                inner = part.index[row.system, row.metric]
+                if inner.pairs and (row.delta or 0.0) * (inner.delta or 0.0) < 0:
+                    found.append((row, part, inner))
+        return found
 
     @cached_property
     def against_baseline(self) -> dict[str, Contrast]:

@@ -81,10 +81,9 @@ def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lis
 
     def shortened(columns: Mapping[Any, Sequence[Any]]) -> dict[Any, Sequence[Any]]:
         """Return columns without the cells of removed results; columns with a different length stay unchanged."""
+        kept = {key: kept_of.get(str(key), ()) for key in columns}
         return {
-            key: list(compress(cells, kept_of[str(key)]))
-            if len(kept_of.get(str(key), ())) == len(cells) and str(key) in kept_of
-            else cells
+            key: list(compress(cells, kept[key])) if len(kept[key]) == len(cells) else cells
             for key, cells in columns.items()
         }
 
