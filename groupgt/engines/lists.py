@@ -40,12 +40,12 @@ def places_in_order(ids: Sequence[str], scores: Sequence[float], policy: Policy)
 
 
 class Row(NamedTuple):
-    """The results for one ground truth query, identified by its number, in input order.
+    """The results for one ground truth query, in input order, and where errors in them are.
 
     `scores`, if any, determine the order; `cells` contains the values of each requested field.
     """
 
-    number: int
+    where: str
     key: Any
     ids: list[str]
     scores: Sequence[float] | None
@@ -77,9 +77,8 @@ class ListCarrier:
         for row in self._rows(truth, (labeller.column,), faults):
             if row.key not in rankings:
                 continue
-            where = f"{self.run.title}: query {truth.qids[row.number]!r}"
             if labeller.column:
-                named = _names_carried(labeller, row.ids, row.cells[0], where, faults)
+                named = _names_carried(labeller, row.ids, row.cells[0], row.where, faults)
             else:
                 named = list(labeller.names(row.ids))
             if len(named) < len(row.ids):
@@ -186,7 +185,7 @@ class ListCarrier:
         keys = {str(name): name for name in self.lists.rankings}
         uneven = Faults()
         rows: list[Row] = []
-        for number, qid in enumerate(truth.qids):
+        for qid in truth.qids:
             key = keys.get(qid, qid)
             ranking: Any = self.lists.rankings.get(key)
             where = f"{self.run.title}: query {qid!r}"
@@ -198,7 +197,7 @@ class ListCarrier:
                     of_query = carried_cells(ranking, field)
                 _check_cells(field, of_query, len(ids), where, uneven)
                 cells.append(of_query)
-            rows.append(Row(number, key, ids, scores.get(key, order), cells))
+            rows.append(Row(where, key, ids, scores.get(key, order), cells))
         uneven.stop(DataError)
         return rows
 
