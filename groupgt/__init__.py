@@ -11,10 +11,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from groupgt.comparison.audit_power import AuditPower
     from groupgt.comparison.compare import Comparison, compare, power
-    from groupgt.comparison.misses import HardestGroups, misses
-    from groupgt.comparison.power_analysis import PowerAnalysis
+    from groupgt.comparison.failures import HardestGroups, misses
+    from groupgt.comparison.power import AuditPower, PowerAnalysis
     from groupgt.curation.agree import Agreement, agree
     from groupgt.curation.check import Check, check
     from groupgt.curation.rechunk import Rechunked, rechunk
@@ -52,7 +51,7 @@ __version__ = "0.1.0"
 # The module of each public name, which is imported when the name is first used.
 _HOME = {
     "Agreement": "curation.agree",
-    "AuditPower": "comparison.audit_power",
+    "AuditPower": "comparison.power",
     "Check": "curation.check",
     "Comparison": "comparison.compare",
     "ConfigError": "errors",
@@ -63,7 +62,7 @@ _HOME = {
     "GroundTruth": "model.ground_truth",
     "GroupgtError": "errors",
     "GroupgtWarning": "errors",
-    "HardestGroups": "comparison.misses",
+    "HardestGroups": "comparison.failures",
     "Identified": "evaluation.identify",
     "Lengths": "model.values",
     "Metric": "metrics.language",
@@ -71,7 +70,7 @@ _HOME = {
     "Misses": "evaluation.misses",
     "Outcome": "experiment.outcome",
     "Policy": "model.policy",
-    "PowerAnalysis": "comparison.power_analysis",
+    "PowerAnalysis": "comparison.power",
     "Rechunked": "curation.rechunk",
     "RetrieverError": "errors",
     "Run": "model.run",
@@ -88,7 +87,7 @@ _HOME = {
     "label": "evaluation.evaluate",
     "list_metrics": "metrics.language",
     "metric": "metrics.own",
-    "misses": "comparison.misses",
+    "misses": "comparison.failures",
     "parse_metric": "metrics.language",
     "power": "comparison.compare",
     "read_ground_truth": "formats.detect",

@@ -102,7 +102,7 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
 
     With several RUNS, list the groups covered by the fewest runs, with the rank of their first hit in each run.
     """
-    from groupgt.comparison.misses import hardest_of
+    from groupgt.comparison.failures import hardest_of
     from groupgt.evaluation.misses import misses_of
 
     inputs.check()

@@ -246,10 +246,7 @@ def _serve(session: Session, port: int, save: Callable[[], None], *, browser: bo
 
 
 def _write(out: Path, truth: GroundTruth, *, silent: bool = False) -> None:
-    def write(part: Path) -> None:
-        write_ground_truth(part, truth, "jsonl")
-
-    write_atomically(out, write)
+    write_atomically(out, lambda part: write_ground_truth(part, truth, "jsonl"))
     if not silent:
         skipped = sum(value is not None for value in truth.columns.get("skipped", []))
         left = f", {skipped:,} of them skipped" if skipped else ""

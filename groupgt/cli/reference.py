@@ -19,6 +19,9 @@ from groupgt.options import Option, options_of, schema_of
 from groupgt.plugins import KINDS, Plugin, find, names, plugin_named
 from groupgt.render import tables
 
+# What JSON tells of an option, next to its schema.
+OPTION_KEYS = ("name", "expected", "needed", "default")
+
 
 @command("list")
 @click.argument("kind", required=False, type=click.Choice([kind.plural for kind in KINDS.values()]))
@@ -96,13 +99,7 @@ def _show_plugin(kind: str, name: str, style: str) -> None:
                 "runs_code": plugin.runs_code,
                 "meaning": meaning,
                 "options": [
-                    {
-                        "name": option.name,
-                        "expected": option.expected,
-                        "needed": option.needed,
-                        "default": option.default,
-                        "schema": schema[option.name],
-                    }
+                    {**{key: getattr(option, key) for key in OPTION_KEYS}, "schema": schema[option.name]}
                     for option in options
                 ],
             }

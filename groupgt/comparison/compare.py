@@ -9,10 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
-from groupgt.comparison.audit_power import AuditPower
 from groupgt.comparison.contrast import Row
-from groupgt.comparison.power import alpha_of, power_of
-from groupgt.comparison.power_analysis import PowerAnalysis
+from groupgt.comparison.power import AuditPower, PowerAnalysis, alpha_of, power_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import CorrectionName, TestName
@@ -68,10 +66,10 @@ class Comparison(Systems, Result):
 
     @cached_property
     def _by_system(self) -> dict[str, OfSystem]:
-        by_system: dict[str, dict[str, Row]] = {}
-        for row in self.rows:
-            by_system.setdefault(row.system, {})[row.metric] = row
-        return {name: OfSystem(rows, self.metrics, self.convention) for name, rows in by_system.items()}
+        return {
+            name: OfSystem({row.metric: row for row in self.rows if row.system == name}, self.metrics, self.convention)
+            for name in dict.fromkeys(row.system for row in self.rows)
+        }
 
     @cached_property
     def per_query(self) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Annotated, Any, Generic, Self, TypeVar, overload
@@ -16,7 +16,7 @@ from typing import Annotated, Any, Generic, Self, TypeVar, overload
 import numpy as np
 from annotated_types import Ge, Le
 
-from groupgt.comparison.intervals import Bounds, delta_intervals, intervals
+from groupgt.comparison.intervals import UNBOUNDED, Bounds, delta_intervals, intervals
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import (
     SLACK,
@@ -35,8 +35,9 @@ from groupgt.model.hits import Bools, Floats
 
 Interval = tuple[float, float]
 NO_INTERVAL: Interval = (math.nan, math.nan)
-UNBOUNDED: Bounds = (-math.inf, math.inf)
 Share = Annotated[float, Ge(0), Le(1)]
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 # Two systems and a metric.
 Key = tuple[str, str, str]
 
@@ -75,9 +76,6 @@ class Contrast:
     def differ(self) -> int:
         """The number of queries on which the systems differ."""
         return self.wins + self.losses
-
-
-T = TypeVar("T")
 
 
 class OfContrast(Generic[T]):
@@ -136,6 +134,11 @@ class Row:
 Values = Mapping[str, Mapping[str, Floats]]
 
 
+def among(values: Values, metrics: Iterable[str], queries: Bools) -> Values:
+    """Returns the values of some metrics for the marked queries only."""
+    return {name: {text: columns[text][queries] for text in metrics} for name, columns in values.items()}
+
+
 @dataclass(frozen=True, eq=False)
 class Family:
     """Comparisons by one metric whose p-values are corrected together.
@@ -146,58 +149,53 @@ class Family:
     metric: Metric
     systems: Sequence[Floats]
     others: Sequence[Floats]
-    bounds: Bounds | None
+    bounds: Bounds
 
 
-def rows_of(values: Values, metrics: Mapping[str, Metric], baseline: str, settings: Settings) -> list[Row]:
-    """Computes a row for each system and metric; the comparisons by each metric form a family."""
-    names = [name for name in values if name != baseline]
-    families = [
-        Family(metric, [values[name][text] for name in names], [values[baseline][text]] * len(names), bounds)
-        for text, metric in metrics.items()
-        for bounds in [bounds_of(metric, [of_system[text] for of_system in values.values()])]
-    ]
-    contrasts = {
-        (name, text): contrast
-        for text, of_metric in zip(metrics, contrasts_in(families, settings))
-        for name, contrast in zip(names, of_metric)
-    }
+def rows_of(
+    values: Values,
+    metrics: Mapping[str, Metric],
+    baseline: str,
+    settings: Settings,
+    contrasts: Mapping[Key, Contrast] | None = None,
+) -> list[Row]:
+    """Computes a row for each system and metric; without `contrasts`, the comparisons by each metric form a family."""
+    if contrasts is None:
+        twos = [(name, baseline) for name in values if name != baseline]
+        contrasts = contrasts_of(values, metrics, twos, settings)
     spans = mean_intervals(values, metrics, settings)
     return [
-        row_of(key, values[key[0]][key[1]], spans[key], contrasts.get(key))
-        for key in ((name, text) for name in values for text in metrics)
+        Row(
+            name,
+            text,
+            mean_of(columns[text]),
+            spans[name, text],
+            int((~np.isnan(plain_of(columns[text]))).sum()),
+            contrasts.get((name, baseline, text)),
+        )
+        for name, columns in values.items()
+        for text in metrics
     ]
-
-
-def row_of(key: tuple[str, str], column: Floats, interval: Interval, contrast: Contrast | None) -> Row:
-    """Builds the row for one system and metric, with the mean of its values."""
-    return Row(*key, mean_of(column), interval, int((~np.isnan(plain_of(column))).sum()), contrast)
 
 
 def mean_intervals(
-    values: Values, metrics: Mapping[str, Metric], settings: Settings, among: Bools | None = None
+    values: Values, metrics: Mapping[str, Metric], settings: Settings
 ) -> dict[tuple[str, str], Interval]:
-    """Returns the confidence interval for the mean of each system and metric, over all or some queries."""
+    """Returns the confidence interval for the mean of each system and metric."""
     keys = [(name, text) for text in metrics for name in values]
-    columns = [values[name][text] if among is None else values[name][text][among] for name, text in keys]
-    width = len(values)
-    within = [
-        bounds
-        for place, metric in enumerate(metrics.values())
-        for bounds in [bounds_of(metric, columns[place * width : (place + 1) * width])] * width
-    ]
-    spans: list[Interval] = [NO_INTERVAL] * len(columns)
+    columns = [values[name][text] for name, text in keys]
+    bounds = {text: bounds_of(metric, [each[text] for each in values.values()]) for text, metric in metrics.items()}
+    within = [bounds[text] for _, text in keys]
     if columns and columns[0].ndim > 1:
-        for place, estimate in enumerate(map(estimate_of, columns)):
-            if estimate is not None:
-                spans[place] = estimate.at(settings.confidence, within[place] or UNBOUNDED)
-        return dict(zip(keys, spans))
+        estimates = zip(keys, map(estimate_of, columns), within)
+        return {
+            key: NO_INTERVAL if each is None else each.at(settings.confidence, ends) for key, each, ends in estimates
+        }
+    spans = np.full((len(columns), 2), np.nan)
     for places, block in _by_defined_queries(columns):
-        bounds_of_block = [within[place] for place in places]
-        ends = intervals(block, bounds_of_block, settings.confidence, settings.resamples, settings.seed)
-        for place, (low, high) in zip(places, ends.tolist()):
-            spans[place] = (low, high)
-    return dict(zip(keys, spans))
+        within_block = [within[place] for place in places]
+        spans[places] = intervals(block, within_block, settings.confidence, settings.resamples, settings.seed)
+    return {key: (low, high) for key, (low, high) in zip(keys, spans.tolist())}
 
 
 def comparisons(contrasts: Iterable[Contrast | None]) -> int:
@@ -205,10 +203,10 @@ def comparisons(contrasts: Iterable[Contrast | None]) -> int:
     return sum(contrast is not None and not math.isnan(contrast.raw_p_value) for contrast in contrasts)
 
 
-def bounds_of(metric: Metric, columns: Sequence[Floats]) -> Bounds | None:
-    """Returns the bounds of a metric's values, or None if they are unbounded."""
+def bounds_of(metric: Metric, columns: Sequence[Floats]) -> Bounds:
+    """Returns the bounds of a metric's values, which may be infinite."""
     highest = max((float(np.nanmax(column)) for column in columns if not np.isnan(column).all()), default=0.0)
-    return (0.0, 1.0) if metric.definition.bounded and highest <= 1.0 else None
+    return (0.0, 1.0) if metric.definition.bounded and highest <= 1.0 else UNBOUNDED
 
 
 def drop(delta: float, *, higher_is_better: bool) -> float:
@@ -218,9 +216,10 @@ def drop(delta: float, *, higher_is_better: bool) -> float:
 
 def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Contrast]]:
     """Computes the contrasts of each family; all families share their random draws."""
-    differences = [[system - other for system, other in zip(family.systems, family.others)] for family in families]
-    columns = [column for of_family in differences for column in of_family]
-    family_of = np.repeat(np.arange(len(families)), [len(of_family) for of_family in differences])
+    pairs = [(number, *pair) for number, each in enumerate(families) for pair in zip(each.systems, each.others)]
+    columns = [system - other for _, system, other in pairs]
+    family_of = np.array([number for number, *_ in pairs], dtype=np.int64)
+    bounds = [_widened(families[number].bounds) for number, *_ in pairs]
     raw, p_values = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
     is_estimated = bool(columns) and columns[0].ndim > 1
     estimates = [estimate_of(column, delta=True) for column in columns] if is_estimated else []
@@ -239,17 +238,16 @@ def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Co
         alphas[in_family] = alpha_at(settings.correction, settings.alpha, compared, rejected)
     ends = np.full((len(columns), 2), np.nan)
     for places, values, inference in blocks:
-        within = [_widened(families[family_of[place]].bounds) for place in places]
+        within = [bounds[place] for place in places]
         ends[places] = delta_intervals(values, within, inference, alphas[places], settings.resamples, settings.seed)
     for place, (estimate, alpha) in enumerate(zip(estimates, alphas.tolist())):
         if estimate is not None:
-            ends[place] = estimate.at(1 - alpha, _widened(families[family_of[place]].bounds) or UNBOUNDED)
+            ends[place] = estimate.at(1 - alpha, bounds[place])
     contrasts: list[list[Contrast]] = [[] for _ in families]
-    pairs = ((family, *pair) for family in families for pair in zip(family.systems, family.others))
-    for place, (family, system, other) in enumerate(pairs):
-        contrasts[family_of[place]].append(
+    for place, (number, system, other) in enumerate(pairs):
+        contrasts[number].append(
             _contrast(
-                family.metric,
+                families[number].metric,
                 system,
                 other,
                 interval=(float(ends[place, 0]), float(ends[place, 1])),
@@ -271,7 +269,8 @@ def _contrast(metric: Metric, system: Floats, other: Floats, *, interval: Interv
     deltas = difference[~np.isnan(difference)]
     sign = 1 if metric.higher_is_better else -1
     wins, losses = int((sign * deltas > SLACK).sum()), int((sign * deltas < -SLACK).sum())
-    delta, (low, high) = _without_rounding(mean_of(difference)), interval
+    delta, spread, (low, high) = mean_of(difference), _spread(deltas), interval
+    delta = 0.0 if math.fabs(delta) < SLACK else delta
     sizes = np.abs(deltas[np.abs(deltas) > SLACK])
     return Contrast(
         delta=delta,
@@ -281,8 +280,8 @@ def _contrast(metric: Metric, system: Floats, other: Floats, *, interval: Interv
         wins=wins,
         ties=len(deltas) - wins - losses,
         losses=losses,
-        spread=_spread(deltas),
-        effect_size=_effect_size(deltas),
+        spread=spread,
+        effect_size=delta / spread if spread else math.copysign(math.inf, delta) if delta else 0.0,
         size=mean_of(sizes) if len(sizes) else 0.0,
         alike=bool(len(sizes) and np.ptp(sizes) < SLACK),
         **tested,
@@ -301,14 +300,9 @@ def _by_defined_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floa
     return blocks
 
 
-def _widened(bounds: Bounds | None) -> Bounds | None:
+def _widened(bounds: Bounds) -> Bounds:
     """Returns the bounds for differences of values within the given bounds."""
-    return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
-
-
-def _without_rounding(delta: float) -> float:
-    """Replaces a rounding error with 0."""
-    return 0.0 if math.fabs(delta) < SLACK else delta
+    return bounds[0] - bounds[1], bounds[1] - bounds[0]
 
 
 def _spread(differences: Floats) -> float:
@@ -318,14 +312,6 @@ def _spread(differences: Floats) -> float:
     centred = differences - mean_of(differences)
     spread = math.sqrt(math.fsum((centred * centred).tolist()) / (len(differences) - 1))
     return 0.0 if spread < SLACK else spread
-
-
-def _effect_size(differences: Floats) -> float:
-    """Returns Cohen's d_z: NaN for fewer than two queries, 0 if none differs, infinite if all differences are equal."""
-    spread, mean = _spread(differences), _without_rounding(mean_of(differences))
-    if spread == 0:
-        return math.copysign(math.inf, mean) if mean else 0.0
-    return mean / spread
 
 
 @dataclass(frozen=True)
@@ -343,20 +329,16 @@ class Pair:
 
 
 def contrasts_of(
-    values: Values,
+    values: Mapping[K, Mapping[str, Floats]],
     metrics: Mapping[str, Metric],
-    twos: Sequence[tuple[str, str]],
+    twos: Sequence[tuple[K, K]],
     settings: Settings,
-    among: Bools | None = None,
-) -> dict[Key, Contrast]:
-    """Compares pairs of systems by some metrics, over all or some queries; each metric is a family."""
+) -> dict[tuple[K, K, str], Contrast]:
+    """Compares pairs of systems by some metrics; each metric is a family."""
     families = []
     for text, metric in metrics.items():
-        columns = {
-            name: of_system[text] if among is None else of_system[text][among] for name, of_system in values.items()
-        }
-        firsts, seconds = [columns[first] for first, _ in twos], [columns[second] for _, second in twos]
-        families.append(Family(metric, firsts, seconds, bounds_of(metric, list(columns.values()))))
+        firsts, seconds = ([values[two[side]][text] for two in twos] for side in (0, 1))
+        families.append(Family(metric, firsts, seconds, bounds_of(metric, [each[text] for each in values.values()])))
     return {
         (first, second, text): contrast
         for text, of_metric in zip(metrics, contrasts_in(families, settings))

@@ -1,25 +1,34 @@
-"""Reports the groups that each system covers or misses, queries complete for only one system, and headroom."""
+"""Finds the groups that each system covers or misses, queries complete for only one system, and headroom: `misses`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.engines.carriers import local_carrier_of
-from groupgt.errors import DataError
+from groupgt.evaluation.evaluate import evaluate_each, evaluate_run
+from groupgt.evaluation.inputs import are_several
+from groupgt.evaluation.misses import Misses, check_misses, misses_of
+from groupgt.evaluation.options import OneRunOptions, takes_options
+from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation, mean_of
+from groupgt.evaluation.runs import named_runs
 from groupgt.metrics import sets, views
 from groupgt.metrics.base import Cut, ratio
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Bools, Floats, Ints
+from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.model.values import Budget, total
+from groupgt.render.results import Result
+
+if TYPE_CHECKING:
+    from groupgt.render.drawing import Figure
 
 # With more results than this, ids are not read again.
 MANY_RESULTS = 5_000_000
@@ -30,9 +39,9 @@ class Failures:
     """Groups and queries that each system covers within a cutoff.
 
     `first` is the rank of each group's first hit, shape (G, S), or 0 if a system does not cover it within the cutoff;
-    `anywhere` is the rank in the entire list. `solved`, shape (Q, S), marks complete queries, and `completion` is the
-    rank at which a query is complete, or 0. `redundancy` is the share of results that are relevant but cover no new
-    group. `counted` marks the queries that count, shape (Q,).
+    `anywhere` is the rank in the entire list. `completion`, shape (Q, S), is the rank at which a query is complete, or
+    0. `redundancy` is the share of results that are relevant but cover no new group. `counted` marks the queries that
+    count, shape (Q,).
     """
 
     systems: list[str]
@@ -41,9 +50,13 @@ class Failures:
     counted: Bools
     first: Ints
     anywhere: Ints
-    solved: NDArray[np.bool_]
     completion: Ints
     redundancy: Floats
+
+    @cached_property
+    def solved(self) -> NDArray[np.bool_]:
+        """Marks complete queries, shape (Q, S)."""
+        return self.completion > 0
 
     def only(self, system: str) -> list[str]:
         """Returns the queries that are complete only for this system."""
@@ -90,34 +103,9 @@ class Failures:
         unmet: Bools = self.counted[self.truth.judgments.group_query] & ~(self.first > 0).all(axis=1)
         return unmet
 
-    def query(self, qid: str) -> dict[str, Any]:
-        """Returns a query's groups, with the rank at which each system covers them, and each completion rank."""
-        at = self.truth.index.get(qid)
-        if at is None:
-            raise DataError(f"query {qid!r} is not in the ground truth")
-        groups = self._groups_of(at)
-        return {
-            "qid": qid,
-            "query": self.truth.texts[at] if self.truth.texts else None,
-            "groups": [self._group(group) for group in groups],
-            "systems": {
-                name: {
-                    "covered": int((self.first[groups, place] > 0).sum()),
-                    "missed": int((self.first[groups, place] == 0).sum()),
-                    "completion_rank": int(self.completion[at, place]) or None,
-                    "redundancy": _defined(self.redundancy[at, place]),
-                }
-                for place, name in enumerate(self.systems)
-            },
-        }
-
     def text_of(self, qid: str) -> str | None:
         """Returns the text of a query, or None if it is unknown."""
         return self.truth.texts[self.truth.index[qid]] if self.truth.texts else None
-
-    def queries(self) -> list[dict[str, Any]]:
-        """Returns every query that counts, in the form returned by `query`."""
-        return [self.query(self.truth.qids[at]) for at in np.flatnonzero(self.counted).tolist()]
 
     def rows(self) -> tuple[list[str], list[list[Any]]]:
         """Returns headers and one row per query and system, for `--failures`."""
@@ -127,11 +115,12 @@ class Failures:
         rows: list[list[Any]] = []
         for place, name in enumerate(self.systems):
             for at in np.flatnonzero(self.counted).tolist():
-                ranks = self.first[self._groups_of(at), place]
+                first_group, last_group = np.searchsorted(self.truth.judgments.group_query, [at, at + 1])
+                ranks = self.first[first_group:last_group, place]
                 met = int((ranks > 0).sum())
                 first_hits = " ".join(map(str, ranks.tolist()))  # 0: not covered
-                completion, redundancy = int(self.completion[at, place]) or None, _defined(self.redundancy[at, place])
-                solved = int(self.solved[at, place])
+                completion, solved = int(self.completion[at, place]) or None, int(self.solved[at, place])
+                redundancy = None if np.isnan(share := self.redundancy[at, place]) else float(share)
                 counts = [len(ranks), met, len(ranks) - met]
                 rows.append([name, self.truth.qids[at], cutoff, *counts, first_hits, completion, solved, redundancy])
         return headers, rows
@@ -147,10 +136,6 @@ class Failures:
             "nobody": self.nobody,
             "hardest": self.hardest(most),
         }
-
-    def _groups_of(self, query: int) -> list[int]:
-        first, last = np.searchsorted(self.truth.judgments.group_query, [query, query + 1]).tolist()
-        return list(range(first, last))
 
     def _group(self, group: int) -> dict[str, Any]:
         judgments, truth = self.truth.judgments, self.truth
@@ -207,9 +192,8 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
     judgments = truth.judgments
     shape = (len(judgments.group_query), len(evaluations))
     first, anywhere = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    solved = np.zeros((len(truth), len(evaluations)), dtype=np.bool_)
-    completion = np.zeros(solved.shape, dtype=np.int64)
-    redundancy = np.zeros(solved.shape)
+    completion = np.zeros((len(truth), len(evaluations)), dtype=np.int64)
+    redundancy = np.zeros(completion.shape)
     counted = judgments.defined.copy()
     for place, evaluation in enumerate(evaluations.values()):
         hits = evaluation.labelled.hits
@@ -218,14 +202,18 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
         anywhere[met.group, place] = met.rank
         within = met.rank <= cut.top[met.query]
         first[met.group[within], place] = met.rank[within]
-        last = views.completion_ranks(hits)
-        solved[:, place] = (last > 0) & (last <= cut.top)
-        completion[:, place] = np.where(solved[:, place], last, 0)
+        completion[:, place] = completion_within(hits, cut)
         # Undefined if alternatives are needed together.
         redundancy[:, place] = sets.redundancy(hits, cut) if judgments.alternative_set is None else np.nan
         if evaluation.policy.missing == "skip":
             counted &= evaluation.labelled.present
-    return Failures(list(evaluations), cutoff, truth, counted, first, anywhere, solved, completion, redundancy)
+    return Failures(list(evaluations), cutoff, truth, counted, first, anywhere, completion, redundancy)
+
+
+def completion_within(hits: Hits, cut: Cut) -> Ints:
+    """Returns the rank at which each query is complete, shape (Q,), or 0 if it is not complete within the cutoff."""
+    last = views.completion_ranks(hits)
+    return np.where(last <= cut.top, last, 0)
 
 
 def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts: Sequence[str] = ()) -> list[Headroom]:
@@ -254,7 +242,11 @@ def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float
     recall = ratio(covered, judgments.total_weight)
     complete = np.bincount(judgments.group_query[met], minlength=len(counted)) == judgments.groups
     size = mean_of(_union_sizes(evaluations, failures.cutoff)[counted])
-    singles = [] if math.isnan(size) else [mean_of(_recall_at(each, size)[counted]) for each in evaluations]
+    singles: list[float] = []
+    if not math.isnan(size):
+        all_hits = [evaluation.labelled.hits for evaluation in evaluations]
+        cuts = [Cut.at(hits, max(math.ceil(size), 1)) for hits in all_hits]
+        singles = [mean_of(sets.recall_coverage(hits, cut)[counted]) for hits, cut in zip(all_hits, cuts)]
     return mean_of(recall[counted]), mean_of(complete[counted].astype(np.float64)), size, max(singles, default=math.nan)
 
 
@@ -276,10 +268,58 @@ def _union_sizes(evaluations: Sequence[Evaluation], cutoff: int | Budget | None)
     return np.array(list(map(len, unions)), dtype=np.float64)
 
 
-def _recall_at(evaluation: Evaluation, size: float) -> Floats:
-    hits = evaluation.labelled.hits
-    return sets.recall_coverage(hits, Cut.at(hits, max(math.ceil(size), 1)))
+@takes_options(OneRunOptions)
+def misses(
+    truth: Any,
+    run: Any,
+    k: int = 10,
+    worst: int = 20,
+    **options: Unpack[OneRunOptions],
+) -> Misses | HardestGroups:
+    """Lists the groups not covered in the top k results, worst queries first.
+
+    For several runs, `{name: run}`, it returns the groups that the fewest runs cover, as `HardestGroups`. Raises
+    `DataError` or `ConfigError`.
+
+    Args:
+        run: `{qid: ranking}`, a `Run`, a path or a frame; or `{name: run}` for several runs.
+        k: The cutoff; a group is covered if it has a hit in the top k.
+        worst: Number of queries to list, or number of groups with several runs.
+        corpus: A path or `{id: text}`, used by the labeller and to show texts next to ids.
+
+    >>> found = misses({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, k=2)
+    >>> found.queries[0]["groups"][1]["rank"]
+    3
+    >>> hardest = misses({"q": [["a"], ["b"]]}, {"one": {"q": ["a"]}, "other": {"q": ["a", "x", "b"]}}, k=3)
+    >>> hardest.to_dict()["hardest"][0]["ranks"]
+    {'one': None, 'other': 3}
+    """
+    check_misses(k, worst)
+    request = Request.of(**options)
+    grouped = request.truth_of(truth)
+    texts = request.sources.texts(None, "corpus")
+    if are_several(run, grouped):
+        return hardest_of(evaluate_each(request, grouped, named_runs(run)), k, worst, texts)
+    return misses_of(evaluate_run(request, grouped, run), k, worst, texts)
 
 
-def _defined(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+def hardest_of(
+    evaluations: Sequence[Evaluation], k: int, worst: int = 20, texts: Mapping[str, str] | None = None
+) -> HardestGroups:
+    """Finds the groups that the fewest runs cover within k; all runs share one ground truth."""
+    by_name = {evaluation.name: evaluation for evaluation in evaluations}
+    return HardestGroups(failures_of(by_name, k), by_name, worst, texts or {})
+
+
+@dataclass(frozen=True, eq=False)
+class HardestGroups(Result):
+    """Up to `worst` groups that the fewest runs cover; `texts` maps ids to texts shown next to them."""
+
+    failures: Failures
+    evaluations: Mapping[str, Evaluation] = field(repr=False)
+    worst: int = 20
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def plot(self) -> Figure:
+        """Draws a figure of the listed groups, with the rank of the first hit in each run."""
+        return self._teller.plot("groups")

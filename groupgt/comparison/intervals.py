@@ -20,12 +20,14 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from groupgt.comparison.tests import SLACK, Inference, on_grid, resampled_counts
+from groupgt.comparison.tests import SLACK, Inference, around, in_errors, on_grid, resampled_counts, zeroed
 from groupgt.evaluation.quantiles import normal_quantile, student_quantile
 from groupgt.model.hits import Bools, Floats
 
 Bounds = tuple[float, float]
+UNBOUNDED: Bounds = (-math.inf, math.inf)
 Ends = tuple[Floats, Floats]
 # Maximum count of numbers in memory at a time.
 AT_ONCE = 1 << 24
@@ -39,16 +41,16 @@ FEW, FADED = 5, 15
 
 def intervals(
     values: Floats,
-    bounds: Bounds | Sequence[Bounds | None] | None,
+    bounds: ArrayLike,
     level: float,
     resamples: int,
     seed: int,
-    added: Floats | None = None,
+    added: ArrayLike = 0.0,
 ) -> Floats:
     """Returns the confidence interval for the mean of each column, shape (C, 2), from values of shape (n, C).
 
-    `bounds` is one pair for all columns, or a sequence with one entry per column; None means no bounds. `added` is
-    added to the variance of each column and of its resamples (see `unseen`). Fewer than two values give NaN. The same
+    `bounds` is one pair for all columns, or one pair per column; they may be infinite. `added` is added to the variance
+    of each column and of its resamples (see `unseen`). Fewer than two values give NaN. The same
     seed and n resample the same queries in every column.
 
     >>> values = np.array([[0.0, 0.5], [1.0, 0.5], [1.0, 0.5], [1.0, 0.5]])
@@ -58,35 +60,21 @@ def intervals(
     count, width = values.shape
     if count < 2 or not width:
         return np.full((width, 2), np.nan)
-    ends = _ends_of(bounds, width)
+    low, high = np.broadcast_to(np.asarray(bounds, dtype=np.float64), (width, 2)).T
+    ends = low, high
     exact = on_grid(values)
     mean = exact.sum(axis=0) / count
     noise = SLACK * np.abs(exact).max(axis=0) ** 2
-    added = np.zeros(width) if added is None else added
-    variance = _zeroed(on_grid((exact - mean) ** 2).sum(axis=0) / (count - 1), noise) + added
+    added = np.broadcast_to(np.asarray(added, dtype=np.float64), width)
+    variance = zeroed(on_grid((exact - mean) ** 2).sum(axis=0) / (count - 1), noise) + added
     quantile = _quantiles(exact, mean, added, ends, level, resamples, seed)
-    low, high = normal_quantile(level), WIDEST * student_quantile(level, count - 1)
-    quantile = np.clip(quantile, low, high)
+    quantile = np.clip(quantile, normal_quantile(level), WIDEST * student_quantile(level, count - 1))
     # If all values are equal, there is nothing to resample.
     quantile[variance == 0] = student_quantile(level, count - 1)
     # Around the mean as reported, not as rounded to the grid.
     reported = np.array([math.fsum(column) / count for column in values.T.tolist()])
     roots = _roots(reported, variance, count, quantile, ends)
     return np.stack([np.minimum(roots[:, 0], reported), np.maximum(roots[:, 1], reported)], axis=1)
-
-
-def _zeroed(variance: Floats, noise: Floats) -> Floats:
-    """Replaces variances that are rounding errors with 0."""
-    return np.where(variance <= noise, 0.0, variance)
-
-
-def _ends_of(bounds: Bounds | Sequence[Bounds | None] | None, width: int) -> Ends:
-    """Returns the bounds of each column, infinite if there are none."""
-    one_pair = bounds is None or isinstance(bounds[0], float | int)
-    pairs = [bounds] * width if one_pair else list(bounds)  # type: ignore[arg-type]  # a pair, or a sequence of pairs
-    finite = [(-math.inf, math.inf) if pair is None else pair for pair in pairs]
-    low, high = np.array(finite, dtype=np.float64).T
-    return low, high
 
 
 def _largest(mean: Floats, ends: Ends) -> Floats:
@@ -119,7 +107,7 @@ def _quantiles(
         sums = np.concatenate([counts @ both for counts in resampled_counts(count, resamples, seed)])
         means, squares = np.split(sums / count, 2, axis=1)
         noise = SLACK * np.abs(columns).max(axis=0) ** 2
-        variances = _zeroed((squares - means * means) * (count / (count - 1)), noise) + added[part]
+        variances = zeroed((squares - means * means) * (count / (count - 1)), noise) + added[part]
         within = (ends[0][part], ends[1][part])
         largest = _largest(mean[part], within)
         bounded = np.isfinite(largest)
@@ -127,17 +115,14 @@ def _quantiles(
             scaled = _share(means, variances, within) * np.where(bounded, largest, 0.0)
             variances = np.where(bounded, scaled, variances)
         scale = np.sqrt(variances / count)
-        away = np.abs(means - mean[part])
-        infinite = np.where(away > np.sqrt(noise), np.inf, 0.0)
-        statistic = np.divide(away, scale, out=infinite, where=scale > 0)
+        statistic = in_errors(means - mean[part], scale, noise)
         quantiles[part] = np.partition(statistic, place, axis=0)[place]
     return quantiles
 
 
 def _roots(mean: Floats, variance: Floats, count: int, quantile: Floats, ends: Ends) -> Floats:
     """Returns the ends of the interval that contains every μ with |T(μ)| ≤ q, shape (C, 2)."""
-    half = quantile * np.sqrt(variance / count)
-    roots = np.stack([mean - half, mean + half], axis=1)
+    roots = around(mean, quantile * np.sqrt(variance / count))
     bounded = np.flatnonzero(np.isfinite(ends[0]))
     low, high = ends[0][bounded], ends[1][bounded]
     width = high - low
@@ -145,27 +130,27 @@ def _roots(mean: Floats, variance: Floats, count: int, quantile: Floats, ends: E
     c = quantile[bounded] ** 2 * _share(mean[bounded], variance[bounded], (low, high)) / count
     middle = (at + c / 2) / (1 + c)
     half = np.sqrt(np.maximum(c * at * (1 - at) + c * c / 4, 0.0)) / (1 + c)
-    ends_at = np.clip(np.stack([middle - half, middle + half], axis=1), 0.0, 1.0)
+    ends_at = np.clip(around(middle, half), 0.0, 1.0)
     roots[bounded] = low[:, None] + width[:, None] * ends_at
     # A share of 0 leaves only the mean, without the rounding of the roots.
     roots[bounded[c == 0]] = mean[bounded[c == 0], None]
     return roots
 
 
-def unseen(differences: Floats, bound: float | None) -> Floats:
+def unseen(differences: Floats, bound: Floats) -> Floats:
     """Returns the amount to add to each column's variance, shape (C,), if few of its n queries differ.
 
     If none of 40 queries differs, the 41st still might. Two more differences are therefore assumed, one in each
-    direction, as large as the largest observed difference (or `bound` if there is none). Their squares ÷ (n − 1) are
-    added in full for up to 5 differing queries, and fade out by 15. Agresti & Min (Statistics in Medicine 2005) add
-    similar pseudo-counts for paired proportions.
+    direction, as large as the largest observed difference (or a finite `bound` if there is none). Their squares ÷
+    (n − 1) are added in full for up to 5 differing queries, and fade out by 15. Agresti & Min (Statistics in Medicine
+    2005) add similar pseudo-counts for paired proportions.
     """
     count = len(differences)
     if count < 2:
         return np.zeros(differences.shape[1])
     size = np.abs(differences)
     differing = (size > SLACK).sum(axis=0)
-    largest = np.where(differing > 0, size.max(axis=0), 0.0 if bound is None else bound)
+    largest = np.where(differing > 0, size.max(axis=0), np.where(np.isfinite(bound), bound, 0.0))
     share = np.clip((FADED - differing) / (FADED - FEW), 0.0, 1.0)
     added: Floats = share * 2 * largest**2 / (count - 1)
     return added
@@ -173,7 +158,7 @@ def unseen(differences: Floats, bound: float | None) -> Floats:
 
 def delta_intervals(
     differences: Floats,
-    bounds: Sequence[Bounds | None],
+    bounds: Sequence[Bounds],
     inference: Inference,
     alphas: Floats,
     resamples: int,
@@ -189,20 +174,18 @@ def delta_intervals(
     count, width = differences.shape
     if count < 2 or not width:
         return np.full((width, 2), np.nan)
-    ends = np.full((width, 2), np.nan)
+    ends, limits = np.full((width, 2), np.nan), np.array(bounds)
     is_inverted = ((np.abs(differences) > SLACK).sum(axis=0) >= FADED) & (inference.inverse is not None)
     if inference.inverse is not None and is_inverted.any():
-        limits = np.array([(-math.inf, math.inf) if pair is None else pair for pair in bounds])
         inverted = np.clip(inference.inverse(alphas), limits[:, :1], limits[:, 1:])
         # Without bounds, the ends are infinite if resamples are too few for so small an alpha.
         is_inverted &= np.isfinite(inverted).all(axis=1)
         ends[is_inverted] = inverted[is_inverted]
     for alpha in np.unique(alphas[~is_inverted]).tolist():
         rest = np.flatnonzero(~is_inverted & (alphas == alpha))
-        columns, within = differences[:, rest], [bounds[place] for place in rest.tolist()]
-        added = [unseen(columns[:, [at]], None if pair is None else pair[1])[0] for at, pair in enumerate(within)]
+        columns, within = differences[:, rest], limits[rest]
         level = min(1 - alpha, HIGHEST)
-        ends[rest] = intervals(columns, within, level, resamples, seed, np.array(added))
+        ends[rest] = intervals(columns, within, level, resamples, seed, unseen(columns, within[:, 1]))
     return _agreeing(ends, differences, inference.p_values <= alphas, inference.is_exact | is_inverted)
 
 

@@ -11,16 +11,23 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from groupgt.comparison.contrast import Contrast, Row, comparisons
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import SLACK, scipy_stats
+from groupgt.comparison.systems import Systems
+from groupgt.comparison.tests import SLACK, in_errors, scipy_stats
 from groupgt.errors import ConfigError, Faults, display
+from groupgt.evaluation.corrected import OF_DELTAS, reach_at
 from groupgt.model.hits import Floats, Ints
+from groupgt.render.results import Result, ResultRows
+
+if TYPE_CHECKING:
+    from groupgt.render.drawing import Figure
 
 # The search for a number of queries stops here.
 MOST = 10**9
@@ -36,6 +43,8 @@ ALL_SIGNS = 13
 MOST_NEEDED = 1100
 # Terms less likely than this are omitted from sums.
 NEGLIGIBLE = 1e-12
+# Numbers of audited queries.
+SIZES = (20, 50, 100, 200)
 # p-values that equal alpha in exact arithmetic are significant.
 TIE = 1e-9
 
@@ -239,16 +248,10 @@ def _bootstrap_p(queries: int, differing: int, gap: int) -> float:
         wins, counts, (differing + gap) / 2 / differing
     )
     lead = 2 * wins - counts
-    t = _t_of(lead - gap, counts * queries - lead**2)
-    observed = _t_of(np.array([gap]), np.array([differing * queries - gap**2]))
+    centred, gaps = counts * queries - lead**2, np.array([gap])
+    t = in_errors(lead - gap, np.sqrt(np.maximum(centred, 0)), 0.0)
+    observed = in_errors(gaps, np.sqrt(np.maximum(differing * queries - gaps**2, 0)), 0.0)
     return float(chance[t >= observed[0] * (1 - TIE)].sum())
-
-
-def _t_of(away: Ints, variance: Ints) -> Floats:
-    """Computes |away| ÷ √variance, up to a constant factor; infinite for a nonzero mean without variance."""
-    infinite = np.where(away != 0, np.inf, 0.0)
-    t: Floats = np.divide(np.abs(away), np.sqrt(np.maximum(variance, 0)), out=infinite, where=variance > 0)
-    return t
 
 
 def power_of(
@@ -310,3 +313,74 @@ def alpha_of(rows: Sequence[Row], metric: str, settings: Settings) -> float:
     """Returns alpha for a single comparison by a metric, divided by the family size if p-values are corrected."""
     count = comparisons(row.against for row in rows if row.metric == metric) if settings.correction != "none" else 1
     return settings.alpha / max(count, 1)
+
+
+@dataclass(frozen=True)
+class PowerAnalysis(ResultRows[Power]):
+    """Power values for each system and metric, first over all queries, then for each slice.
+
+    `power` is the target power, and `alpha` applies to each single comparison over all queries.
+    """
+
+    powers: tuple[Power, ...]
+    power: float
+    alpha: float
+    systems: Systems = field(repr=False, compare=False)
+
+    @property
+    def baseline(self) -> str:
+        """Name of the system that the others are compared with."""
+        return self.systems.baseline
+
+    def plot(self) -> Figure:
+        """Draws a figure of power against the number of queries for the first metric.
+
+        Raises `ConfigError` if no system differs from the baseline.
+        """
+        return self._teller.plot("power")
+
+
+@dataclass(frozen=True)
+class AuditWidth:
+    """Half the interval width for one system and metric, for several numbers of audited queries.
+
+    `of_mean` is the half-width for the corrected mean, `of_delta` the half-width for the corrected difference from the
+    baseline (empty for the baseline itself).
+    """
+
+    system: str
+    metric: str
+    of_mean: dict[int, float]
+    of_delta: dict[int, float]
+
+
+@dataclass(frozen=True)
+class AuditPower(Result):
+    """Predicted interval widths for each system and metric, computed from the queries audited so far."""
+
+    widths: tuple[AuditWidth, ...]
+    level: float
+    systems: Systems = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, systems: Systems) -> AuditPower:
+        """Computes the widths for audited systems; raises `ConfigError` without an audit."""
+        if systems.audit is None:
+            raise ConfigError("audit_power: expected systems with an audit: audit=HUMAN, or --audit")
+        level, rows = systems.settings.confidence, []
+        sizes = [size for size in SIZES if size < len(systems.qids)]
+        baseline = systems.tested.get(systems.baseline, {})
+        for text in systems.first.corrected:
+            for name, columns in systems.tested.items():
+                difference = columns[text] - baseline[text]
+                rows.append(
+                    AuditWidth(
+                        name,
+                        text,
+                        {size: reach_at(columns[text], size, level=level) for size in sizes},
+                        {}
+                        if name == systems.baseline
+                        else {size: reach_at(difference, size, OF_DELTAS[1], level) for size in sizes},
+                    )
+                )
+        return cls(tuple(rows), level, systems)

@@ -1,4 +1,4 @@
-"""Compares systems within slices of the queries, and finds the largest gains, losses and reversals."""
+"""Compares systems within slices of the queries, and finds the largest gains and losses."""
 
 from __future__ import annotations
 
@@ -6,17 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from groupgt.comparison.contrast import (
-    Contrast,
-    Family,
-    Row,
-    Values,
-    bounds_of,
-    contrasts_in,
-    drop,
-    mean_intervals,
-    row_of,
-)
+from groupgt.comparison.contrast import Contrast, Row, Values, among, contrasts_of, drop, rows_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK
 from groupgt.evaluation.slices import Slicer
@@ -53,26 +43,18 @@ def slices_of(
     left_out = too_many(slicer)
     names = [name for name in values if name != baseline]
     for by in (by for by in slicer.by if by not in left_out):
-        parts = [(value, mask) for _, value, mask in Slicer(slicer.truth, [by])]
-        families = [
-            Family(
-                metric,
-                [values[name][text][mask] for _, mask in parts for name in names],
-                [values[baseline][text][mask] for _, mask in parts for _ in names],
-                bounds_of(metric, [of_system[text] for of_system in values.values()]),
-            )
-            for text, metric in metrics.items()
-        ]
-        tested = dict(zip(metrics, map(iter, contrasts_in(families, settings))))
-        for value, mask in parts:
-            spans = mean_intervals(values, metrics, settings, mask)
-            # Families go slice by slice, and within each slice system by system.
-            contrasts = {(name, text): next(tested[text]) for text in metrics for name in names}
-            rows = tuple(
-                row_of(key, values[key[0]][key[1]][mask], spans[key], contrasts.get(key))
-                for key in ((name, text) for name in values for text in metrics)
-            )
-            slices.append(Slice(by, value, int((mask & defined).sum()), rows))
+        parts = {value: (mask, among(values, metrics, mask)) for _, value, mask in Slicer(slicer.truth, [by])}
+        cells = {(value, name): part[name] for value, (_, part) in parts.items() for name in values}
+        twos = [((value, name), (value, baseline)) for value in parts for name in names]
+        contrasts = contrasts_of(cells, metrics, twos, settings)
+        for value, (mask, part) in parts.items():
+            here = {
+                (name, baseline, text): contrasts[(value, name), (value, baseline), text]
+                for name in names
+                for text in metrics
+            }
+            rows = rows_of(part, metrics, baseline, settings, here)
+            slices.append(Slice(by, value, int((mask & defined).sum()), tuple(rows)))
     return slices
 
 
@@ -116,12 +98,3 @@ def extremes(rows: Sequence[Row], slices: Sequence[Slice], metric: str, *, highe
                     most[1:] if most[0] > SLACK else None,
                     least[1:] if least[0] < -SLACK else None,
                 )
-
-
-def reversals(rows: Sequence[Row], slices: Sequence[Slice]) -> Iterator[tuple[Row, Slice, Row]]:
-    """Yields slices in which a system gains although it loses overall, or loses although it gains overall."""
-    for row in rows:
-        for part in slices if row.against is not None else ():
-            inner = part.index[row.system, row.metric]
-            if inner.pairs and (row.delta or 0.0) * (inner.delta or 0.0) < 0:
-                yield row, part, inner

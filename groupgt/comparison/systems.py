@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import combinations
-from typing import Any, Generic, Literal, Self, TypeVar, overload
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -21,18 +21,18 @@ from groupgt.comparison.contrast import (
     Pair,
     Row,
     Values,
+    among,
     contrasts_of,
     mean_intervals,
     pairs_of,
     rows_of,
 )
-from groupgt.comparison.failures import Failures, Headroom, failures_of, headroom_of
+from groupgt.comparison.failures import Failures, Headroom, completion_within, failures_of, headroom_of
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.slices import Slice, reversals, slices_of, too_many
+from groupgt.comparison.slices import Slice, slices_of, too_many
 from groupgt.errors import ConfigError, listed, near_names
 from groupgt.evaluation.estimates import plain_of
 from groupgt.evaluation.result import Evaluation, mean_of
-from groupgt.metrics import views
 from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates
@@ -49,24 +49,17 @@ T = TypeVar("T")
 Basis = Literal["", "audit", "annotators"]
 
 
-class shared(Generic[T]):  # noqa: N801
-    """A cached property that is independent of the primary metric, shared by tables that differ only in that metric."""
+def shared(func: Callable[[Any], T]) -> cached_property[T]:
+    """Makes a cached property that tables share if they differ only in their primary metric."""
 
-    def __init__(self, func: Callable[[Any], T]) -> None:
-        self.func, self.__doc__ = func, func.__doc__
-
-    @overload
-    def __get__(self, table: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, table: Systems, owner: type) -> T: ...
-    def __get__(self, table: Systems | None, owner: type) -> Self | T:
-        if table is None:
-            return self
-        name = self.func.__name__
-        if name not in table._computed:
-            table._computed[name] = self.func(table)
-        value: T = table._computed[name]
+    @wraps(func)
+    def once(table: Systems) -> T:
+        if func.__name__ not in table._computed:
+            table._computed[func.__name__] = func(table)
+        value: T = table._computed[func.__name__]
         return value
+
+    return cached_property(once)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -252,10 +245,8 @@ class Systems:
 
     def solved(self, evaluation: Evaluation) -> Bools:
         """Marks the queries that are complete within the cutoff, shape (Q,)."""
-        last = views.completion_ranks(evaluation.labelled.hits)
-        top = Cut.at(evaluation.labelled.hits, self.cutoff).top
-        within: Bools = (last > 0) & (last <= top)
-        return within
+        hits = evaluation.labelled.hits
+        return completion_within(hits, Cut.at(hits, self.cutoff)) > 0
 
     @property
     def unsolved(self) -> int | None:
@@ -328,7 +319,13 @@ class Systems:
 
     def reversals(self) -> list[tuple[Row, Slice, Row]]:
         """Returns slices in which a system gains although it loses overall, or vice versa."""
-        return list(reversals(self.rows, self.slices))
+        found = []
+        for row in self.rows:
+            for part in self.slices if row.against is not None else ():
+                inner = part.index[row.system, row.metric]
+                if inner.pairs and (row.delta or 0.0) * (inner.delta or 0.0) < 0:
+                    found.append((row, part, inner))
+        return found
 
     @cached_property
     def against_baseline(self) -> dict[str, Contrast]:
@@ -362,12 +359,13 @@ class Systems:
         if len(parts) * len(twos) > WITHIN or len(twos) * len(self.qids) > NUMBERS:
             return
         for place, (_, _, mask) in enumerate(parts):
-            yield place, self._contrasts([self.primary], twos, mask)
+            yield place, self._contrasts([self.primary], twos, among(self.tested, [self.primary], mask))
 
     def _contrasts(
-        self, metrics: Sequence[str], twos: Sequence[tuple[str, str]], among: Bools | None = None
+        self, metrics: Sequence[str], twos: Sequence[tuple[str, str]], values: Values | None = None
     ) -> dict[Key, Contrast]:
-        return contrasts_of(self.tested, {text: self.metrics[text] for text in metrics}, twos, self.settings, among)
+        chosen = {text: self.metrics[text] for text in metrics}
+        return contrasts_of(values or self.tested, chosen, twos, self.settings)
 
     @cached_property
     def has_clear_winner(self) -> bool:

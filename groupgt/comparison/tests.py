@@ -276,37 +276,46 @@ def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0
     squared = on_grid(centred * centred)
     noise = SLACK * np.abs(differences).max(axis=0) ** 2
     variance = squared.sum(axis=0) / count
-    observed = _t(mean, variance, count, noise) * (1 - SLACK_OF_T)
+    error = np.sqrt(zeroed(variance, noise) / (count - 1))
+    observed = in_errors(mean, error, noise) * (1 - SLACK_OF_T)
     both = np.concatenate([centred, squared], axis=1)
     as_far = np.zeros(width)
     most = int(_place(np.array([alpha]), resamples)[0])
     largest = np.full((0, width), np.inf)
     for counts in resampled_counts(count, resamples, seed):
         means, squares = np.split(counts @ both / count, 2, axis=1)
-        t = _t(means, squares - means * means, count, noise)
+        t = in_errors(means, np.sqrt(zeroed(squares - means * means, noise) / (count - 1)), noise)
         as_far += (t >= observed).sum(axis=0)
         if most:
             largest = _smallest(np.concatenate([largest, -t]), most)
     values: Floats = (1 + as_far) / (1 + resamples)
     if not most:
         return Inference.of(values)
-    error = np.sqrt(np.where(variance <= noise, 0.0, variance) / (count - 1))
 
     def ends(alphas: Floats) -> Floats:
         quantiles = -_at(largest, _place(alphas, resamples), -np.inf)
         half = np.where(error > 0, quantiles * error, 0.0)
-        return np.stack([mean - half, mean + half], axis=1)
+        return around(mean, half)
 
     return Inference.of(values, ends)
 
 
-def _t(mean: Floats, variance: Floats, count: int, noise: Floats) -> Floats:
-    """Returns |mean| ÷ its standard error; infinite for a nonzero mean without variance."""
-    scale = np.sqrt(np.where(variance <= noise, 0.0, variance) / (count - 1))
-    away = np.abs(mean)
-    infinite = np.where(away > np.sqrt(noise), np.inf, 0.0)
-    t: Floats = np.divide(away, scale, out=infinite, where=scale > 0)
+def zeroed(variance: Floats, noise: Floats) -> Floats:
+    """Replaces variances that are rounding errors with 0."""
+    return np.where(variance <= noise, 0.0, variance)
+
+
+def in_errors(away: Floats | Ints, error: Floats, noise: Floats | float) -> Floats:
+    """Returns |away| ÷ the standard error; infinite for a difference beyond the noise without an error."""
+    size = np.abs(away)
+    infinite = np.where(size > np.sqrt(noise), np.inf, 0.0)
+    t: Floats = np.divide(size, error, out=infinite, where=error > 0)
     return t
+
+
+def around(middle: Floats, half: Floats) -> Floats:
+    """Returns the ends of each interval, shape (C, 2)."""
+    return np.stack([middle - half, middle + half], axis=1)
 
 
 def student(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
@@ -327,7 +336,7 @@ def student(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) 
 
     def ends(alphas: Floats) -> Floats:
         half = stats.t.isf(alphas / 2, count - 1) * error
-        return np.stack([mean - half, mean + half], axis=1)
+        return around(mean, half)
 
     return Inference.of(values, ends)
 
@@ -383,11 +392,7 @@ def corrected(correction: str, values: Floats) -> Floats:
 
 def holm(values: Floats) -> Floats:
     """Applies Holm's 1979 correction: the i-th smallest p times (number − i + 1), never decreasing, at most 1."""
-    order = np.argsort(values, kind="stable")
-    factors = np.arange(len(order), 0, -1)
-    result = np.empty(len(order))
-    result[order] = np.minimum(np.maximum.accumulate(values[order] * factors), 1.0)
-    return result
+    return _stepped(values, np.arange(len(values), 0, -1), np.maximum.accumulate)
 
 
 def bonferroni(values: Floats) -> Floats:
@@ -401,10 +406,15 @@ def benjamini_hochberg(values: Floats) -> Floats:
     No result exceeds the next larger one. The method controls the false discovery rate, the expected share of false
     positives among significant differences, rather than the probability of any false positive.
     """
+    factors = len(values) / np.arange(1, len(values) + 1)
+    return _stepped(values, factors, lambda scaled: np.minimum.accumulate(scaled[::-1])[::-1])
+
+
+def _stepped(values: Floats, factors: Floats | Ints, monotonic: Callable[[Floats], Floats]) -> Floats:
+    """Multiplies p-values in ascending order by factors, and makes the products monotonic and at most 1."""
     order = np.argsort(values, kind="stable")
-    factors = len(order) / np.arange(1, len(order) + 1)
     result = np.empty(len(order))
-    result[order] = np.minimum(np.minimum.accumulate((values[order] * factors)[::-1])[::-1], 1.0)
+    result[order] = np.minimum(monotonic(values[order] * factors), 1.0)
     return result
 
 

@@ -190,7 +190,7 @@ def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
     """Returns the documents judged by both, if both include non-relevant judgments; otherwise by either."""
     ids = {qid: (judged_ids(first, qid), judged_ids(second, qid)) for qid in first.qids}
     if first.irrelevant_groups and second.irrelevant_groups:
-        return {qid: [doc for doc in one if doc in set(other)] for qid, (one, other) in ids.items()}
+        return {qid: [doc for doc in dict.fromkeys(one) if doc in other] for qid, (one, other) in ids.items()}
     warn(
         "agree: without a run only documents judged by either are counted: kappa is lower than over all results; "
         "give a run"

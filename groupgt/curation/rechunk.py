@@ -322,25 +322,14 @@ def _lost_text(row: Carried) -> str:
 
 def _truth_of(truth: GroundTruth, groups: list[dict[str, float]], dropped: set[str]) -> GroundTruth:
     """Builds ground truth from the new chunks of each group, keeping weights, names, texts and columns."""
-    rows: list[list[Any]] = [[] for _ in truth.qids]
-    for group, grades in enumerate(groups):
-        if not grades:
-            continue
-        alternatives = [name if grade == 1 else {"id": name, "grade": grade} for name, grade in grades.items()]
-        extra: dict[str, Any] = {}
-        if truth.group_weight[group] != 1:
-            extra["weight"] = float(truth.group_weight[group])
-        for key, values in (("name", truth.group_name), ("importance", truth.importance)):
-            if values and values[group] is not None:
-                extra[key] = values[group]
-        query = int(truth.group_query[group])
-        rows[query].append({"alternatives": alternatives, **extra} if extra else alternatives)
-    kept = [query for query, qid in enumerate(truth.qids) if qid not in dropped]
-    carried = GroundTruth.from_rows(
-        [truth.qids[query] for query in kept],
-        [rows[query] for query in kept],
-        Policy(),
-        texts=[truth.texts[query] for query in kept] if truth.texts else None,
-        columns={name: [values[query] for query in kept] for name, values in truth.columns.items()},
-    )
-    return replace(carried, keys=truth.keys, shape=truth.shape)
+    rows: list[list[Any]] = []
+    grades_of_groups = iter(groups)
+    for _, written in truth.items():
+        rows.append([])
+        for group, grades in zip(written, grades_of_groups):
+            alternatives = [name if grade == 1 else {"id": name, "grade": grade} for name, grade in grades.items()]
+            if alternatives:
+                rows[-1].append({**group, "alternatives": alternatives} if isinstance(group, dict) else alternatives)
+    carried = GroundTruth.from_rows(truth.qids, rows, Policy(), texts=truth.texts, columns=truth.columns)
+    carried = replace(carried, keys=truth.keys, shape=truth.shape)
+    return carried.select(query for query, qid in enumerate(truth.qids) if qid not in dropped) if dropped else carried

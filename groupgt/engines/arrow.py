@@ -18,7 +18,7 @@ from groupgt.labellers.ids import Ids
 from groupgt.metrics.base import OF_SHAPE, ConventionChoice
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch, values_of
-from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import shown
@@ -58,13 +58,8 @@ def per_query(
     """
     import pyarrow as pa
 
-    rules = Policy.of(policy)
-    if convention == "auto":
-        convention = OF_SHAPE[truth.shape if isinstance(truth, GroundTruth) else "groups"]
-    parsed = parse_metrics(
-        [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
-    )
-    check_batch(rules, parsed)
+    shape = truth.shape if isinstance(truth, GroundTruth) else "groups"
+    rules, parsed = rules_and_metrics(policy, metrics, convention, k, shape)
     if not isinstance(batch, pa.Table):
         way = 'Ray gives tables with batch_format="pyarrow", pyarrow.Table.from_pandas makes them of frames'
         raise DataError(f"batch: expected a table of Arrow, found {type(batch).__name__}; {way}")
@@ -80,6 +75,20 @@ def per_query(
             qids, columns = judged.qids, values_of(parsed, labelled.hits, labelled.present, rules)
     arrays = [pa.array(column, pa.float64(), mask=np.isnan(column)) for column in columns.values()]
     return pa.Table.from_arrays([pa.array(qids, pa.string()), *arrays], names=["qid", *columns])
+
+
+def rules_and_metrics(
+    policy: Any, metrics: str | Metric | Sequence[str | Metric], convention: str, k: int | Sequence[int], shape: Shape
+) -> tuple[Policy, dict[str, Metric]]:
+    """Return the policy and the metrics of values per query; `shape` decides the convention `auto`."""
+    rules = Policy.of(policy)
+    parsed = parse_metrics(
+        [metrics] if isinstance(metrics, (str, Metric)) else metrics,
+        OF_SHAPE[shape] if convention == "auto" else convention,
+        [k] if isinstance(k, int) else k,
+    )
+    check_batch(rules, parsed)
+    return rules, parsed
 
 
 def _run(batch: pa.Table) -> Run:

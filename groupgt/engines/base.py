@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from groupgt.engines.choice import Engine
+from groupgt.errors import warn
 from groupgt.labellers.base import Labeller, Matches, Results, first_hits
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Hits, Ints
@@ -52,21 +53,6 @@ class Labelled:
         return int(tied.sum())
 
 
-def hits_of(
-    truth: GroundTruth,
-    labeller: Labeller,
-    matches: Matches,
-    policy: Policy,
-    query: Ints,
-    rank: Ints,
-    target: Ints,
-    length: Ints,
-) -> Hits:
-    """Turn rows sorted by query and rank into `Hits`; all engines share this second step of labelling."""
-    query, rank, alternative, repeat = labeller.settle(truth, matches, query, rank, target)
-    return Hits(truth.judgments, query, rank, alternative, repeat, length, keep=policy.duplicates == "keep")
-
-
 @dataclass(frozen=True, eq=False)
 class RankedHits:
     """Unsorted hits with their ranks, and result counts per query.
@@ -85,27 +71,40 @@ class RankedHits:
     duplicated: int = 0
 
     def labelled(self, truth: GroundTruth, labeller: Labeller, matches: Matches, policy: Policy) -> Labelled:
-        """Return the hits with statistics about the labelled queries."""
-        order = np.lexsort((self.rank, self.query))
-        query, rank, target = self.query[order], self.rank[order], self.target[order]
-        hits = hits_of(truth, labeller, matches, policy, query, rank, target, self.length)
-        again = query[first_hits(target, len(matches.keys))]
-        tied = order[self.low[order] < self.high[order]]
+        """Return sorted hits, with statistics about the labelled queries; all engines share this second step."""
+        order = np.argsort(self.query * (int(self.length.max(initial=0)) + 1) + self.rank, kind="stable")
+        query, rank, target, low, high = (
+            column[order] for column in (self.query, self.rank, self.target, self.low, self.high)
+        )
+        again, tied = first_hits(target, len(matches.keys)), low < high
+        looked_at_all = policy.duplicates in ("drop", "error")
+        settled = labeller.settle(truth, matches, query, rank, target)
         return Labelled(
-            hits=hits,
+            hits=Hits(truth.judgments, *settled, self.length, keep=policy.duplicates == "keep"),
             present=self.length > 0,
             extra=self.extra,
-            duplicated=self.duplicated if policy.duplicates in ("drop", "error") else len(np.unique(again)),
-            tie_query=self.query[tied],
-            tie_first=self.low[tied],
-            tie_last=self.high[tied],
-            no_match=not len(query) and (bool(self.length.any()) or bool(self.extra)),
+            duplicated=self.duplicated if looked_at_all else len(np.unique(query[again])),
+            tie_query=query[tied],
+            tie_first=low[tied],
+            tie_last=high[tied],
+            no_match=not len(order) and (bool(self.length.any()) or bool(self.extra)),
             extra_names=self.extra_names,
         )
 
 
+def warn_if_empty(ranked: RankedHits, title: str) -> None:
+    """Warn if a file has no results at all."""
+    if not ranked.extra and not ranked.length.any():
+        warn(f"{title}: the file is empty: 0 results")
+
+
 # The ids of one query, best first, and the scores that ordered them; None if the input was already ordered.
 Ranking = tuple[list[str], Sequence[float] | None]
+
+
+def distinct_ranking(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> Ranking:
+    """Return a ranking, without repeats and their scores if the policy drops repeats."""
+    return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
 
 
 class Carrier(Protocol):

@@ -10,7 +10,7 @@ import numpy as np
 from groupgt.engines.base import Flat, LocalCarrier
 from groupgt.engines.calls import calls_between
 from groupgt.engines.carriers import local_carrier_of
-from groupgt.engines.condensed import condensed_flat
+from groupgt.engines.excluded import condensed_flat
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
@@ -30,12 +30,6 @@ class CumulativeLengths:
 
     start: Ints
     total: Ints
-
-    @classmethod
-    def of(cls, sizes: Ints, lengths: Ints) -> CumulativeLengths:
-        """Build cumulative lengths from the number of results per query and the length of each result."""
-        zero = np.zeros(1, dtype=np.int64)
-        return cls(np.concatenate((zero, np.cumsum(sizes))), np.concatenate((zero, np.cumsum(lengths))))
 
     def depth(self, amount: int) -> Ints:
         """Return the number of results per query that fit an amount, shape (Q,)."""
@@ -102,7 +96,7 @@ def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Le
         field = _field_of(carrier, run, lengths, unit)
         flat = condensed_flat(carrier.flat(truth, policy, field), truth, policy)
         calls = flat.fields[field] if field == unit else _counted(truth, run, flat, lengths, unit)
-    return CumulativeLengths.of(flat.sizes(len(truth)), calls)
+    return CumulativeLengths(*(np.append(0, np.cumsum(column)) for column in (flat.sizes(len(truth)), calls)))
 
 
 def _refuse_renamed_drop(run: Run, policy: Policy, values: str) -> None:

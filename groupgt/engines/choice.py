@@ -63,11 +63,6 @@ class Streaming:
 
     memory: Annotated[Ceiling, Doc("Memory limit of the process, such as 2GB (default: none).")] = ""
 
-    @property
-    def ceiling(self) -> int:
-        """The memory limit in bytes; 0 means no limit."""
-        return size_of(self.memory) if self.memory != "" else 0
-
 
 @dataclass(frozen=True)
 class Spark:
@@ -78,11 +73,6 @@ class Spark:
         Size, Doc("Maximum size of the ids of a ground truth that is sent to every executor, such as 256MB.")
     ] = "256MB"
     config: Annotated[Settings, Doc("Settings of a new Spark session, by name.")] = field(default_factory=dict)
-
-    @property
-    def largest(self) -> int:
-        """The `broadcast` limit in bytes."""
-        return size_of(self.broadcast)
 
 
 AUTO = Plugin(Auto, summary="Chosen by input: lists in memory, files and frames as a stream, Spark on Spark.")
@@ -100,15 +90,16 @@ class Engine:
     @property
     def ceiling(self) -> int:
         """The memory limit of the process in bytes while rows are read; 0 means no limit."""
-        return self.options.ceiling if isinstance(self.options, Streaming) else 0
+        memory = getattr(self.options, "memory", "")
+        return size_of(memory) if memory != "" else 0
 
     @property
     def broadcast(self) -> int:
         """The maximum size in bytes of ground truth ids that Spark sends to every executor."""
-        return (self.options if isinstance(self.options, Spark) else Spark()).largest
+        return size_of(getattr(self.options, "broadcast", Spark.broadcast))
 
 
-def engine_of(spec: Any, *, texts: bool = False) -> Engine:
+def engine_of(spec: Any) -> Engine:
     """Select an engine by name or by `{"use": name, "with": {option: value}}`; raises `ConfigError` with all errors.
 
     >>> engine_of({"use": "streaming", "with": {"memory": "2GB"}}).ceiling
@@ -116,5 +107,5 @@ def engine_of(spec: Any, *, texts: bool = False) -> Engine:
     """
     if isinstance(spec, Engine):
         return spec
-    plugin, options = chosen("engine", spec, texts=texts)
+    plugin, options = chosen("engine", spec)
     return Engine(plugin.name, options)

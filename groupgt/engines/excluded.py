@@ -1,4 +1,7 @@
-"""Removes results that the ground truth excludes for their query, before a run is used for anything else."""
+"""Removes results that the ground truth excludes for their query, or that are unjudged (the policy unjudged=drop).
+
+Excluded results are removed before a run is used for anything else; rankings without unjudged results are condensed.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,16 @@ from dataclasses import replace
 from itertools import compress
 from typing import Any
 
+import numpy as np
+
+from groupgt.engines.base import Flat, Labelled, Ranking
 from groupgt.engines.shapes import ids_and_scores
 from groupgt.errors import ConfigError, Faults
+from groupgt.labellers.base import Labeller
+from groupgt.metrics.views import changes
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Bools
+from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lines, Lists, Run
 from groupgt.model.validity import plain
 from groupgt.runtime import pl
@@ -33,7 +43,10 @@ def without_excluded(truth: GroundTruth, run: Run) -> Run:
         kept, count = _of_lists(contents, left_out)
         return replace(run, contents=kept, excluded=run.excluded + count)
     assert isinstance(contents, Columns)  # noqa: S101  # what is left
-    is_kept = _is_kept(left_out)
+    pairs = [f"{qid}\0{name}" for qid, ids in left_out.items() for name in ids]
+    is_out = pl.col("qid").is_in(list(left_out)) & pl.concat_str("qid", "doc", separator="\0").is_in(pairs)
+    # Rows without an id are kept, and reported later.
+    is_kept = ~is_out.fill_null(value=False)
     removed = contents.frame.filter(~is_kept).select(pl.len())
     count = int(contents.guard(lambda: removed.collect(engine="streaming")).item())
     columns = replace(
@@ -42,13 +55,6 @@ def without_excluded(truth: GroundTruth, run: Run) -> Run:
         recheck=lambda: without_excluded(truth, contents.recheck()),
     )
     return replace(run, contents=columns, excluded=run.excluded + count)
-
-
-def _is_kept(left_out: Mapping[str, frozenset[str]]) -> pl.Expr:
-    """Return an expression that keeps rows without exclusion; rows without an id are kept and reported later."""
-    pairs = [f"{qid}\0{name}" for qid, ids in left_out.items() for name in ids]
-    is_out = pl.col("qid").is_in(list(left_out)) & pl.concat_str("qid", "doc", separator="\0").is_in(pairs)
-    return ~is_out.fill_null(value=False)
 
 
 def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lists, int]:
@@ -75,10 +81,9 @@ def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lis
 
     def shortened(columns: Mapping[Any, Sequence[Any]]) -> dict[Any, Sequence[Any]]:
         """Return columns without the cells of removed results; columns with a different length stay unchanged."""
+        kept = {key: kept_of.get(str(key), ()) for key in columns}
         return {
-            key: list(compress(cells, kept_of[str(key)]))
-            if len(kept_of.get(str(key), ())) == len(cells) and str(key) in kept_of
-            else cells
+            key: list(compress(cells, kept[key])) if len(kept[key]) == len(cells) else cells
             for key, cells in columns.items()
         }
 
@@ -93,3 +98,62 @@ def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lis
         ),
         count,
     )
+
+
+def check_condensed(policy: Policy, labeller: Labeller) -> None:
+    """Raise `ConfigError` if the policy drops unjudged results, but ids do not identify them."""
+    if policy.unjudged == "drop" and labeller.name != "id":
+        raise ConfigError(
+            f"unjudged=drop compares ids, and with the labeller {labeller.name} a result of any id may be relevant; "
+            "choose unjudged=nonrelevant, or the labeller id"
+        )
+
+
+def condensed(labelled: Labelled, truth: GroundTruth) -> Labelled:
+    """Remove unjudged results, but keep the original hits. Raises `ConfigError` if this would be misleading."""
+    if truth.is_relevant.all():
+        raise ConfigError(
+            "unjudged=drop: no document of the ground truth is judged non-relevant, so only relevant results would "
+            "remain, and precision and MRR would be 1; choose unjudged=nonrelevant"
+        )
+    hits = labelled.hits
+    starts = changes(hits.query, hits.rank)
+    length = np.bincount(hits.query[starts], minlength=hits.size)
+    before = np.cumsum(length) - length
+    width = int(hits.length.max(initial=0)) + 1
+    places = (hits.query * width + hits.rank)[starts]
+    tied = labelled.tie_query
+    first = np.searchsorted(places, tied * width + labelled.tie_first)
+    last = np.searchsorted(places, tied * width + labelled.tie_last, side="right")
+    return replace(
+        labelled,
+        hits=replace(hits, rank=np.cumsum(starts) - before[hits.query], length=length),
+        tie_first=first - before[tied] + 1,
+        tie_last=last - before[tied],
+        uncondensed=hits,
+    )
+
+
+def condensed_flat(flat: Flat, truth: GroundTruth, policy: Policy) -> Flat:
+    """Return only the rows of judged results if the policy drops unjudged results, otherwise all rows."""
+    if policy.unjudged != "drop":
+        return flat
+    judged = np.array([name in truth.id_sets[at] for at, name in zip(flat.query.tolist(), flat.ids)], dtype=np.bool_)
+    fields = {name: _chosen(column, judged) for name, column in flat.fields.items()}
+    return Flat(flat.query[judged], _chosen(flat.ids, judged), fields)
+
+
+def condensed_ranking(ranking: Ranking, truth: GroundTruth, qid: str, policy: Policy) -> Ranking:
+    """Return only the judged results of a query if the policy drops unjudged results, otherwise all results."""
+    if policy.unjudged != "drop":
+        return ranking
+    ids, scores = ranking
+    judged = [name in truth.id_sets[truth.index[qid]] for name in ids]
+    return list(compress(ids, judged)), None if scores is None else list(compress(scores, judged))
+
+
+def _chosen(column: Any, mask: Bools) -> Any:
+    if isinstance(column, np.ndarray):
+        return column[mask]
+    chosen: Sequence[Any] = list(compress(column, mask.tolist()))
+    return chosen

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.base import Flat, Labelled, Ranking, hits_of, matched
+from groupgt.engines.base import Flat, Labelled, RankedHits, Ranking, distinct_ranking, matched
 from groupgt.engines.choice import Engine
 from groupgt.engines.shapes import by_text_keys, carried_cells, ids_and_scores, is_text_list, note_faulty_ids
 from groupgt.errors import SHOWN, DataError, Faults
-from groupgt.labellers.base import Labeller, Matches, first_hits
+from groupgt.labellers.base import Labeller, Matches
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
@@ -39,21 +39,13 @@ def places_in_order(ids: Sequence[str], scores: Sequence[float], policy: Policy)
     return sorted(places, key=keys.__getitem__, reverse=True)
 
 
-def in_order(ids: list[str], scores: Sequence[float], policy: Policy) -> tuple[list[str], Sequence[float]]:
-    """Return results and their scores, best first."""
-    places = places_in_order(ids, scores, policy)
-    if isinstance(places, range):
-        return ids, scores
-    return [ids[place] for place in places], [scores[place] for place in places]
-
-
 class Row(NamedTuple):
-    """The results for one ground truth query, identified by its number, in input order.
+    """The results for one ground truth query, in input order, and where errors in them are.
 
     `scores`, if any, determine the order; `cells` contains the values of each requested field.
     """
 
-    number: int
+    where: str
     key: Any
     ids: list[str]
     scores: Sequence[float] | None
@@ -85,9 +77,8 @@ class ListCarrier:
         for row in self._rows(truth, (labeller.column,), faults):
             if row.key not in rankings:
                 continue
-            where = f"{self.run.title}: query {truth.qids[row.number]!r}"
             if labeller.column:
-                named = _names_carried(labeller, row.ids, row.cells[0], where, faults)
+                named = _names_carried(labeller, row.ids, row.cells[0], row.where, faults)
             else:
                 named = list(labeller.names(row.ids))
             if len(named) < len(row.ids):
@@ -106,8 +97,7 @@ class ListCarrier:
     def ranking(self, qid: str, policy: Policy) -> Ranking:
         """Return the results of one query."""
         key = next((key for key in self.lists.rankings if str(key) == qid), qid)
-        ids, scores = self._ordered(key, policy)
-        return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
+        return distinct_ranking(*self._ordered(key, policy), policy)
 
     def qids(self) -> list[str]:
         """Return the query ids in run order."""
@@ -125,9 +115,9 @@ class ListCarrier:
         scores = (self.lists.scores or {}).get(key, order)
         if scores is None:
             return ids, None
-        ids, scores = in_order(ids, scores, self.rules(policy))
+        places = places_in_order(ids, scores, self.rules(policy))
         # Scores only order the results of one call.
-        return ids, None if self.carries(CALLS) else scores
+        return [ids[at] for at in places], None if self.carries(CALLS) else [scores[at] for at in places]
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
         """Return all query ids, and result ids until the limit is exceeded."""
@@ -186,11 +176,16 @@ class ListCarrier:
         Adds invalid rankings to `faults`; raises `DataError` if a field does not have one cell per result.
         """
         scores = self.lists.scores or {}
-        columns = {field: self._column(field) for field in fields}
+        columns: dict[str, Mapping[str, Sequence[Any]]] = {}
+        for field in fields:
+            if field in UNITS:
+                columns[field] = {str(key): cells for key, cells in self.lists.lengths.get(field, {}).items()}
+            else:
+                columns[field] = self.lists.fields[field]() if field in self.lists.fields else {}
         keys = {str(name): name for name in self.lists.rankings}
         uneven = Faults()
         rows: list[Row] = []
-        for number, qid in enumerate(truth.qids):
+        for qid in truth.qids:
             key = keys.get(qid, qid)
             ranking: Any = self.lists.rankings.get(key)
             where = f"{self.run.title}: query {qid!r}"
@@ -202,15 +197,9 @@ class ListCarrier:
                     of_query = carried_cells(ranking, field)
                 _check_cells(field, of_query, len(ids), where, uneven)
                 cells.append(of_query)
-            rows.append(Row(number, key, ids, scores.get(key, order), cells))
+            rows.append(Row(where, key, ids, scores.get(key, order), cells))
         uneven.stop(DataError)
         return rows
-
-    def _column(self, field: str) -> Mapping[str, Sequence[Any]]:
-        """Return a field's values for all results, by query id in text form."""
-        if field in UNITS:
-            return {str(key): cells for key, cells in self.lists.lengths.get(field, {}).items()}
-        return self.lists.fields[field]() if field in self.lists.fields else {}
 
 
 def _check_cells(field: str, cells: Sequence[Any] | None, size: int, where: str, uneven: Faults) -> None:
@@ -277,7 +266,6 @@ class _Probe:
         self.renamed = carrier.run.original is not None
         self.faults = Faults()
         self.duplicated = 0
-        self.ties: list[tuple[int, int, int]] = []
 
     def walk(self, truth: GroundTruth, labeller: Labeller, matches: Matches) -> Labelled:
         """Return the hits for all queries."""
@@ -285,34 +273,35 @@ class _Probe:
         # Rankings that are not plain are read here, and errors in them are reported.
         numbers = np.flatnonzero(length == native.NOT_PLAIN).tolist()
         if numbers:
-            more = self.by_reading(truth, matches, numbers, length)
-            hits = np.concatenate((hits, more), axis=1)[:, np.argsort(np.append(hits[0], more[0]), kind="stable")]
-        return self.labelled(truth, labeller, matches, length, hits)
+            hits = np.concatenate((hits, self.by_reading(truth, matches, numbers, length)))
+        query, key, rank, low, high = hits.T
+        extra = len(self.rankings) - int(np.count_nonzero(length != native.NO_RANKING))
+        names = tuple(islice((qid for qid in self.rankings if qid not in truth.index), SHOWN)) if extra else ()
+        sizes, target = np.maximum(length, 0), matches.targets[key]
+        ranked = RankedHits(query, target, rank, low, high, sizes, extra, names, self.duplicated)
+        labelled = ranked.labelled(truth, labeller, matches, self.policy)
+        return replace(labelled, no_match=not len(query) and bool(len(self.rankings)))
 
     def by_module(self, truth: GroundTruth, matches: Matches) -> tuple[Ints, Ints]:
-        """Return the number of results per query, and hits as rows of query, key and rank, from the compiled module.
+        """Return the number of results per query, and the hits, from the compiled module.
 
-        All queries are `NOT_PLAIN` if the module is not built.
+        A hit is a row of query, key, rank, and the first and last rank of results with the same score. All queries are
+        `NOT_PLAIN` if the module is not built.
         """
         plain = type(self.rankings) is dict and (self.scores is None or type(self.scores) is dict)
         index = matches.compiled if plain else None
         if native.built is None or index is None:
-            return np.full(len(truth), native.NOT_PLAIN, dtype=np.int64), np.zeros((3, 0), dtype=np.int64)
+            return np.full(len(truth), native.NOT_PLAIN, dtype=np.int64), np.zeros((0, 5), dtype=np.int64)
         distinct = self.policy.duplicates in ("drop", "error")
         arrays = native.built.probe(self.rankings, self.scores, truth.qids, index, self.rules.ties == "id", distinct)
         length, rows = (np.frombuffer(array, dtype=np.int64) for array in arrays)
-        query, key, rank, low, high = rows.reshape(-1, 5).T
-        tied = low < high
-        self.ties += zip(query[tied].tolist(), low[tied].tolist(), high[tied].tolist())
-        return length.copy(), np.stack((query, key, rank))
+        return length.copy(), rows.reshape(-1, 5)
 
     def by_reading(self, truth: GroundTruth, matches: Matches, numbers: list[int], length: Ints) -> Ints:
         """Find the hits for some queries, one ranking at a time, and fill in their `length`."""
-        queries: list[int] = []
-        keys: list[int] = []
-        ranks: list[int] = []
         lengths: list[int] = []
-        penalize = self.policy.duplicates in ("penalize", "keep")
+        columns: list[list[int]] = [[] for _ in range(5)]
+        queries, keys, ranks, lows, highs = columns
         key_at, bounds, sets = matches.keys.index, matches.bounds, matches.sets
         qids = list(map(truth.qids.__getitem__, numbers))
         for (ranking, scores), qid, number in zip(self.read(qids), qids, numbers):
@@ -322,10 +311,15 @@ class _Probe:
                 continue
             if self.scores is not None and qid in self.scores:
                 scores = self.scores[qid]
-            if scores is not None:
-                ranking, scores = in_order(ranking, scores, self.rules)
-            if not penalize:
-                ranking, scores = self.without_repeats(qid, ranking, scores)
+            places = _ranked(ranking, scores, self.rules)
+            if not isinstance(places, range):
+                self.duplicated += len(places) < len(ranking)
+                ranking = [ranking[at] for at in places]
+                scores = None if scores is None else [scores[at] for at in places]
+            if self.policy.duplicates == "error" and len(set(ranking)) < len(ranking):
+                twice = next(name for place, name in enumerate(ranking) if ranking.index(name) < place)
+                what = f"duplicate result {id_text(twice)!r}; remove it, or set the policy duplicates=drop"
+                self.faults.add(self.where(qid), what)
             lengths.append(len(ranking))
             names = list(filter(relevant.__contains__, ranking))
             if not names:
@@ -339,40 +333,25 @@ class _Probe:
             else:
                 keys += [key_at(name, low, high) for name in names]
             # Hits come in rank order, so each search starts after the previous hit; this also finds repeats.
-            first, place = len(ranks), -1
+            place = low = high = -1
+            last = len(ranking) - 1
             for name in names:
                 place = ranking.index(name, place + 1)
+                if place > high:  # not among the equal scores around the previous hit
+                    low = high = place
+                    while scores is not None and low > 0 and scores[low - 1] == scores[place]:
+                        low -= 1
+                    while scores is not None and high < last and scores[high + 1] == scores[place]:
+                        high += 1
                 ranks.append(place)
+                lows.append(low)
+                highs.append(high)
             queries += [number] * len(names)
-            if scores is not None:
-                self.note_ties(number, ranks[first:], scores)
         self.faults.stop()
         length[numbers] = lengths
-        hits = np.array((queries, keys, ranks), dtype=np.int64)
-        hits[2] += 1
-        return hits
-
-    def labelled(self, truth: GroundTruth, labeller: Labeller, matches: Matches, length: Ints, rows: Ints) -> Labelled:
-        """Build hits from rows of (query, key, rank), with the recorded counts and ties."""
-        query, key, rank = rows
-        extra = len(self.rankings) - int(np.count_nonzero(length != native.NO_RANKING))
-        target = matches.targets[key]
-        hits = hits_of(truth, labeller, matches, self.policy, query, rank, target, np.maximum(length, 0))
-        repeated = int(np.count_nonzero(np.bincount(query[first_hits(target, len(matches.keys))])))
-        looked_at_all = self.policy.duplicates in ("drop", "error")
-        ties = np.array(self.ties, dtype=np.int64).reshape(-1, 3)
-        without_truth = (qid for qid in self.rankings if qid not in truth.index)
-        return Labelled(
-            hits=hits,
-            present=hits.length > 0,
-            extra=extra,
-            duplicated=self.duplicated if looked_at_all else repeated,
-            tie_query=ties[:, 0],
-            tie_first=ties[:, 1],
-            tie_last=ties[:, 2],
-            no_match=not len(hits.query) and bool(len(self.rankings)),
-            extra_names=tuple(islice(without_truth, SHOWN)) if extra else (),
-        )
+        hits = np.array(columns, dtype=np.int64)
+        hits[2:] += 1
+        return hits.T
 
     def read(self, qids: list[str]) -> Iterator[tuple[list[str] | None, Sequence[float] | None]]:
         """Yield the results of queries and the scores that order them; many ids are checked at once.
@@ -393,22 +372,14 @@ class _Probe:
                     yield from zip(few, NO_SCORES)
                 except TypeError:
                     for qid, ranking in zip(some[start:], few):
-                        ids, scores = self.read_one(qid, ranking)
-                        joined.append(join(ids or ()))
-                        yield ids, scores
-            self.check_ids(joined, some)
-
-    def read_one(self, qid: str, ranking: Any) -> tuple[list[str] | None, list[float] | None]:
-        """Return the results of one query from any type of ranking."""
-        if ranking is None or is_text_list(ranking):
-            return ranking, None
-        return ids_and_scores(ranking, self.faults, self.where(qid))
-
-    def check_ids(self, joined: list[str], qids: Sequence[str]) -> None:
-        """Record invalid ids in the results of some queries; checks ids one by one only if a quick check fails."""
-        longest = max(map(len, joined), default=0)
-        if longest > LONGEST_ID // 4 or not has_plain_letters("".join(joined)):
-            self.note_faulty_ids(qids)
+                        scores = None
+                        if ranking is not None and not is_text_list(ranking):
+                            ranking, scores = ids_and_scores(ranking, self.faults, self.where(qid))
+                        joined.append(join(ranking or ()))
+                        yield ranking, scores
+            # Ids are checked one by one only if this quick check fails.
+            if max(map(len, joined), default=0) > LONGEST_ID // 4 or not has_plain_letters("".join(joined)):
+                self.note_faulty_ids(some)
 
     def note_faulty_ids(self, qids: Sequence[str]) -> None:
         """Record invalid ids in the results of some queries; labeller names have been checked before."""
@@ -417,42 +388,6 @@ class _Probe:
 
     def where(self, qid: str) -> str:
         return f"{self.title}: query {qid!r}" if self.title else f"results of query {qid!r}"
-
-    def without_repeats(
-        self, qid: str, ranking: list[str], scores: Sequence[float] | None
-    ) -> tuple[list[str], Sequence[float] | None]:
-        """Return the first occurrence of each result; repeats are counted or reported as errors."""
-        first = dict.fromkeys(ranking)
-        if len(first) == len(ranking):
-            return ranking, scores
-        self.duplicated += 1
-        if self.policy.duplicates == "error":
-            seen: set[str] = set()
-            twice = next(name for name in ranking if name in seen or seen.add(name))  # type: ignore[func-returns-value]  # adds as it looks
-            self.faults.add(
-                self.where(qid), f"duplicate result {id_text(twice)!r}; remove it, or set the policy duplicates=drop"
-            )
-        if scores is not None:
-            best = dict(zip(reversed(ranking), reversed(scores)))
-            scores = [best[name] for name in first]
-        return list(first), scores
-
-    def note_ties(self, number: int, places: list[int], scores: Sequence[float]) -> None:
-        """Record the blocks of equal scores around hits."""
-        last = len(scores) - 1
-        seen = -1
-        for place in places:
-            if place <= seen:
-                continue  # in the block of the previous hit
-            score = scores[place]
-            low = high = place
-            while low > 0 and scores[low - 1] == score:
-                low -= 1
-            while high < last and scores[high + 1] == score:
-                high += 1
-            seen = high
-            if low < high:
-                self.ties.append((number, low + 1, high + 1))
 
 
 def _looked_up(keys: list[str], low: int, high: int, names: list[str]) -> Iterable[int]:

@@ -16,7 +16,7 @@ from groupgt.engines.budgets import depths
 from groupgt.engines.calls import in_call_order
 from groupgt.engines.carriers import carrier_of, renamed
 from groupgt.engines.choice import Engine
-from groupgt.engines.condensed import check_condensed, condensed
+from groupgt.engines.excluded import check_condensed, condensed
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.evaluation.corrected import FEWEST
 from groupgt.evaluation.inputs import refuse_swapped

@@ -9,7 +9,7 @@ import numpy as np
 
 from groupgt.engines.calls import calls_of
 from groupgt.engines.carriers import carrier_of
-from groupgt.engines.condensed import condensed_ranking
+from groupgt.engines.excluded import condensed_ranking
 from groupgt.errors import DataError, first_of, near_names, printable
 from groupgt.metrics.language import Metric
 from groupgt.metrics.views import parts_of_sets

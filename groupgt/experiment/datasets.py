@@ -10,8 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from groupgt.comparison.across import Measured, shared_queries
-from groupgt.comparison.beside import texts_of
+from groupgt.comparison.across import Measured, shared_queries, texts_of
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, MetricError, warn
 from groupgt.evaluation.evaluate import check_audit
 from groupgt.evaluation.inputs import as_ground_truth

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.comparison.beside import Beside, reworded, texts_of
+from groupgt.comparison.across import Beside, reworded, texts_of
 from groupgt.errors import DataError, GroupgtError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request

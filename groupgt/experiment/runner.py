@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from groupgt.comparison.across import Across, Measured, across, mean_length
-from groupgt.comparison.beside import texts_of
+from groupgt.comparison.across import Across, Measured, across, mean_length, texts_of
 from groupgt.comparison.compare import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import GroupgtError, RetrieverError

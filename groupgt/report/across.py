@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from groupgt.comparison.across import Across, Measured, across, mean_length
-from groupgt.comparison.beside import texts_of
+from groupgt.comparison.across import Across, Measured, across, mean_length, texts_of
 from groupgt.comparison.contrast import Contrast, comparisons
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import finite

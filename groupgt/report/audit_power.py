@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupgt.comparison.audit_power import AuditPower
+from groupgt.comparison.power import AuditPower
 from groupgt.render.document import Item, Table
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller

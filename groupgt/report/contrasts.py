@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from groupgt.comparison.beside import Beside
+from groupgt.comparison.across import Beside
 from groupgt.comparison.contrast import Contrast, Key, Row, comparisons
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems, finite, interval

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.comparison.misses import HardestGroups
+from groupgt.comparison.failures import HardestGroups
 from groupgt.comparison.systems import Systems
 from groupgt.engines.base import Ranking
 from groupgt.engines.carriers import all_rankings, carrier_of
-from groupgt.engines.condensed import condensed_ranking
+from groupgt.engines.excluded import condensed_ranking
 from groupgt.errors import first_of
 from groupgt.evaluation.misses import GROUPS, Misses, place_of
 from groupgt.evaluation.result import Evaluation

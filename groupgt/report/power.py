@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from groupgt.comparison.power import Differences, Power
-from groupgt.comparison.power_analysis import PowerAnalysis
+from groupgt.comparison.power import Differences, Power, PowerAnalysis
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK, TESTS
 from groupgt.errors import ConfigError

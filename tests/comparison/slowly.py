@@ -118,11 +118,11 @@ def tukey_slowly(values: Floats, orders: Sequence[Sequence[Sequence[int]]]) -> l
 
 
 def interval_slowly(
-    column: Sequence[float], bounds: tuple[float, float] | None, level: float, counts: Sequence[Sequence[float]]
+    column: Sequence[float], bounds: tuple[float, float], level: float, counts: Sequence[Sequence[float]]
 ) -> tuple[float, float]:
     """What the docstring of `groupgt.comparison.intervals` says, with loops; roots are found by halving."""
     n = len(column)
-    low, high = bounds or (0.0, 0.0)
+    low, high = bounds
 
     def moments(values: Sequence[float]) -> tuple[float, float]:
         mean = math.fsum(values) / n
@@ -135,7 +135,7 @@ def interval_slowly(
         return 1.0 if largest(mean) < 1e-12 else variance / largest(mean)
 
     def statistic(mean: float, variance: float, centre: float) -> float:
-        square = variance if bounds is None else share(mean, variance) * largest(centre)
+        square = variance if math.isinf(high) else share(mean, variance) * largest(centre)
         if square < 1e-12:
             return math.inf if abs(mean - centre) > 1e-12 else 0.0
         return abs(mean - centre) / math.sqrt(square / n)
@@ -150,7 +150,7 @@ def interval_slowly(
     quantile = min(max(drawn[math.ceil(level * (len(drawn) + 1)) - 1], normal_quantile(level)), 1.25 * student)
     if variance < 1e-12:
         quantile = student
-    if bounds is None:
+    if math.isinf(high):
         half = quantile * math.sqrt(variance / n)
         return mean - half, mean + half
 

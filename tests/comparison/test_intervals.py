@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupgt.comparison.intervals import intervals, normal_quantile, student_quantile
+from groupgt.comparison.intervals import UNBOUNDED, intervals, normal_quantile, student_quantile
 from groupgt.comparison.tests import p_values, resampled_counts
 from tests.comparison.slowly import (
     NDCG_MEAN,
@@ -32,7 +32,7 @@ def test_intervals_by_the_formula(n: int, level: float) -> None:
         (scores, UNIT),
         (scores - scores[:, ::-1], WIDE),
         (ones - ones[:, ::-1], WIDE),
-        (rng.lognormal(1, 1, (n, 2)), None),
+        (rng.lognormal(1, 1, (n, 2)), UNBOUNDED),
         (np.ones((n, 1)), UNIT),
         (np.zeros((n, 1)), UNIT),
         (np.full((n, 1), 0.1), UNIT),
@@ -63,7 +63,7 @@ def test_intervals_turn_with_the_scale() -> None:
     assert 1 - back[:, ::-1] == pytest.approx(there, abs=1e-9)
     there, back = intervals(values, WIDE, 0.95, 499, 0), intervals(-values, WIDE, 0.95, 499, 0)
     assert -back[:, ::-1] == pytest.approx(there, abs=1e-9)
-    there, back = intervals(values, None, 0.95, 499, 0), intervals(8 * values + 1024, None, 0.95, 499, 0)
+    there, back = intervals(values, UNBOUNDED, 0.95, 499, 0), intervals(8 * values + 1024, UNBOUNDED, 0.95, 499, 0)
     assert (back - 1024) / 8 == pytest.approx(there, abs=1e-6)
 
 
@@ -107,8 +107,8 @@ def test_coverage_of_skewed_metrics() -> None:
         assert 0.93 < ((found[:, 0] <= mean) & (mean <= found[:, 1])).mean() < 0.97
 
 
-@pytest.mark.parametrize("bounds", [UNIT, WIDE, None])
-def test_intervals_do_not_depend_on_other_columns(bounds: tuple[float, float] | None) -> None:
+@pytest.mark.parametrize("bounds", [UNIT, WIDE, UNBOUNDED])
+def test_intervals_do_not_depend_on_other_columns(bounds: tuple[float, float]) -> None:
     values = ndcg_like(np.random.default_rng(1), (57, 9))
     together = intervals(values, bounds, 0.95, 500, 0).tolist()
     assert [intervals(values[:, [c]], bounds, 0.95, 500, 0).tolist()[0] for c in range(9)] == together
@@ -117,7 +117,7 @@ def test_intervals_do_not_depend_on_other_columns(bounds: tuple[float, float] | 
 
 def test_every_column_may_have_its_own_bounds() -> None:
     values = ndcg_like(np.random.default_rng(1), (30, 4))
-    bounds = [UNIT, None, WIDE, (-1.0, 3.0)]
+    bounds = [UNIT, UNBOUNDED, WIDE, (-1.0, 3.0)]
     alone = [intervals(values[:, [c]], each, 0.95, 500, 0).tolist()[0] for c, each in enumerate(bounds)]
     assert intervals(values, bounds, 0.95, 500, 0).tolist() == alone
 
@@ -127,7 +127,7 @@ def test_one_query() -> None:
     # Both signs are as far from 0 as the one observed.
     assert p_values("randomization", one, 99, 0).tolist() == [1.0]
     assert np.isnan(p_values("bootstrap", one, 99, 0)).all()
-    for bounds in (UNIT, None):
+    for bounds in (UNIT, UNBOUNDED):
         assert np.isnan(intervals(one, bounds, 0.95, 99, 0)).all()
         assert np.isnan(intervals(np.zeros((0, 1)), bounds, 0.95, 99, 0)).all()
         assert intervals(np.zeros((4, 0)), bounds, 0.95, 99, 0).shape == (0, 2)
@@ -154,7 +154,7 @@ def test_intervals_of_one_value() -> None:
         end = t * t / n / (1 + t * t / n)
         found = intervals(np.array([[0.0, 1.0, 0.5, 0.1]] * n), UNIT, 0.95, 99, 0)
         assert found == pytest.approx(np.array([[0, end], [1 - end, 1], [0.5, 0.5], [0.1, 0.1]]), abs=1e-9)
-        assert intervals(np.full((n, 1), 7.0), None, 0.95, 99, 0).tolist() == [[7.0, 7.0]]
+        assert intervals(np.full((n, 1), 7.0), UNBOUNDED, 0.95, 99, 0).tolist() == [[7.0, 7.0]]
         found = intervals(np.array([[-1.0, 0.0, 1.0]] * n), WIDE, 0.95, 99, 0)
         assert found == pytest.approx(np.array([[-1, -1 + 2 * end], [0, 0], [1 - 2 * end, 1]]), abs=1e-9)
 
@@ -164,14 +164,14 @@ def test_few_resamples_give_the_widest_quantile() -> None:
     values = np.array([[1.0], [2.0], [4.0], [5.0]])
     # Mean 3, s² = (4 + 1 + 1 + 4) ÷ 3, half = 1.25 t √(s² ÷ 4).
     half = 1.25 * student_quantile(0.95, 3) * math.sqrt(10 / 3 / 4)
-    assert intervals(values, None, 0.95, 10, 0)[0] == pytest.approx([3 - half, 3 + half], rel=1e-12)
+    assert intervals(values, UNBOUNDED, 0.95, 10, 0)[0] == pytest.approx([3 - half, 3 + half], rel=1e-12)
 
 
 @pytest.mark.slow
 @given(st.lists(st.sampled_from([0.0, 1 / 3, 0.5, 1 - 2**-53, 1.0]), min_size=2, max_size=12), st.integers(0, 3))
 def test_no_interval_or_p_value_is_lost(values: list[float], seed: int) -> None:
     column = np.array(values)[:, None]
-    for bounds in (UNIT, None):
+    for bounds in (UNIT, UNBOUNDED):
         low, high = intervals(column, bounds, 0.95, 50, seed)[0].tolist()
         # The grid is 2^-40 wide.
         assert low - 1e-12 <= math.fsum(values) / len(values) <= high + 1e-12

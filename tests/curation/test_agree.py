@@ -62,6 +62,12 @@ def test_without_a_run_what_either_has_judged_is_looked_at() -> None:
     assert (found.both, found.only_first, found.only_second, found.neither) == (1, 0, 1, 1)
 
 
+def test_without_a_run_a_passage_of_several_groups_counts_once() -> None:
+    judged = {"q": [["a"], ["a", "b"], [{"id": "n", "grade": 0}]]}
+    found = groupgt.agree(judged, other_truth=judged)
+    assert (found.both, found.only_first, found.only_second, found.neither) == (2, 0, 0, 1)
+
+
 def test_every_result_counts_and_not_the_first_alone() -> None:
     """The second chunk of a parent hits as well, though a metric would call it a repeat."""
     parents = {"use": "parents", "with": {"pattern": "(.*)#[0-9]"}}

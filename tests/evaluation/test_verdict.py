@@ -7,7 +7,7 @@ import re
 import pytest
 
 import groupgt
-from groupgt.comparison.misses import hardest_of
+from groupgt.comparison.failures import hardest_of
 from groupgt.evaluation.depth import depths_of
 from groupgt.model.values import Lengths
 from groupgt.render.document import Verdict, document

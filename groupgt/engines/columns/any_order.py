@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from groupgt.engines.base import RankedHits
 from groupgt.engines.columns.keys import Keys
 from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first
-from groupgt.errors import SHOWN, GroupgtWarning
+from groupgt.errors import SHOWN
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.policy import Policy
@@ -29,7 +28,8 @@ class _Count:
     def __init__(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> None:
         self.truth, self.keys, self.batches, self.policy = truth, keys, batches, policy
         self.tie = batches.columns.tie
-        self.numbered = batches.are_numbered
+        # Without repeats, rows come in another order, with their numbers.
+        self.numbered = "row" in batches.columns.frame.collect_schema()
         # The number of a query by its id; null if it has no ground truth.
         self.query = pl.col("qid").cast(pl.Enum(truth.qids), strict=False).to_physical().cast(pl.Int64).alias("query")
         self.length = np.zeros(len(truth), dtype=np.int64)
@@ -74,10 +74,8 @@ class _Count:
         kinds = {"query": pl.Int64, "target": pl.Int64, "row": pl.Int64, "score": pl.Float64, "tie": pl.String}
         hits: list[pl.DataFrame] = [pl.DataFrame(schema=kinds)]
         extra_qids: dict[str, None] = {}
-        rows = 0
         for batch, query, row in self.passes("qid", *names, code, plain):
             self.batches.check(batch)
-            rows += len(batch)
             judged = query >= 0
             self.length += np.bincount(query[judged], minlength=len(self.truth))
             if not judged.all():
@@ -89,8 +87,6 @@ class _Count:
             if len(at):
                 columns = {"query": query[at], "target": target, "row": row[at], "score": batch["score"][at]}
                 hits.append(pl.DataFrame({**columns, "tie": batch[self.tie][at]}))
-        if not rows:
-            warnings.warn(f"{self.batches.title}: the file is empty: 0 results", GroupgtWarning, stacklevel=2)
         return pl.concat(hits), extra_qids
 
     def note(self, qids: pl.Series, extra_qids: dict[str, None]) -> None:

@@ -8,7 +8,16 @@ from functools import partial
 
 import numpy as np
 
-from groupgt.engines.base import Flat, Labelled, LocalCarrier, RankedHits, Ranking, matched
+from groupgt.engines.base import (
+    Flat,
+    Labelled,
+    LocalCarrier,
+    RankedHits,
+    Ranking,
+    distinct_ranking,
+    matched,
+    warn_if_empty,
+)
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns import any_order, in_order
 from groupgt.engines.columns.keys import Keys
@@ -44,10 +53,11 @@ class ColumnCarrier:
             make_keys = partial(Keys, truth, matches)
             keys = truth.judgments.once("keys", make_keys) if isinstance(labeller, Named) else make_keys()
             batches = Batches(columns, self.run.title, engine.ceiling)
-            return self._hits(truth, keys, batches, policy).labelled(truth, labeller, matches, policy)
+            ranked = self._hits(truth, keys, batches, policy)
         except InvalidRowError:
-            carrier = self.checked
-        return carrier.label(truth, labeller, policy, engine)
+            return self.checked.label(truth, labeller, policy, engine)
+        warn_if_empty(ranked, self.run.title)
+        return ranked.labelled(truth, labeller, matches, policy)
 
     @property
     def checked(self) -> LocalCarrier:
@@ -159,8 +169,8 @@ class ColumnCarrier:
     def ranking(self, qid: str, policy: Policy) -> Ranking:
         """Return the results of one query."""
         of_query = self.columns.frame.filter(pl.col("qid") == qid).with_row_index("row")
-        ids, scores = self._ranking(self.columns.guard(lambda: of_query.collect(engine="streaming")), policy)
-        return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
+        rows = self.columns.guard(lambda: of_query.collect(engine="streaming"))
+        return distinct_ranking(*self._ranking(rows, policy), policy)
 
     def qids(self) -> list[str]:
         """Return the query ids in run order."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from groupgt.engines.base import RankedHits
 from groupgt.engines.columns.keys import Keys
 from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first
-from groupgt.errors import SHOWN, GroupgtWarning
+from groupgt.errors import SHOWN
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
@@ -57,8 +55,6 @@ class _Walk:
             self.batches.check(batch)
             self.take(batch)
         self.let_go()
-        if not self.rows:
-            warnings.warn(f"{self.batches.title}: the file is empty: 0 results", GroupgtWarning, stacklevel=2)
         return self.ranked()
 
     def take(self, batch: pl.DataFrame) -> None:

@@ -6,21 +6,21 @@ All other operations read the lines as columns, and a careful reader reports inv
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, islice, pairwise
 from types import ModuleType
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.base import Flat, Labelled, LocalCarrier, RankedHits, Ranking, matched
+from groupgt.engines.base import Labelled, LocalCarrier, RankedHits, matched, warn_if_empty
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.carrier import row_carrier_of
-from groupgt.errors import SHOWN, GroupgtWarning
+from groupgt.engines.columns.reader import InvalidRowError
+from groupgt.errors import SHOWN
 from groupgt.labellers.base import Labeller, Matches
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -34,12 +34,8 @@ PART, SCATTERED_PART = 1 << 22, 1 << 24
 WINDOW, WIDEST_WINDOW = 1 << 16, 1 << 26
 
 
-class DoubtfulLineError(Exception):
-    """Raised if a line may not be a result; the strict reader then decides."""
-
-
 class LineCarrier:
-    """Accesses results in the lines of a TREC file."""
+    """Accesses results in the lines of a TREC file; whatever is not defined here is done on their `columns`."""
 
     def __init__(self, run: Run, lines: Lines) -> None:
         self.run, self.lines = run, lines
@@ -51,16 +47,15 @@ class LineCarrier:
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
         """Return the hits; raises `DataError` that lists invalid lines."""
-        matches = matched(truth, labeller, policy, lambda rules: self.flat(truth, rules, "text"))
+        matches = matched(truth, labeller, policy, lambda rules: self.columns.flat(truth, rules, "text"))
         try:
             ranked = self._ranked_hits(truth, matches, policy)
-        except DoubtfulLineError:
+        except InvalidRowError:
             checked = row_carrier_of(replace(self.run, contents=self.lines.checked.contents))
             return checked.label(truth, labeller, policy, engine)
         if ranked is None:
             return self.columns.label(truth, labeller, policy, engine)
-        if not ranked.extra and not ranked.length.any():
-            warnings.warn(f"{self.run.title}: the file is empty: 0 results", GroupgtWarning, stacklevel=2)
+        warn_if_empty(ranked, self.run.title)
         return ranked.labelled(truth, labeller, matches, policy)
 
     def _ranked_hits(self, truth: GroundTruth, matches: Matches, policy: Policy) -> RankedHits | None:
@@ -75,33 +70,12 @@ class LineCarrier:
         extra = tuple(name.decode() for name in islice(scan.extra, SHOWN))
         return RankedHits(query, matches.targets[key], rank, low, high, scan.length, len(scan.extra), extra)
 
-    def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """Return the run with results renamed by the labeller."""
-        return self.columns.rename(truth, labeller, policy)
-
-    def ranking(self, qid: str, policy: Policy) -> Ranking:
-        """Return the results of one query."""
-        return self.columns.ranking(qid, policy)
-
-    def qids(self) -> list[str]:
-        """Return the query ids in run order."""
-        return self.columns.qids()
-
-    def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
-        """Yield every query with its results, in run order."""
-        return self.columns.rankings(policy)
-
-    def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """Return the distinct query ids and result ids in the first `limit` rows."""
-        return self.columns.sample(limit)
-
     def carries(self, field: str) -> bool:
-        """Return False, because TREC lines have no such fields."""
+        """Return False, because TREC lines have no such fields; they are not read as columns to tell."""
         return False
 
-    def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
-        """Return the results of all judged queries in rank order."""
-        return self.columns.flat(truth, policy, *fields)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.columns, name)
 
 
 class _Part(NamedTuple):
@@ -143,7 +117,7 @@ class _Scan:
         """
         try:
             spans = list(pairwise(self.cuts()))
-        except DoubtfulLineError:
+        except InvalidRowError:
             return None
         scan = partial(self.scan, native.WHOLE, b"")
         seen = np.zeros(self.queries, dtype=np.int64)
@@ -183,7 +157,7 @@ class _Scan:
         data = self.lines.part(*span)
         rows, facts, doubt = self.module.scan(data, self.index, mode, self.by_id, span[0], hits)
         if doubt >= 0:
-            raise DoubtfulLineError
+            raise InvalidRowError
         segments = np.frombuffer(facts, dtype=np.int64).reshape(-1, 5)
         judged = segments[segments[:, 0] >= 0]
         others = segments[segments[:, 0] < 0, 2:4].tolist()
@@ -215,7 +189,7 @@ class _Scan:
                 if 0 <= end < size - 1:
                     return target + end + 1
             if size >= WIDEST_WINDOW:
-                raise DoubtfulLineError
+                raise InvalidRowError
             size *= 8
         return self.lines.end
 

@@ -45,7 +45,7 @@ ROW = 256
 
 
 class InvalidRowError(Exception):
-    """Raised if a row is invalid; the slow reader then reports which one."""
+    """Raised if a row may be invalid; the slow reader then decides, and reports which one."""
 
 
 class Batches:
@@ -53,25 +53,17 @@ class Batches:
 
     def __init__(self, columns: Columns, title: str, ceiling: int = 0) -> None:
         self.columns, self.title, self.ceiling = columns, title, ceiling
-        self.rows = columns.frame
         share = ceiling // 8 // ROW if ceiling else MOST_ROWS
         self.size = min(max(share, FEWEST_ROWS), MOST_ROWS)
 
     def of(self, rows: pl.LazyFrame) -> Batches:
-        """Return the rows of another frame in order, with their row numbers in `row`."""
-        other = Batches(self.columns, self.title, self.ceiling)
-        other.rows = rows
-        return other
-
-    @property
-    def are_numbered(self) -> bool:
-        """True if a column contains row numbers."""
-        return "row" in self.rows.collect_schema().names()
+        """Return the rows of another frame in order."""
+        return Batches(replace(self.columns, frame=rows), self.title, self.ceiling)
 
     def __call__(self, *exprs: pl.Expr | str) -> Iterator[pl.DataFrame]:
         """Yield batches with these columns."""
         try:
-            for batch in _flowing(self.rows.select(*exprs), self.size, self.columns.guard):
+            for batch in _flowing(self.columns.frame.select(*exprs), self.size, self.columns.guard):
                 self.check_memory()
                 yield batch
         except (pl.exceptions.PolarsError, OSError):
@@ -117,8 +109,7 @@ class Batches:
 
     def begin_in_order(self) -> bool:
         """Return whether the first rows could be from a sorted run; detects a shuffled run without a full read."""
-        head = replace(self.columns, frame=self.rows.head(LOOKED_AT).select("qid", "score"))
-        for batch in Batches(head, self.title)("qid", "score"):
+        for batch in self.of(self.columns.frame.head(LOOKED_AT))("qid", "score"):
             starts = (batch["qid"] != batch["qid"].shift(1)).fill_null(True)
             rises = (batch["score"] > batch["score"].shift(1)).fill_null(False) & ~starts
             if rises.any() or batch["qid"].filter(starts).n_unique() < int(starts.sum()):

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.engines.base import Flat, Labelled, RankedHits, Ranking, matched
+from groupgt.engines.base import Flat, Labelled, RankedHits, Ranking, distinct_ranking, matched
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.keys import key_table
 from groupgt.engines.spark.steps import (
-    Order,
     Rows,
+    best_first,
     by_arrow,
     is_id,
     is_result,
@@ -77,10 +77,9 @@ class SparkCarrier:
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
         """Collect and return the results of one query."""
-        of_query = self.rows.frame.filter(sql.col("qid") == qid).orderBy(*Order(self.rows.tie).best_first())
+        of_query = self.rows.frame.filter(sql.col("qid") == qid).orderBy(*best_first(self.rows.tie))
         rows = pl.DataFrame(of_query.select("doc", "score").toArrow())
-        ids = rows["doc"].to_list()
-        return (ids, rows["score"].to_list()) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
+        return distinct_ranking(rows["doc"].to_list(), rows["score"].to_list(), policy)
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
         """Return the distinct query ids and result ids in the first rows that Spark returns."""
@@ -231,7 +230,7 @@ class _Plan:
         counted = {
             "higher": score > its_score,
             "equal": score == its_score,
-            "better": Order(self.tie).before("its_score", "its_tie"),
+            "better": (score > its_score) | ((score == its_score) & (sql.col(self.tie) > sql.col("its_tie"))),
         }
         counts = (
             self.rows.join(sql.broadcast(their_keys), "qid")

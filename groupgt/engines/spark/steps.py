@@ -262,24 +262,9 @@ def sent(session: Any, table: pl.DataFrame) -> DataFrame:
     return frame
 
 
-@dataclass(frozen=True)
-class Order:
-    """The result order within a query: descending score, then the column `tie` in descending byte order."""
-
-    tie: str
-
-    def best_first(self) -> list[Column]:
-        """Return the columns to sort rows by."""
-        return [sql.col("score").desc(), sql.col(self.tie).desc()]
-
-    def best(self) -> Column:
-        """Return the `score` and the tie value (`first`) of the best row in a group."""
-        return sql.max(sql.struct("score", sql.col(self.tie).alias("first")))
-
-    def before(self, score: str, tie: str) -> Column:
-        """Return whether a row ranks above a row with this score and tie; both are column names."""
-        equal = sql.col("score") == sql.col(score)
-        return (sql.col("score") > sql.col(score)) | (equal & (sql.col(self.tie) > sql.col(tie)))
+def best_first(tie: str) -> list[Column]:
+    """Return the columns to sort a query's results by: descending score, then `tie` in descending byte order."""
+    return [sql.col("score").desc(), sql.col(tie).desc()]
 
 
 def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = True) -> DataFrame:
@@ -291,7 +276,7 @@ def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = Tru
 
     query = Window.partitionBy("qid")
     placed = rows.join(keys.withColumn("hit", sql.lit(True)), ["qid", "doc"], "left")
-    placed = placed.withColumn("rank", sql.row_number().over(query.orderBy(*Order(tie).best_first())).cast("long"))
+    placed = placed.withColumn("rank", sql.row_number().over(query.orderBy(*best_first(tie))).cast("long"))
     if not equals:
         return placed
     by_score = query.orderBy(sql.col("score").desc())
@@ -302,7 +287,8 @@ def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = Tru
 
 def without_repeats(rows: DataFrame, tie: str) -> DataFrame:
     """Return the best row of each (query, document), with the number of its rows in `n`."""
-    grouped = rows.groupBy("qid", "doc").agg(sql.count(sql.lit(1)).alias("n"), Order(tie).best().alias("best"))
+    best = sql.max(sql.struct("score", sql.col(tie).alias("first"))).alias("best")
+    grouped = rows.groupBy("qid", "doc").agg(sql.count(sql.lit(1)).alias("n"), best)
     columns = [sql.col("qid"), sql.col("doc"), sql.col("best.score").alias("score"), sql.col("n")]
     kept: DataFrame = grouped.select(*columns, *([] if tie == "doc" else [sql.col("best.first").alias(tie)]))
     return kept

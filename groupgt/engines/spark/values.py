@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from groupgt.engines.arrow import rules_and_metrics
 from groupgt.engines.base import RankedHits
 from groupgt.engines.columns.keys import key_table
 from groupgt.engines.spark.steps import by_arrow, is_result, rows_of, truth_rows, with_ranks, without_repeats
 from groupgt.errors import ConfigError
 from groupgt.formats.frames import is_remote
 from groupgt.labellers.ids import Ids
-from groupgt.metrics.base import OF_SHAPE, ConventionChoice
-from groupgt.metrics.language import Metric, parse_metrics
-from groupgt.metrics.values import check_batch, values_of
-from groupgt.model.ground_truth import GroundTruth
+from groupgt.metrics.base import ConventionChoice
+from groupgt.metrics.language import Metric
+from groupgt.metrics.values import values_of
+from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.policy import Policy
 from groupgt.model.values import exact_sum, rounded
 from groupgt.runtime import sql
@@ -50,13 +51,8 @@ def per_query(
     collected. Raises `DataError`, `MetricError` or `ConfigError`; an invalid row raises an error that names its query
     when the frame is computed. Requires Spark 4.1.
     """
-    rules = Policy.of(policy)
-    if convention == "auto":
-        convention = OF_SHAPE["groups" if "retrieval_gt" in getattr(truth, "columns", ()) else "subtopics"]
-    parsed = parse_metrics(
-        [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
-    )
-    check_batch(rules, parsed)
+    shape: Shape = "groups" if "retrieval_gt" in getattr(truth, "columns", ()) else "subtopics"
+    rules, parsed = rules_and_metrics(policy, metrics, convention, k, shape)
     for what, frame in (("results", run), ("ground truth", truth)):
         if not is_remote(frame):
             raise ConfigError(f"{what}: expected a frame of Spark, found {type(frame).__name__}")
