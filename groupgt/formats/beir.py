@@ -15,8 +15,9 @@ from groupgt.formats import trec
 from groupgt.formats.checks import Judgments, ids_at
 from groupgt.formats.csv import header_of, table
 from groupgt.formats.jsonl import write_objects
+from groupgt.formats.names import misnamed_grade
 from groupgt.formats.records import has_keys, records
-from groupgt.formats.rows import Judgment, gather, misnamed_grade, number_text, write_lines
+from groupgt.formats.rows import Judgment, gather, number_text, write_lines
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy

@@ -1,13 +1,17 @@
-"""Reads corpora, which map document ids to texts, and chunk tables, which map chunk ids to document spans."""
+"""Reads tables of texts and places: corpora and their lengths, queries, chunk spans, and the parents of ids.
+
+Query texts are read from TREC topics, TSV, JSON Lines, parquet, or a BEIR folder.
+"""
 
 from __future__ import annotations
 
+import html
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeVar
 
 from groupgt.errors import DataError, Faults, display, near_names, warn
 from groupgt.formats import csv, parquet
@@ -15,6 +19,7 @@ from groupgt.formats.beir import table_in
 from groupgt.formats.checks import Firsts
 from groupgt.formats.fields import first_in, length_of
 from groupgt.formats.jsonl import is_array, objects
+from groupgt.formats.names import OTHER_NAMES
 from groupgt.formats.source import Source
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.model.validity import id_fault, id_text, is_integer
@@ -24,11 +29,25 @@ from groupgt.runtime import pl
 # The columns of ids and texts; the last ones are from MultiHop-RAG and BRIGHT.
 IDS = ("chunk_id", "doc_id", "_id", "id", "url")
 TEXTS = ("contents", "text", "content", "body")
+# Those of queries.
+QUERY_IDS = ("qid", *OTHER_NAMES["qid"][:-1], "_id", "id")
+QUERY_TEXTS = ("query", "text", "question", "title")
+# TREC topics: <top> with <num> and <title>, which need not be closed, or <topic number="1"> with <query>.
+_TOPIC = re.compile(r"<(top|topic)(\s[^>]*)?>(.*?)(?=</\1\s*>|<\1[\s>]|\Z)", re.IGNORECASE | re.DOTALL)
+_NUMBER = re.compile(r"""\b(?:number|id|num)\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
+_LABEL = re.compile(r"\A(?:number|topic|query|question)\s*:", re.IGNORECASE)
+T = TypeVar("T")
+V = TypeVar("V")
 
 
 def corpus_file(path: Path) -> Path:
     """Return the path of a corpus; for a BEIR or MTEB folder, its corpus file."""
     return (table_in(path, "corpus") or path / "corpus.jsonl") if path.is_dir() else path
+
+
+def queries_file(path: Path) -> Path:
+    """Return the path of a file with query texts; for a BEIR or MTEB folder, its query file."""
+    return (table_in(path, "queries") or path / "queries.jsonl") if path.is_dir() else path
 
 
 def _source_of(path: str | os.PathLike[str]) -> Source:
@@ -78,35 +97,54 @@ def read_lengths(
 def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | None = None) -> dict[str, str]:
     """Read document texts; if `lengths` is set, length columns are stored in it, and documents need no text."""
     source = _source_of(path)
-    faults = Faults()
-    texts: dict[str, str] = {}
-    firsts = Firsts()
-    for where, row in table_rows(source, faults):
-        cell = next((row[name] for name in IDS if row.get(name) is not None), None)
+
+    def document(row: dict[str, Any]) -> tuple[str, str | None] | str:
+        cell = _first_of(IDS, row)
         name = id_text(cell)
         text = next((row[column] for column in TEXTS if isinstance(row.get(column), str)), None)
         row_lengths = {unit: row[unit] for unit in LENGTH_UNITS if row.get(unit) not in (None, "")}
         if name is None:
             shown = ", ".join(row) if cell is None else cell
-            faults.add(where, f"expected a doc_id (a string or integer), found {shown!r}")
-        elif fault := id_fault(name):
-            faults.add(where, f"the doc_id {fault}")
-        elif text is None and (lengths is None or not row_lengths):
-            faults.add(where, f"document {name!r}: expected text in the column contents, found {', '.join(row)}")
-        elif again := firsts.again(name, where):
-            faults.add(where, f"duplicate document {name!r} {again}")
-        else:
-            if lengths is not None:
-                for unit, length in row_lengths.items():
-                    lengths.setdefault(unit, {})[name] = length
-            if text is not None:
-                title = row.get("title")
-                is_apart = isinstance(title, str) and title and not text.startswith(title)
-                texts[name] = f"{title}\n{text}" if is_apart else text
-    faults.stop()
-    if not firsts:
+            return f"expected a doc_id (a string or integer), found {shown!r}"
+        if fault := id_fault(name):
+            return f"the doc_id {fault}"
+        if text is None and (lengths is None or not row_lengths):
+            return f"document {name!r}: expected text in the column contents, found {', '.join(row)}"
+        if lengths is not None:
+            for unit, length in row_lengths.items():
+                lengths.setdefault(unit, {})[name] = length
+        title = row.get("title")
+        is_apart = text is not None and isinstance(title, str) and title and not text.startswith(title)
+        return name, f"{title}\n{text}" if is_apart else text
+
+    faults = Faults()
+    texts = _by_id(table_rows(source, faults), document, "document", faults)
+    if not texts:
         raise DataError(f"{source.path}: the corpus contains no documents")
-    return texts
+    return {name: text for name, text in texts.items() if text is not None}
+
+
+def _first_of(names: Iterable[str], row: dict[str, Any]) -> Any:
+    """Return the first of these cells that is not missing."""
+    return next((row[name] for name in names if row.get(name) is not None), None)
+
+
+def _by_id(
+    rows: Iterable[tuple[str, T]], read: Callable[[T], tuple[str, V] | str], called: str, faults: Faults
+) -> dict[str, V]:
+    """Return a value for each id; `read` returns the two of a row, or what is wrong with it."""
+    values: dict[str, V] = {}
+    firsts = Firsts()
+    for where, row in rows:
+        cells = read(row)
+        if isinstance(cells, str):
+            faults.add(where, cells)
+        elif again := firsts.again(cells[0], where):
+            faults.add(where, f"duplicate {called} {display(cells[0])} {again}")
+        else:
+            values[cells[0]] = cells[1]
+    faults.stop()
+    return values
 
 
 def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -135,36 +173,29 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
     if source.is_parquet and (chunks := _columns(source)) is not None:
         return chunks
     faults = Faults()
-    ids: list[str] = []
-    spans: list[Span] = []
-    firsts = Firsts()
-    lost: list[str] = []
-    for where, row in table_rows(source, faults):
-        key = first_in(IDS, row) or "chunk_id"
-        if optional and not firsts and not _has_places(row):
-            return None
-        name = id_text(row.get(key))
-        span = _span(row, key)
-        if name is None or (fault := id_fault(name)):
-            problem = f"found {display(row.get(key))}" if name is None else f"which {fault}"
-            faults.add(where, f"expected the id of a chunk (a string or integer) as {key}, {problem}")
-        elif isinstance(span, str):
-            faults.add(where, f"chunk {name!r}: {span}")
-        elif again := firsts.again(name, where):
-            faults.add(where, f"duplicate chunk {name!r} {again}")
-        elif span is None:
-            lost.append(name)
-        else:
-            ids.append(name)
-            spans.append(span)
-    faults.stop()
-    if not ids:
+    rows = table_rows(source, faults)
+    first = next(rows, None)
+    if first is not None and optional and not _has_places(first[1]):
+        return None
+    places = _by_id(chain(() if first is None else (first,), rows), _chunk, "chunk", faults)
+    spans = {name: span for name, span in places.items() if span is not None}
+    if not spans:
         raise DataError(f"{source.path}: the table contains no chunks")
-    if lost:
+    if lost := [name for name, span in places.items() if span is None]:
         what = f"{source.path}: {len(lost):,} chunks have no place (AutoRAG did not find them in their document)"
         warn(f"{what}: {', '.join(lost[:3])}{' …' if len(lost) > 3 else ''}")
-    start, end = (np.array([span[at] for span in spans], dtype=np.int64) for at in (1, 2))
-    return Chunks(ids, [span.doc for span in spans], start, end)
+    return Chunks.from_spans(spans)
+
+
+def _chunk(row: dict[str, Any]) -> tuple[str, Span | None] | str:
+    """Return the id and the span of a chunk, or an error message."""
+    key = first_in(IDS, row) or "chunk_id"
+    name = id_text(row.get(key))
+    if name is None or (fault := id_fault(name)):
+        problem = f"found {display(row.get(key))}" if name is None else f"which {fault}"
+        return f"expected the id of a chunk (a string or integer) as {key}, {problem}"
+    span = _span(row, key)
+    return f"chunk {name!r}: {span}" if isinstance(span, str) else (name, span)
 
 
 def _has_places(row: dict[str, Any]) -> bool:
@@ -244,3 +275,77 @@ def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
     if not parents:
         raise DataError(f"{source.path}: the table contains no rows")
     return parents
+
+
+def read_queries(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Read `{qid: text}`; raises `DataError` with every error.
+
+    For TREC topics, the text is the title (`<title>` or `<query>`). A table needs an id (`qid`, `query_id`, `_id`,
+    `id`) and a text (`query`, `text`, `question`, `title`). TSV without a header line has an id and a text in each
+    line.
+    """
+    source = Source.at(queries_file(Path(path)))
+    faults = Faults()
+    texts = _by_id(_query_rows(source, faults), _query, "query", faults)
+    if not texts:
+        raise DataError(f"{source.path}: expected queries (TREC topics, TSV, JSONL or BEIR), found none")
+    return texts
+
+
+def _query(cells: tuple[Any, Any]) -> tuple[str, str] | str:
+    """Return the id and the text of a query, or an error message."""
+    qid, text = cells
+    name = id_text(qid)
+    if name is None:
+        return f"expected a query id (a string or integer), found {display(qid)}"
+    if fault := id_fault(name):
+        return f"the query id {fault}"
+    if not isinstance(text, str) or not text.strip():
+        return f"query {display(name)}: expected a text ({', '.join(QUERY_TEXTS)}), found {display(text)}"
+    return name, text
+
+
+def _query_rows(source: Source, faults: Faults) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """Yield the location of each query, and its id and text."""
+    begin = b"" if source.is_parquet else source.head().lstrip()[:1]
+    if begin == b"<":
+        yield from _topics(source)
+    elif source.is_parquet or begin == b"{" or is_array(source) or _has_header(source):
+        for where, row in table_rows(source, faults):
+            qid = _first_of(QUERY_IDS, row)
+            if qid is None:
+                faults.add(
+                    where, f"expected a query id ({', '.join(QUERY_IDS[:2])}, _id or id), found {', '.join(row)}"
+                )
+            else:
+                yield where, (qid, _first_of(QUERY_TEXTS, row))
+    else:
+        for where, line in source.located_lines():
+            qid, tab, text = line.partition("\t")
+            if tab:
+                yield where, (qid.strip(), text.strip())
+            else:
+                faults.add(where, f"expected a query id, a tab and a text, found {display(line)}")
+
+
+def _has_header(source: Source) -> bool:
+    """Return whether the first line of a table contains column names."""
+    names = set(csv.header_of(source))
+    return bool(names & set(QUERY_IDS)) and bool(names & set(QUERY_TEXTS))
+
+
+def _topics(source: Source) -> Iterator[tuple[str, tuple[str, str]]]:
+    source.check_text()
+    content = source.data.decode()
+    for topic in _TOPIC.finditer(content):
+        attribute = _NUMBER.search(topic[2] or "")
+        number = attribute[1] if attribute else _field(topic[3], "num")
+        where = f"{source.path}:{content.count(chr(10), 0, topic.start()) + 1}"
+        yield where, (number, _field(topic[3], "title") or _field(topic[3], "query"))
+
+
+def _field(topic: str, name: str) -> str:
+    """Return the content of a topic field on one line, without its label (`Number:`)."""
+    match = re.search(rf"<{name}(?:\s[^>]*)?>(.*?)(?=<|\Z)", topic, re.IGNORECASE | re.DOTALL)
+    text = html.unescape(match[1]).strip() if match else ""
+    return " ".join(_LABEL.sub("", text).split())

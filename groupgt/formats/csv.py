@@ -15,17 +15,15 @@ from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats.checks import NO_CALL, Judgments, result_fault
 from groupgt.formats.fields import CALL_COLUMN, carried, fields_of, units_of
 from groupgt.formats.layout import Layout, layout_of
+from groupgt.formats.names import SHOWN_NAMES, misnamed_grade, missing_columns
 from groupgt.formats.rows import (
     SHAPE,
-    SHOWN_NAMES,
     Calls,
     Judgment,
     Ranking,
     RunBuilder,
     checked_columns,
     gather,
-    misnamed_grade,
-    missing_columns,
     number_text,
     run_in,
     shape_of,

@@ -30,9 +30,8 @@ from groupgt.formats import (
 from groupgt.formats import parts as run_parts
 from groupgt.formats.checks import collect
 from groupgt.formats.fields import NESTED
-from groupgt.formats.names import REMOVED_ENDINGS, ending_of, kind_by_ending
+from groupgt.formats.names import OTHER_NAMES, REMOVED_ENDINGS, ending_of, kind_by_ending
 from groupgt.formats.records import keys_of
-from groupgt.formats.rows import OTHER_NAMES
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
 from groupgt.model.ground_truth import GroundTruth, Shape

@@ -18,14 +18,8 @@ import numpy as np
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import Judgments
 from groupgt.formats.fields import CALL_COLUMN, COLUMNS, FIELDS, LISTS, NESTED, SCORES, carried, first_in, lists_of
-from groupgt.formats.rows import (
-    SHAPE,
-    Judgment,
-    gather,
-    misnamed_grade,
-    missing_columns,
-    shape_of,
-)
+from groupgt.formats.names import misnamed_grade, missing_columns
+from groupgt.formats.rows import SHAPE, Judgment, gather, shape_of
 from groupgt.formats.validity import Guard, is_id, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy

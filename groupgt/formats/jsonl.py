@@ -13,7 +13,8 @@ from typing import Any
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import NO_CALL, ranking, result_fault
 from groupgt.formats.fields import CALL_LIST, NESTED, SCORES, calls_fault, fields_of, lists_of, score_of, units_of
-from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, rename_hint, shape_of, write_lines
+from groupgt.formats.names import rename_hint
+from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, shape_of, write_lines
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy

@@ -23,8 +23,8 @@ from typing import Any
 
 from groupgt.errors import DataError, display, listed
 from groupgt.formats.jsonl import write_objects
+from groupgt.formats.names import rename_hint
 from groupgt.formats.records import OUR_KEYS, Queries, folder_of, keys_of, parts_of
-from groupgt.formats.rows import rename_hint
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy

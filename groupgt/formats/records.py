@@ -12,7 +12,7 @@ from groupgt.errors import DataError, Faults, display, near_names
 from groupgt.formats import parquet
 from groupgt.formats.checks import Firsts
 from groupgt.formats.jsonl import is_array, object_of, objects
-from groupgt.formats.rows import rename_hint
+from groupgt.formats.names import rename_hint
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy

@@ -156,6 +156,11 @@ class Chunks:
             else:
                 spans[name] = span
         faults.stop()
+        return cls.from_spans(spans)
+
+    @classmethod
+    def from_spans(cls, spans: Mapping[str, Span]) -> Chunks:
+        """Store valid spans as columns."""
         start, end = (np.array([span[at] for span in spans.values()], dtype=np.int64) for at in (1, 2))
         return cls(list(spans), [span.doc for span in spans.values()], start, end)
 
