@@ -12,8 +12,8 @@ from typing import Any
 
 from groupgt.errors import DataError, Faults
 from groupgt.formats import trec
-from groupgt.formats.checks import Judgments, ids_at
 from groupgt.formats.csv import header_of, table
+from groupgt.formats.fields import Judgments, ids_at
 from groupgt.formats.jsonl import write_objects
 from groupgt.formats.names import misnamed_grade
 from groupgt.formats.records import has_keys, records

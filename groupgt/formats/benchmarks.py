@@ -25,8 +25,7 @@ from typing import Any
 from groupgt.errors import DataError, display, listed, warn
 from groupgt.formats import trec
 from groupgt.formats.beir import split_of
-from groupgt.formats.checks import ids_at
-from groupgt.formats.fields import first_in
+from groupgt.formats.fields import first_in, ids_at
 from groupgt.formats.records import Queries, folder_of, graded, has_keys, keys_of, look_for, parts_of, records, singles
 from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Source

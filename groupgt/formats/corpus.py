@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 from groupgt.errors import DataError, Faults, display, near_names, warn
 from groupgt.formats import csv, parquet
 from groupgt.formats.beir import table_in
-from groupgt.formats.checks import Firsts
-from groupgt.formats.fields import first_in, length_of
+from groupgt.formats.fields import Firsts, first_in, length_of
 from groupgt.formats.jsonl import is_array, objects
 from groupgt.formats.names import OTHER_NAMES
 from groupgt.formats.source import Source

@@ -12,8 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from groupgt.errors import DataError, Faults, display, warn
-from groupgt.formats.checks import NO_CALL, Judgments, result_fault
-from groupgt.formats.fields import CALL_COLUMN, carried, fields_of, units_of
+from groupgt.formats.fields import CALL_COLUMN, NO_CALL, Judgments, carried, fields_of, result_fault, units_of
 from groupgt.formats.layout import Layout, layout_of
 from groupgt.formats.names import SHOWN_NAMES, misnamed_grade, missing_columns
 from groupgt.formats.rows import (

@@ -20,16 +20,13 @@ from groupgt.formats import (
     frameworks,
     journals,
     jsonl,
-    mappings,
     nuggetbank,
     otlp,
     parquet,
     trec,
-    trec_rag,
 )
 from groupgt.formats import parts as run_parts
-from groupgt.formats.checks import collect
-from groupgt.formats.fields import NESTED
+from groupgt.formats.fields import NESTED, collect
 from groupgt.formats.names import OTHER_NAMES, REMOVED_ENDINGS, ending_of, kind_by_ending
 from groupgt.formats.records import keys_of
 from groupgt.formats.source import Source
@@ -128,11 +125,11 @@ FORMATS = (
     # General formats.
     Format("autorag", None, parquet.read_ground_truth, parquet.read_run),
     Format("parquet", _in_parquet, parquet.read_ground_truth, parquet.read_run),
-    Format("trec-rag", trec_rag.look, None, trec_rag.read_run),
+    Format("trec-rag", frameworks.look_trec_rag, None, frameworks.read_trec_rag),
     Format("otlp", otlp.look, None, otlp.read_run),
     Format("otlp-sessions", None, None, partial(otlp.read_run, by_session=True)),
     Format("journal", journals.looks_like_journal, journals.read_journal),
-    Format("json", mappings.kind_of, mappings.read_ground_truth, mappings.read_run),
+    Format("json", jsonl.look_mapped, jsonl.read_mapped_truth, jsonl.read_mapped_run),
     Format("jsonl", _in_json_lines, jsonl.read_ground_truth, jsonl.read_run, usually="truth"),
     Format("csv", _in_csv, csv.read_ground_truth, csv.read_run),
     Format("trec", _in_trec, trec.read_qrels, trec.read_run),
@@ -346,7 +343,7 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
     if not (source.is_folder or source.is_parquet) and b"\r" in source.first_line:
         raise DataError(f"{source.path}:1: {trec.BARE_RETURN}")
     looks = f"its first line is {kind}" if recognized is None else f"this looks like {_title(recognized, kind)}"
-    if recognized is not None and recognized.name == "json" and (text := mappings.first_text(source)):
+    if recognized is not None and recognized.name == "json" and (text := jsonl.first_text(source)):
         looks = f"its lists hold texts, such as {display(text)}, and no ids of documents"
     raise DataError(
         f"{source.path}: expected {'ground truth' if is_truth else 'a run'}, but {looks}; if it was not recognized, "

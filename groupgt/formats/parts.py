@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, TypeVar
 
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed
 from groupgt.formats import csv, frames, parquet, trec
-from groupgt.formats.checks import collect
+from groupgt.formats.fields import collect
 from groupgt.formats.names import kind_by_ending, name_of
 from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Source

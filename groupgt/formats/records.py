@@ -10,7 +10,7 @@ from typing import Any
 
 from groupgt.errors import DataError, Faults, display, near_names
 from groupgt.formats import parquet
-from groupgt.formats.checks import Firsts
+from groupgt.formats.fields import Firsts
 from groupgt.formats.jsonl import is_array, object_of, objects
 from groupgt.formats.names import rename_hint
 from groupgt.formats.source import Source

@@ -10,7 +10,7 @@ import numpy as np
 
 from groupgt import native
 from groupgt.errors import DataError, Faults, display, warn
-from groupgt.formats.checks import Judgments, ids_fault, score_fault
+from groupgt.formats.fields import Judgments, ids_fault, score_fault
 from groupgt.formats.layout import layout_of
 from groupgt.formats.rows import (
     Judgment,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.formats.checks import result_fault
+from groupgt.formats.fields import result_fault
 from groupgt.model.run import Columns, Run
 from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, RANK, finite_number
 from groupgt.model.values import CALLS, LONGEST
