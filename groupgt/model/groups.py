@@ -56,15 +56,8 @@ def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[
     else:
         (names, grades), facts = _checked_qrels(qids, rows), {}
     sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-    columns = {
-        "qids": list(qids) if facts else [id_text(qid) or "" for qid in qids],
-        "ids": names,
-        "group_of": np.arange(len(names)),
-        "grade": grades,
-        "group_query": np.repeat(np.arange(len(rows)), sizes),
-        "group_weight": np.ones(len(names)),
-    }
-    return columns, facts
+    texts = list(qids) if facts else [id_text(qid) or "" for qid in qids]
+    return _plain_columns(texts, names, sizes, np.ones(len(names), dtype=np.int64)) | {"grade": grades}, facts
 
 
 def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[list[str], Floats]:
