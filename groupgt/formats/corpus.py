@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from groupgt.errors import DataError, Faults, display, near_names, warn
 from groupgt.formats import csv, parquet
 from groupgt.formats.beir import table_in
-from groupgt.formats.fields import Firsts, first_in, length_of
+from groupgt.formats.fields import Firsts, first_in, length_of, number_in
 from groupgt.formats.jsonl import is_array, objects
 from groupgt.formats.names import OTHER_NAMES
 from groupgt.formats.source import Source
@@ -222,14 +222,8 @@ def _span(row: dict[str, Any], key: str) -> Span | str | None:
         row = {**row, "start": first, "end": last + 1 if is_integer(last) else last}
     if document is None or not {"start", "end"} <= set(row):
         return f"expected the columns chunk_id, doc_id, start and end, found {', '.join(row)}"
-    cell = {"doc": row[document], "start": _number(row["start"]), "end": _number(row["end"])}
+    cell = {"doc": row[document], "start": number_in(row["start"]), "end": number_in(row["end"])}
     return span_of(cell)
-
-
-def _number(cell: Any) -> Any:
-    """Convert a whole number that a CSV file stores as text; other cells stay unchanged."""
-    text = cell.strip() if isinstance(cell, str) else ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else cell
 
 
 def _columns(source: Source) -> Chunks | None:

@@ -153,13 +153,13 @@ def fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
         if field.nested and not field.is_unit:
             fields[field.name] = row[column]
     if "start" in row and "end" in row:
-        bounds = {key: _number_in(row[key]) for key in ("start", "end")}
+        bounds = {key: number_in(row[key]) for key in ("start", "end")}
         fields["span"] = {"doc": row.get("doc", row.get("doc_id")), **bounds}
     return fields
 
 
-def _number_in(cell: Any) -> Any:
-    """Convert a cell from a CSV file to a whole number, if it contains one."""
+def number_in(cell: Any) -> Any:
+    """Convert a whole number that a CSV file stores as text; other cells stay unchanged."""
     length = length_of(cell.strip()) if isinstance(cell, str) else None
     return cell if length is None else length
 

@@ -228,12 +228,7 @@ def act_fault(value: Any) -> str | None:
         if name not in value or not isinstance(value[name], types) or isinstance(value[name], bool):
             cell = display(value[name]) if name in value else "nothing"
             return f"act {kind}: expected {listed(map(TYPES.__getitem__, types))} as {name}, found {cell}"
-    return _content_fault(value)
-
-
-def _content_fault(act: Act) -> str | None:
-    """Explain why an act with the right fields has invalid values."""
-    kind = act["act"]
+    act: Act = value
     if not all(isinstance(name, str) for key in ("docs", "pool", "nonrelevant") for name in act.get(key, ())):
         return f"act {kind}: expected ids of passages"
     if kind == "relevant":

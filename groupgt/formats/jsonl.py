@@ -239,31 +239,21 @@ def read_run(source: Source) -> Run:
         else:
             order = "score" if row.get("score") is not None else "rank"
             orders.add(order)
-            result = _result(qid, row, order, where, faults)
-            if result is not None and not nested:
-                builder.add(qid, *result)
+            document, score = id_text(row.get("doc_id")), score_of(row)
+            if document is None:
+                faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
+            elif row.get(order) is None:
+                faults.add(where, "expected a finite number as score or rank, found neither")
+            elif fault := result_fault(qid, document, score, row[order], order, row.get("call", NO_CALL)):
+                faults.add(where, fault)
+            elif score is not None and not nested:
+                builder.add(qid, document, score, units_of(row), fields_of(row))
     faults.stop()
     if nested and orders:
         raise DataError(f"{source.path}: some lines have retrieved_ids and some doc_id; use one of the two throughout")
     if len(orders) > 1:
         raise DataError(f"{source.path}: some lines have a score and some only a rank; use one of the two throughout")
     return builder.run(source)
-
-
-def _result(
-    qid: str, row: dict[str, Any], order: str, where: str, faults: Faults
-) -> tuple[str, float, dict[str, int | None], dict[str, Any]] | None:
-    """Return the document, score, lengths and fields from a line with one result, or None after an error."""
-    document, score = id_text(row.get("doc_id")), score_of(row)
-    if document is None:
-        faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
-    elif row.get(order) is None:
-        faults.add(where, "expected a finite number as score or rank, found neither")
-    elif fault := result_fault(qid, document, score, row[order], order, row.get("call", NO_CALL)):
-        faults.add(where, fault)
-    elif score is not None:
-        return document, score, units_of(row), fields_of(row)
-    return None
 
 
 def _listed(cell: Any) -> list[Any]:

@@ -147,18 +147,17 @@ def _builder_of(results_of: Mapping[str, list[tuple[int, dict[str, Any]]]]) -> R
     builder = RunBuilder()
     for qid, results in results_of.items():
         names: dict[str, str] = {}
-        ids = [_id_of(document, names) for _, document in results]
+        # Documents without an id are numbered by distinct content.
+        ids = [
+            id_text(document.get("id")) or names.setdefault(document["content"], f"no-id-{len(names) + 1}")
+            for _, document in results
+        ]
         cells = {name: [next(column) for _ in results] for name, column in columns.items()}
         lengths: dict[str, list[Any]] = {CALLS: [call for call, _ in results]}
         if "tokens" in cells:
             lengths["tokens"] = cells.pop("tokens")
         builder.add_ranking(qid, ids, None, lengths, cells)
     return builder
-
-
-def _id_of(document: Mapping[str, Any], names: dict[str, str]) -> str:
-    """Return the id of a document; documents without an id are numbered by distinct content."""
-    return id_text(document.get("id")) or names.setdefault(document["content"], f"no-id-{len(names) + 1}")
 
 
 def _spans(source: Source, faults: Faults) -> Iterator[Span]:

@@ -71,24 +71,19 @@ def refuse_many(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
 
 
 def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> Run:
-    """Read many files, each with `read`, and join them into one run."""
+    """Read many files, each with `read`, and join them into one run; raises `DataError` with the errors of all."""
     sources = [Source.at(file) for file in files]
     if all(source.is_parquet for source in sources):
         run = parquet.read_parts(sources, title)
     else:
-        run = _in_one(_read_files(sources, read), title)
+        faults = Faults()
+        parts = collect(lambda source: read(replace(source, streamed=True)), sources, faults)
+        if faults and not any(source.is_huge for source in sources):
+            # Parts that are not read yet may have errors as well.
+            collect(lambda part: part.as_columns.checked, parts, faults)
+        faults.stop()
+        run = _in_one(parts, title)
     return replace(run, name=name_of(title), source=title)
-
-
-def _read_files(sources: Sequence[Source], read: Callable[[Source], Run]) -> list[Run]:
-    """Read a run from each file; raises `DataError` with the errors of all files."""
-    faults = Faults()
-    parts = collect(lambda source: read(replace(source, streamed=True)), sources, faults)
-    if faults and not any(source.is_huge for source in sources):
-        # Parts that are not read yet may have errors as well.
-        collect(lambda part: part.as_columns.checked, parts, faults)
-    faults.stop()
-    return parts
 
 
 def _in_one(parts: Sequence[Run], title: str) -> Run:

@@ -239,11 +239,15 @@ class Source:
                 except OSError as error:
                     raise _unreadable(self.path, error) from None
                 return
+            import gzip
             import zlib
 
             import zstandard
 
-            kind, unpacked = ("zstd", _unzstandard(file)) if self.magic == ZSTD else ("gzip", _gunzipped(file, size))
+            kind, unpacked = "zstd", _unzstandard(file)
+            if self.magic != ZSTD:
+                content = gzip.GzipFile(fileobj=file)
+                kind, unpacked = "gzip", iter(lambda: content.read(size), b"")
             try:
                 yield from unpacked
             except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
@@ -329,25 +333,6 @@ class Source:
 
 # Removes the carriage return that ends lines in some files.
 _without_return = methodcaller("removesuffix", b"\r")
-
-
-def _gunzipped(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """Decompress consecutive gzip members, which may be followed by zeros."""
-    import zlib
-
-    packed = file.read(size)
-    while packed:
-        member = zlib.decompressobj(31)
-        while not member.eof:
-            content = member.decompress(packed, PIECE)
-            if content:
-                yield content
-            elif not packed and not member.eof:
-                raise EOFError("the last member is not complete")
-            packed = member.unconsumed_tail or (b"" if member.eof else file.read(size))
-        packed = (member.unused_data or file.read(size)).lstrip(b"\0")
-        while not packed and (more := file.read(size)):
-            packed = more.lstrip(b"\0")
 
 
 def _unzstandard(file: BinaryIO) -> Iterator[bytes]:

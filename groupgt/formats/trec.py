@@ -250,11 +250,6 @@ def _read_strictly(source: Source) -> Run:
     return run_in(source, _checked(str(source.path), source.lines).contents)
 
 
-def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
-    """Return the results at a URL as columns; `lines` is only called to locate errors."""
-    return rechecked(_columns_of_lines(url), partial(_checked, url, lines))
-
-
 def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
     """Parse lines one by one and stream them as columns; raises `DataError` with every invalid line."""
 
@@ -265,21 +260,23 @@ def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
     return checked_columns(rows, {"qid": pl.String, "doc": pl.String, "score": pl.Float64}, title)
 
 
-def _columns_of_lines(url: str) -> pl.LazyFrame:
-    """Split each line at whitespace, which is slower than reading a table but reliable; invalid lines get no score."""
+def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
+    """Return the results at a URL as columns; `lines` is only called to locate errors.
+
+    Lines are split at whitespace, which is slower than reading a table but reliable; invalid lines get no score.
+    """
     blank, cell = r"[ \t\x0b\x0c]", r"[^ \t\r\x0b\x0c\x00]+"
     columns = (f"({cell})", cell, f"({cell})", validity.RANK, f"({cell})", f"({cell})")
     pattern = f"^{blank}*" + f"{blank}+".join(columns)
     pattern += f"((?:{blank}+{cell}){{0,{MAX_COLUMNS - MIN_COLUMNS}}}){blank}*$"
-    lines = pl.scan_lines(url, row_index_name="row").filter(~pl.col("line").str.contains(f"^{blank}*$"))
+    scanned = pl.scan_lines(url, row_index_name="row").filter(~pl.col("line").str.contains(f"^{blank}*$"))
     line = pl.when(pl.col("row") == 0).then(pl.col("line").str.strip_prefix("\ufeff")).otherwise(pl.col("line"))
-    cells = lines.select(line.str.extract_groups(pattern).struct.rename_fields(_GROUPS).alias("cells")).unnest("cells")
+    # The group for the point of a rank comes between.
+    names = ["qid", "doc", "point", "text", "sixth", "more"]
+    cells = scanned.select(line.str.extract_groups(pattern).struct.rename_fields(names).alias("cells")).unnest("cells")
     joined = (pl.col("more") != "") & is_number(pl.col("sixth"))
-    return cells.select("qid", "doc", pl.when(~joined).then(number_of(pl.col("text"))).alias("score"))
-
-
-# The groups of the pattern; the one for the point of a rank comes between.
-_GROUPS = ["qid", "doc", "point", "text", "sixth", "more"]
+    frame = cells.select("qid", "doc", pl.when(~joined).then(number_of(pl.col("text"))).alias("score"))
+    return rechecked(frame, partial(_checked, url, lines))
 
 
 def run_fault(rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]) -> str | None:

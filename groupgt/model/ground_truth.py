@@ -185,7 +185,7 @@ class GroundTruth:
 
     def _group_as_written(self, group: int, alternatives: Iterable[int]) -> Any:
         """Return a group in input form, limited to these alternatives."""
-        written = [self._together(members) for members in self._sets(alternatives)]
+        written = [self._as_written(members) for members in self._sets(alternatives)]
         name = self.group_name[group] if self.group_name else None
         described: dict[str, Any] = {}
         if self.group_weight[group] != 1:
@@ -206,17 +206,21 @@ class GroundTruth:
             sets.setdefault(number if number != ALONE else (alternative,), []).append(alternative)
         return list(sets.values())
 
-    def _together(self, members: list[int]) -> Any:
+    def _as_written(self, members: list[int], *, graded: bool = True) -> Any:
         """Return one alternative in input form, or a set if there are several members."""
-        if len(members) == 1:
-            return self._as_written(members[0])
-        grade = {} if self.grade[members[0]] == 1 else {"grade": _number(self.grade[members[0]])}
-        return {"all": [self._as_written(member, graded=False) for member in members], **grade}
+        alternative = members[0]
+        grade = {} if self.grade[alternative] == 1 or not graded else {"grade": _number(self.grade[alternative])}
+        if len(members) > 1:
+            return {"all": [self._as_written([member], graded=False) for member in members], **grade}
+        form = self.forms[alternative] if self.forms else None
+        if isinstance(form, Span):
+            return {**form._asdict(), **grade}
+        if form == TEXT:
+            return {"text": self.ids[alternative], **grade}
+        return {"id": self.ids[alternative], **grade} if grade else self.ids[alternative]
 
     def members_of(self, group: int) -> list[tuple[str, ...]]:
         """Return a group's relevant alternatives, each as a tuple of the names needed together (usually just one)."""
-        if self.set_of is None:
-            return [(self.ids[alternative],) for alternative in self.relevant_in(group)]
         # The order of members does not matter.
         sets = self._sets(self.relevant_in(group))
         return [tuple(sorted(self.ids[member] for member in members)) for members in sets]
@@ -228,16 +232,6 @@ class GroundTruth:
         if len(sets) > 1:
             names = [f"({name})" if len(members) > 1 else name for name, members in zip(names, sets)]
         return [(name, float(self.grade[members[0]])) for name, members in zip(names, sets)]
-
-    def _as_written(self, alternative: int, *, graded: bool = True) -> Any:
-        """Return one alternative in input form."""
-        form = self.forms[alternative] if self.forms else None
-        grade = {} if self.grade[alternative] == 1 or not graded else {"grade": _number(self.grade[alternative])}
-        if isinstance(form, Span):
-            return {**form._asdict(), **grade}
-        if form == TEXT:
-            return {"text": self.ids[alternative], **grade}
-        return {"id": self.ids[alternative], **grade} if grade else self.ids[alternative]
 
     def items(self) -> Iterator[tuple[str, list[Any]]]:
         """Yield each query with its groups."""
