@@ -18,15 +18,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from groupgt.errors import DataError, display, listed, warn
-from groupgt.formats import trec
+from groupgt.formats import nuggetbank, trec
 from groupgt.formats.beir import split_of
 from groupgt.formats.fields import first_in, ids_at
-from groupgt.formats.records import Queries, folder_of, graded, has_keys, keys_of, look_for, parts_of, records, singles
+from groupgt.formats.records import (
+    Format,
+    Queries,
+    folder_of,
+    graded,
+    has_keys,
+    keys_of,
+    look_for,
+    parts_of,
+    records,
+    singles,
+)
 from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
@@ -39,48 +49,43 @@ Record = dict[str, Any]
 Groups = Callable[[Queries, Record], list[Any]]
 
 
-@dataclass(frozen=True)
-class Benchmark:
-    """A benchmark format that stores one query per record.
+def _read(
+    source: Source,
+    policy: Policy,
+    groups: Groups,
+    text: tuple[str, ...] = ("query",),
+    qid: str = "id",
+    columns: tuple[str, ...] = (),
+    excludes: bool = False,
+) -> GroundTruth:
+    """Read one query per record; raises `DataError` with all errors.
 
     Args:
-        keys: The keys that identify the format in the first record of a file.
+        source: The file.
+        policy: How to handle invalid or ambiguous data.
         groups: A function that builds groups from a record.
         text: The keys of the query text; several texts are joined.
         qid: The key of the query id; empty if queries are numbered from 1.
         columns: The keys to keep as columns, if present.
-        excluded: The key of the ids to exclude from the results of the query.
+        excludes: Whether records have the ids to exclude from their results.
     """
-
-    keys: tuple[str, ...]
-    groups: Groups
-    text: tuple[str, ...] = ("query",)
-    qid: str = "id"
-    columns: tuple[str, ...] = ()
-    excluded: str = ""
-
-    def look(self, source: Source) -> str | None:
-        """Return `truth` for a file in this format."""
-        return look_for(*self.keys)(source)
-
-    def read(self, source: Source, policy: Policy) -> GroundTruth:
-        """Read the ground truth from a file; raises `DataError` with all errors."""
-        queries = Queries()
-        for number, record in enumerate(queries.records(source), 1):
-            groups = self.groups(queries, record)
-            texts = [text for key in self.text if isinstance(text := record.get(key), str) and text]
-            columns = {name: record[name] for name in self.columns if name in record}
-            excluded = _excluded(queries, record, self.excluded)
-            queries.add(record.get(self.qid) if self.qid else number, groups, " ".join(texts), columns, excluded)
-        return queries.truth(policy)
+    queries = Queries()
+    for number, record in enumerate(queries.records(source), 1):
+        made = groups(queries, record)
+        texts = [cell for key in text if isinstance(cell := record.get(key), str) and cell]
+        kept = {name: record[name] for name in columns if name in record}
+        excluded = _excluded(queries, record) if excludes else []
+        queries.add(record.get(qid) if qid else number, made, " ".join(texts), kept, excluded)
+    return queries.truth(policy)
 
 
 # The entry of BRIGHT's `excluded_ids` if nothing is excluded.
 NONE = "N/A"
 
 
-def _excluded(queries: Queries, record: Record, key: str) -> list[str]:
-    """Return the ids to exclude from the results of a query."""
+def _excluded(queries: Queries, record: Record) -> list[str]:
+    """Return the ids to exclude from the results of a BRIGHT query."""
+    key = "excluded_ids"
     return [] if record.get(key) is None else [name for name in queries.ids_at(record, key) if name != NONE]
 
 
@@ -95,23 +100,14 @@ def _nuggets(queries: Queries, record: Record) -> list[Any]:
     return groups
 
 
-FRESHSTACK = Benchmark(("query_id", "query_text", "nuggets"), _nuggets, ("query_title", "query_text"), "query_id")
-
-
 def _gold(key: str) -> Groups:
     """Return a function that makes a group from each gold document."""
     return lambda queries, record: singles(queries.ids_at(record, key))
 
 
-BRIGHT = Benchmark(("query", "id", "gold_ids"), _gold("gold_ids"), excluded="excluded_ids")
-BRIGHT_LONG = replace(BRIGHT, groups=_gold("gold_ids_long"))
-
 # Aspects of BRIGHT-Pro are named after their query.
 ASPECT = re.compile(r"-(?:a|aspect-)\d+$")
 ENDINGS = (".json", ".jsonl", ".parquet")
-
-# The file `aspects` of BRIGHT-Pro.
-look_bright_pro = look_for("id", "weight", "supporting_docs")
 
 
 def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
@@ -135,52 +131,33 @@ def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
         alternatives = list(dict.fromkeys(queries.ids_at(record, "supporting_docs")))
         group = {"alternatives": alternatives, "weight": record.get("weight"), "name": record.get("content") or name}
         aspects.setdefault(qid, []).append(group)
-    examples = _examples(source.path)
+    folder = source.path.parent.parent / "examples"
+    named = (folder / f"{split_of(source.path)}{ending}" for ending in ENDINGS)
+    examples = next((path for path in (folder / source.path.name, *named) if path.is_file()), None)
     rows = () if examples is None else records(Source(examples), queries.faults)
     texts = {id_text(record.get("id")): record for _, record in rows}
     for qid, groups in aspects.items():
         record = texts.get(qid, {})
         queries.where = first[qid]
-        excluded = _excluded(queries, record, "excluded_ids")
-        queries.add(qid, groups, record.get("query"), excluded=excluded)
+        queries.add(qid, groups, record.get("query"), excluded=_excluded(queries, record))
     return queries.truth(policy)
-
-
-def _examples(aspects: Path) -> Path | None:
-    """Return the query file that belongs to an aspects file."""
-    folder = aspects.parent.parent / "examples"
-    named = [folder / f"{split_of(aspects)}{ending}" for ending in ENDINGS]
-    return next((path for path in (folder / aspects.name, *named) if path.is_file()), None)
 
 
 # The keys of MultiHop-RAG's evidence in the data set and in saved results.
 EVIDENCE = ("evidence_list", "gold_list")
 
 
-def _evidence(queries: Queries, record: Record, key: str) -> list[str]:
-    """Return the value of a key in each piece of evidence."""
+def _evidence(queries: Queries, record: Record, key: str) -> list[Any]:
+    """Make a group from each piece of evidence: the URL of its article, or its fact, for any text that contains it."""
     name = first_in(EVIDENCE, record) or EVIDENCE[0]
     texts = [queries.text_at(evidence, key) for evidence in queries.list_at(record, name)]
-    return list(dict.fromkeys(text for text in texts if text is not None))
-
-
-def _facts(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from each piece of evidence; any text that contains its fact covers the group."""
-    return [[{"text": fact}] for fact in _evidence(queries, record, "fact")]
-
-
-def _articles(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from each article that provides evidence, identified by its URL."""
-    return singles(_evidence(queries, record, "url"))
-
-
-MULTIHOP = Benchmark(("query", "evidence_list"), _facts, qid="", columns=("question_type", "answer"))
-MULTIHOP_DOCUMENTS = replace(MULTIHOP, groups=_articles)
+    distinct = dict.fromkeys(text for text in texts if text is not None)
+    return [[{"text": text} if key == "fact" else text] for text in distinct]
 
 
 def look_multihop(source: Source) -> str | None:
     """Return `truth` for the MultiHop-RAG data set, or `either` for saved results, which also contain the evidence."""
-    return "either" if has_keys(source, "query", "retrieval_list") else MULTIHOP.look(source)
+    return "either" if has_keys(source, "query", "retrieval_list") else look_for("query", "evidence_list")(source)
 
 
 def read_multihop_run(source: Source) -> Run:
@@ -218,12 +195,6 @@ def _pages(queries: Queries, record: Record) -> list[Any]:
 def _any_of(texts: list[str]) -> Record:
     """Make a group that any of these texts covers."""
     return {"alternatives": [{"text": text} for text in dict.fromkeys(texts) if text.strip()]}
-
-
-QAMPARI = Benchmark(("qid", "question_text", "answer_list"), _answers, ("question_text",), "qid")
-QAMPARI_DOCUMENTS = replace(QAMPARI, groups=_pages)
-
-look_ambigqa = look_for("id", "question", "annotations")
 
 
 def read_ambigqa(source: Source, policy: Policy) -> GroundTruth:
@@ -266,9 +237,6 @@ def _created(queries: Queries, record: Record) -> list[Any]:
     return groups
 
 
-NUGGETIZER = Benchmark(("qid", "nuggets"), _created, qid="qid")
-
-
 def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
     """Make a `vital` or `okay` group from each nugget; `support` is grade 2, `partial_support` 1, `not_support` 0."""
     keys = keys_of(source).keys()
@@ -277,7 +245,7 @@ def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
     if keys & {"answer_text", "run_id"}:
         what = "these assignments judge answers, and name no documents"
         raise DataError(f"{source.path}: {what}; assign retrieved passages: nuggetizer assign --input-kind retrieval")
-    return NUGGETIZER.read(source, policy)
+    return _read(source, policy, _created, qid="qid")
 
 
 def _assigned(source: Source, policy: Policy) -> GroundTruth:
@@ -326,9 +294,6 @@ def look_crux(source: Source) -> str | None:
     return "truth" if any(has_keys(source, *keys, "rating") for keys in CRUX_KEYS) else None
 
 
-is_crux_folder = folder_of(look_crux, CRUX_ENDINGS)
-
-
 def read_crux(source: Source, policy: Policy) -> GroundTruth:
     """Make a group from each sub-question; the grade of a passage is its rating."""
     queries = Queries()
@@ -375,3 +340,29 @@ def read_ragelo(source: Source, policy: Policy) -> GroundTruth:
         for criteria in queries.values()
     ]
     return GroundTruth.from_rows(list(queries), groups, policy, place=lambda _: str(source.path))
+
+
+_multihop = partial(_read, qid="", columns=("question_type", "answer"))
+_qampari = partial(_read, text=("question_text",), qid="qid")
+_bright = partial(_read, excludes=True)
+# Each is recognized by keys that no other format has.
+FORMATS = (
+    Format(
+        "freshstack",
+        look_for("query_id", "query_text", "nuggets"),
+        partial(_read, groups=_nuggets, text=("query_title", "query_text"), qid="query_id"),
+    ),
+    Format("nuggetizer", look_for("qid", "nuggets"), read_nuggetizer),
+    Format("multihop-rag", look_multihop, partial(_multihop, groups=partial(_evidence, key="fact")), read_multihop_run),
+    Format("multihop-rag-documents", None, partial(_multihop, groups=partial(_evidence, key="url"))),
+    Format("qampari", look_for("qid", "question_text", "answer_list"), partial(_qampari, groups=_answers)),
+    Format("qampari-documents", None, partial(_qampari, groups=_pages)),
+    Format("nuggetbank", nuggetbank.look, nuggetbank.read_ground_truth, folder=nuggetbank.is_folder),
+    Format("nuggetbank-spans", None, nuggetbank.read_spans, folder=nuggetbank.is_folder),
+    Format("bright", look_for("query", "id", "gold_ids"), partial(_bright, groups=_gold("gold_ids")), shape="flat"),
+    Format("bright-long", None, partial(_bright, groups=_gold("gold_ids_long")), shape="flat"),
+    Format("bright-pro", look_for("id", "weight", "supporting_docs"), read_bright_pro),
+    Format("crux", look_crux, read_crux, folder=folder_of(look_crux, CRUX_ENDINGS)),
+    Format("ragelo", None, read_ragelo),
+    Format("ambigqa", look_for("id", "question", "annotations"), read_ambigqa),
+)

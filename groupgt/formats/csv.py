@@ -196,11 +196,7 @@ def _read_rows(source: Source) -> Run:
 
 def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dict[str, str]]]:
     """Yield query, document, score (or negative rank) and other cells of each row; collects invalid rows as errors."""
-    rows = _rows(
-        text,
-        lambda header: ("qid", "doc_id", "rank" if {"score", "rank"} & set(header) == {"rank"} else "score"),
-        faults,
-    )
+    rows = _rows(text, lambda header: ("qid", "doc_id", _order(header)), faults)
     _, header = next(rows)
     order = _order(header)
     if faults or not header:
@@ -221,7 +217,7 @@ def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dic
 
 
 def _order(header: Sequence[str]) -> str:
-    return "score" if "score" in header else "rank"
+    return "rank" if "rank" in header and "score" not in header else "score"
 
 
 def _streamed(source: Source) -> Run:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -20,7 +20,6 @@ from groupgt.formats import (
     frameworks,
     journals,
     jsonl,
-    nuggetbank,
     otlp,
     parquet,
     trec,
@@ -28,35 +27,16 @@ from groupgt.formats import (
 from groupgt.formats import parts as run_parts
 from groupgt.formats.fields import NESTED, collect
 from groupgt.formats.names import OTHER_NAMES, REMOVED_ENDINGS, ending_of, kind_by_ending
-from groupgt.formats.records import keys_of
+from groupgt.formats.records import Format, keys_of
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
-from groupgt.model.ground_truth import GroundTruth, Shape
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import is_number
 from groupgt.runtime import no_garbage_collection, pl
 
 Path_ = str | os.PathLike[str]
-
-
-@dataclass(frozen=True)
-class Format:
-    """A file format, with its name, a function to recognize it, and its readers (None for unsupported content).
-
-    `look` returns `truth`, `run`, or `either` for a file in this format, depending on its content, and None for any
-    other file; `usually` replaces `either`. A format without `look` is never detected, but must be named. `folder`
-    checks whether a folder has the layout of this format; `shape` is the ground truth shape if the reader does not set
-    it.
-    """
-
-    name: str
-    look: Callable[[Source], str | None] | None = None
-    truth: Callable[[Source, Policy], GroundTruth] | None = None
-    run: Callable[[Source], Run] | None = None
-    usually: str = "run"
-    folder: Callable[[Path], bool] | None = None
-    shape: Shape | None = None
 
 
 def _in_parquet(source: Source) -> str | None:
@@ -96,27 +76,7 @@ def _in_trec(source: Source) -> str | None:
 
 # All formats; the first that recognizes a file is used.
 FORMATS = (
-    # Benchmarks; each is recognized by keys that no other format has.
-    Format("freshstack", benchmarks.FRESHSTACK.look, benchmarks.FRESHSTACK.read, shape="subtopics"),
-    Format("nuggetizer", benchmarks.NUGGETIZER.look, benchmarks.read_nuggetizer, shape="subtopics"),
-    Format(
-        "multihop-rag",
-        benchmarks.look_multihop,
-        benchmarks.MULTIHOP.read,
-        benchmarks.read_multihop_run,
-        shape="subtopics",
-    ),
-    Format("multihop-rag-documents", None, benchmarks.MULTIHOP_DOCUMENTS.read, shape="subtopics"),
-    Format("qampari", benchmarks.QAMPARI.look, benchmarks.QAMPARI.read, shape="subtopics"),
-    Format("qampari-documents", None, benchmarks.QAMPARI_DOCUMENTS.read, shape="subtopics"),
-    Format("nuggetbank", nuggetbank.look, nuggetbank.read_ground_truth, folder=nuggetbank.is_folder, shape="subtopics"),
-    Format("nuggetbank-spans", None, nuggetbank.read_spans, folder=nuggetbank.is_folder, shape="subtopics"),
-    Format("bright", benchmarks.BRIGHT.look, benchmarks.BRIGHT.read, shape="flat"),
-    Format("bright-long", None, benchmarks.BRIGHT_LONG.read, shape="flat"),
-    Format("bright-pro", benchmarks.look_bright_pro, benchmarks.read_bright_pro, shape="subtopics"),
-    Format("crux", benchmarks.look_crux, benchmarks.read_crux, folder=benchmarks.is_crux_folder, shape="subtopics"),
-    Format("ragelo", None, benchmarks.read_ragelo, shape="subtopics"),
-    Format("ambigqa", benchmarks.look_ambigqa, benchmarks.read_ambigqa, shape="subtopics"),
+    *(replace(known, shape=known.shape or "subtopics") for known in benchmarks.FORMATS),
     Format("beir", beir.look, beir.read_ground_truth, folder=beir.is_folder),
     # Data sets of RAG frameworks.
     Format("ragas", frameworks.look, frameworks.read_ground_truth, frameworks.read_run, shape="flat"),

@@ -244,8 +244,8 @@ def read_run(source: Source) -> Run:
                 faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
             elif row.get(order) is None:
                 faults.add(where, "expected a finite number as score or rank, found neither")
-            elif fault := result_fault(qid, document, score, row[order], order, row.get("call", NO_CALL)):
-                faults.add(where, fault)
+            elif error := result_fault(qid, document, score, row[order], order, row.get("call", NO_CALL)):
+                faults.add(where, error)
             elif score is not None and not nested:
                 builder.add(qid, document, score, units_of(row), fields_of(row))
     faults.stop()
