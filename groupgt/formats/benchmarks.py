@@ -331,7 +331,7 @@ RAGELO_PLACEHOLDER = "__ragelo_unaddressed__"
 def read_ragelo(source: Source, policy: Policy) -> GroundTruth:
     """Make a group from each criterion; a placeholder alone gives an empty group (policy `empty_groups`)."""
     queries: dict[str, dict[str, list[Any]]] = {}
-    for qid, criterion, document, grade in trec.judgments(source, "topic subtopic doc rel"):
+    for qid, criterion, document, grade in trec.judgments(source, trec.SUBTOPICS):
         group = queries.setdefault(qid, {}).setdefault(criterion, [])
         if not document.startswith(RAGELO_PLACEHOLDER):
             group.append({"id": document, "grade": grade})
@@ -358,7 +358,7 @@ FORMATS = (
     Format("qampari", look_for("qid", "question_text", "answer_list"), partial(_qampari, groups=_answers)),
     Format("qampari-documents", None, partial(_qampari, groups=_pages)),
     Format("nuggetbank", nuggetbank.look, nuggetbank.read_ground_truth, folder=nuggetbank.is_folder),
-    Format("nuggetbank-spans", None, nuggetbank.read_spans, folder=nuggetbank.is_folder),
+    Format("nuggetbank-spans", None, partial(nuggetbank.read_ground_truth, spans=True), folder=nuggetbank.is_folder),
     Format("bright", look_for("query", "id", "gold_ids"), partial(_bright, groups=_gold("gold_ids")), shape="flat"),
     Format("bright-long", None, partial(_bright, groups=_gold("gold_ids_long")), shape="flat"),
     Format("bright-pro", look_for("id", "weight", "supporting_docs"), read_bright_pro),

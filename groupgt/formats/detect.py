@@ -80,7 +80,7 @@ FORMATS = (
     Format("beir", beir.look, beir.read_ground_truth, folder=beir.is_folder),
     # Data sets of RAG frameworks.
     Format("ragas", frameworks.look, frameworks.read_ground_truth, frameworks.read_run, shape="flat"),
-    Format("ragas-texts", None, frameworks.read_texts, shape="flat"),
+    Format("ragas-texts", None, partial(frameworks.read_ground_truth, names=frameworks.REFERENCES[1:]), shape="flat"),
     Format("llama-index", frameworks.look_llama_index, frameworks.read_llama_index, shape="flat"),
     # General formats.
     Format("autorag", None, parquet.read_ground_truth, parquet.read_run),
@@ -88,13 +88,17 @@ FORMATS = (
     Format("trec-rag", frameworks.look_trec_rag, None, frameworks.read_trec_rag),
     Format("otlp", otlp.look, None, otlp.read_run),
     Format("otlp-sessions", None, None, partial(otlp.read_run, by_session=True)),
-    Format("journal", journals.looks_like_journal, journals.read_journal),
+    Format(
+        "journal",
+        journals.looks_like_journal,
+        lambda source, policy: journals.truth_of(journals.read_acts(source), policy),
+    ),
     Format("json", jsonl.look_mapped, jsonl.read_mapped_truth, jsonl.read_mapped_run),
     Format("jsonl", _in_json_lines, jsonl.read_ground_truth, jsonl.read_run, usually="truth"),
     Format("csv", _in_csv, csv.read_ground_truth, csv.read_run),
     Format("trec", _in_trec, trec.read_qrels, trec.read_run),
-    Format("trec-subtopics", None, trec.read_subtopics),
-    Format("trec-no-iter", None, trec.read_without_iter),
+    Format("trec-subtopics", None, partial(trec.read_qrels, columns=trec.SUBTOPICS)),
+    Format("trec-no-iter", None, partial(trec.read_qrels, columns=trec.WITHOUT_ITER)),
 )
 _BY_NAME = {entry.name: entry for entry in FORMATS}
 TRUTHS = {entry.name: entry.truth for entry in FORMATS if entry.truth is not None}
@@ -122,7 +126,10 @@ def read_ground_truth(
     if frames.is_frame(path):
         return frames.truth_of(path, Policy.of(policy))
     if run_parts.is_url(path):
-        return _truth_at(path, format, Policy.of(policy))
+        if format in ("autorag", "parquet") or (format is None and path.endswith((".parquet", ".pq"))):
+            frame = guarded(path, "cannot be read", pl.scan_parquet(path).collect)
+            return frames.truth_of(frame, Policy.of(policy), path)
+        return run_parts.fetched(path, lambda copy: read_ground_truth(copy, format, policy))
     source = replace(Source.at(path), ceiling=ceiling)
     chosen = _format_of(source, format, TRUTHS)
     read = trec.read_unnamed if format is None and chosen.name == "trec" else TRUTHS[chosen.name]
@@ -189,13 +196,6 @@ def located(path: Path_ | Sequence[Path_], format: str | None = None) -> tuple[l
     if chosen is None:
         raise ConfigError(f"{title}: cannot tell the format from the file name; add --run-format")
     return paths, chosen, title
-
-
-def _truth_at(url: str, format: str | None, policy: Policy) -> GroundTruth:
-    if format in ("autorag", "parquet") or (format is None and url.endswith((".parquet", ".pq"))):
-        frame = guarded(url, "cannot be read", pl.scan_parquet(url).collect)
-        return frames.truth_of(frame, policy, url)
-    return run_parts.fetched(url, lambda copy: read_ground_truth(copy, format, policy))
 
 
 def run_paths(path: Path_) -> list[Path]:

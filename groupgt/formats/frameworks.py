@@ -46,17 +46,8 @@ def look_llama_index(source: Source) -> str | None:
     return "truth" if LLAMA_INDEX.match(source.head()) else None
 
 
-def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
+def read_ground_truth(source: Source, policy: Policy, names: tuple[str, ...] = REFERENCES) -> GroundTruth:
     """Make a group from each reference id, or from each reference text if no sample has ids."""
-    return _ground_truth(source, policy, REFERENCES)
-
-
-def read_texts(source: Source, policy: Policy) -> GroundTruth:
-    """Make a group from each reference text."""
-    return _ground_truth(source, policy, REFERENCES[1:])
-
-
-def _ground_truth(source: Source, policy: Policy, names: tuple[str, ...]) -> GroundTruth:
     queries = Queries()
     rows = [(queries.where, record) for record in queries.records(source)]
     name = _first_filled(rows, names)

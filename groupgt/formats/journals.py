@@ -81,18 +81,19 @@ class QueryState:
         """Return the groups as `retrieval_gt`, without groups that have no passages."""
         written: list[Any] = []
         for group, name in self.groups.items():
-            alternatives = [self._alternative(doc, spans) for doc in self.members(group)]
+            alternatives: list[Any] = []
+            for doc in self.members(group):
+                judgment = self.passages[doc]
+                alternative: dict[str, Any] = {} if judgment.grade == 1 else {"grade": judgment.grade}
+                if spans and judgment.span is not None:
+                    start, end = judgment.span
+                    alternatives.append({"doc": doc, "start": start, "end": end, **alternative})
+                else:
+                    alternatives.append({"id": doc, **alternative} if alternative else doc)
             described = {**({"name": name} if name else {}), **self.more.get(group, {})}
             if alternatives:
                 written.append({"alternatives": alternatives, **described} if described else alternatives)
         return written
-
-    def _alternative(self, doc: str, spans: bool) -> Any:
-        judgment = self.passages[doc]
-        grade = {} if judgment.grade == 1 else {"grade": judgment.grade}
-        if spans and judgment.span is not None:
-            return {"doc": doc, "start": judgment.span[0], "end": judgment.span[1], **grade}
-        return {"id": doc, **grade} if grade else doc
 
     @property
     def nonrelevant(self) -> list[str]:
@@ -292,11 +293,6 @@ def read_acts(source: Source) -> dict[str, list[Act]]:
 def settings_of(acts: Sequence[Act]) -> dict[str, Any]:
     """Return the settings at the start of a journal."""
     return next((dict(act["settings"]) for act in acts if act["act"] == "begin"), {})
-
-
-def read_journal(source: Source, policy: Policy) -> GroundTruth:
-    """Read the ground truth for the finished queries in a journal."""
-    return truth_of(read_acts(source), policy)
 
 
 def truth_of(

@@ -50,14 +50,9 @@ def look(source: Source) -> str | None:
 is_folder = folder_of(look, ENDINGS)
 
 
-def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Read groups of documents."""
-    return _Banks(source, spans=False).truth(policy)
-
-
-def read_spans(source: Source, policy: Policy) -> GroundTruth:
-    """Read groups of document spans from references with offsets."""
-    return _Banks(source, spans=True).truth(policy)
+def read_ground_truth(source: Source, policy: Policy, *, spans: bool = False) -> GroundTruth:
+    """Read groups of documents, or of document `spans` from references with offsets."""
+    return _Banks(source, spans=spans).truth(policy)
 
 
 class _Banks(Queries):

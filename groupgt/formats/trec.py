@@ -36,14 +36,16 @@ BARE_RETURN = "found a carriage return (U+000D) that ends no line; end lines wit
 ITER_HINT = ", or read the second column as the group: --truth-format trec-subtopics"
 
 
-QRELS, WITHOUT_ITER = "qid iter doc rel", "qid doc rel"
+QRELS, WITHOUT_ITER, SUBTOPICS = "qid iter doc rel", "qid doc rel", "topic subtopic doc rel"
 
 
-def read_qrels(source: Source, policy: Policy) -> GroundTruth:
-    """Read `qid iter doc rel`, or `qid doc rel` if it is unambiguous; each document is its own group."""
-    if _is_without_iter(source):
-        return read_without_iter(source, policy)
-    return gather(judgments(source, QRELS), policy, shape="flat")
+def read_qrels(source: Source, policy: Policy, columns: str = "") -> GroundTruth:
+    """Read qrels with these columns, or else `qid iter doc rel`, or `qid doc rel` if it is unambiguous.
+
+    Each subtopic is a group; without subtopics, each document is its own group.
+    """
+    columns = columns or (WITHOUT_ITER if _is_without_iter(source) else QRELS)
+    return gather(judgments(source, columns), policy, shape="subtopics" if columns == SUBTOPICS else "flat")
 
 
 def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
@@ -56,13 +58,8 @@ def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
     return read_qrels(source, policy)
 
 
-def read_without_iter(source: Source, policy: Policy) -> GroundTruth:
-    """Read `qid doc rel`, as in MS MARCO and Cranfield; each document is its own group with a grade."""
-    return gather(judgments(source, WITHOUT_ITER), policy, shape="flat")
-
-
 def _is_without_iter(source: Source) -> bool:
-    """Return whether qrels have the columns `qid doc rel`; raises `DataError` if they may also be `qid iter doc`.
+    """Return whether qrels have the columns `qid doc rel`, as in MS MARCO and Cranfield; raises `DataError` if they may also be `qid iter doc`.
 
     The last column contains grades, not documents, if a value repeats within a query, or if there is only one value.
     """
@@ -82,11 +79,6 @@ def _is_without_iter(source: Source) -> bool:
         return True
     what = f"expected 4 columns ({QRELS}), found 3, which may be {WITHOUT_ITER} or qid iter doc"
     raise DataError(f"{source.path}: {what}; if they are {WITHOUT_ITER}, say so: --truth-format trec-no-iter")
-
-
-def read_subtopics(source: Source, policy: Policy) -> GroundTruth:
-    """Read `topic subtopic doc rel`; each subtopic is a group."""
-    return gather(judgments(source, "topic subtopic doc rel"), policy)
 
 
 def judgments(source: Source, expected: str) -> list[Judgment]:

@@ -92,27 +92,14 @@ class GroundTruth:
             excluded = [excluded_ids.get(qid) for qid in groups]
         qids, rows = list(groups), list(groups.values())
         if rows and isinstance(rows[0], Mapping):
-            return cls._of_qrels(qids, rows, Policy.of(policy), excluded)
-        truth = cls.from_rows(qids, rows, Policy.of(policy), excluded=excluded)
-        return truth.of_shape(shape)
-
-    @classmethod
-    def _of_qrels(
-        cls, qids: Sequence[Any], rows: Sequence[Any], policy: Policy, excluded: Sequence[Any] | None
-    ) -> GroundTruth:
-        """Build flat ground truth from one `{id: grade}` mapping per query."""
-        if others := {kind for kind in set(map(type, rows)) if not issubclass(kind, Mapping)}:
-            qid, row = next((qid, row) for qid, row in zip(qids, rows) if type(row) in others)
-            raise DataError(
-                f"query {qid!r}: expected {{id: grade}}, as query {qids[0]!r} has it, found {shown(row)}; "
-                "write all queries as {id: grade}, or all as lists of groups"
-            )
-        read, facts = read_qrels(qids, rows)
-        truth = cls(**read, policy=policy, shape="flat")
-        vars(truth).update(facts)
-        if excluded is None:
-            return truth
-        return replace(truth, excluded=read_excluded(truth.qids, excluded, truth._relevant_ids()))
+            if others := {kind for kind in set(map(type, rows)) if not issubclass(kind, Mapping)}:
+                qid, row = next((qid, row) for qid, row in zip(qids, rows) if type(row) in others)
+                raise DataError(
+                    f"query {qid!r}: expected {{id: grade}}, as query {qids[0]!r} has it, found {shown(row)}; "
+                    "write all queries as {id: grade}, or all as lists of groups"
+                )
+            return cls._built(*read_qrels(qids, rows), excluded, policy=Policy.of(policy), shape="flat")
+        return cls.from_rows(qids, rows, Policy.of(policy), excluded=excluded).of_shape(shape)
 
     def of_shape(self, shape: Shape) -> GroundTruth:
         """Change the shape; raise `DataError` if the new shape is `flat` and some groups have several alternatives."""
@@ -141,7 +128,19 @@ class GroundTruth:
         `excluded` contains the ids to exclude from each query's results: a list, or None or "N/A" for none.
         """
         read, facts = read_groups(qids, groups, policy, place)
-        truth = cls(**read, texts=texts, columns=columns or {}, policy=policy)
+        return cls._built(read, facts, excluded, place, texts=texts, columns=columns or {}, policy=policy)
+
+    @classmethod
+    def _built(
+        cls,
+        read: dict[str, Any],
+        facts: dict[str, Any],
+        excluded: Sequence[Any] | None,
+        place: Callable[[int], str] | None = None,
+        **others: Any,
+    ) -> GroundTruth:
+        """Build ground truth from columns that were read, and the cached properties that are known already."""
+        truth = cls(**read, **others)
         vars(truth).update(facts)
         truth = truth._without_repeats()
         if excluded is None or not any(ids is not None for ids in excluded):
