@@ -88,11 +88,7 @@ FORMATS = (
     Format("trec-rag", frameworks.look_trec_rag, None, frameworks.read_trec_rag),
     Format("otlp", otlp.look, None, otlp.read_run),
     Format("otlp-sessions", None, None, partial(otlp.read_run, by_session=True)),
-    Format(
-        "journal",
-        journals.looks_like_journal,
-        lambda source, policy: journals.truth_of(journals.read_acts(source), policy),
-    ),
+    Format("journal", journals.look, journals.read_ground_truth),
     Format("json", jsonl.look_mapped, jsonl.read_mapped_truth, jsonl.read_mapped_run),
     Format("jsonl", _in_json_lines, jsonl.read_ground_truth, jsonl.read_run, usually="truth"),
     Format("csv", _in_csv, csv.read_ground_truth, csv.read_run),
@@ -126,9 +122,10 @@ def read_ground_truth(
     if frames.is_frame(path):
         return frames.truth_of(path, Policy.of(policy))
     if run_parts.is_url(path):
+        policy = Policy.of(policy)
         if format in ("autorag", "parquet") or (format is None and path.endswith((".parquet", ".pq"))):
             frame = guarded(path, "cannot be read", pl.scan_parquet(path).collect)
-            return frames.truth_of(frame, Policy.of(policy), path)
+            return frames.truth_of(frame, policy, path)
         return run_parts.fetched(path, lambda copy: read_ground_truth(copy, format, policy))
     source = replace(Source.at(path), ceiling=ceiling)
     chosen = _format_of(source, format, TRUTHS)

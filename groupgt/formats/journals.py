@@ -253,7 +253,7 @@ def act_fault(value: Any) -> str | None:
     return None
 
 
-def looks_like_journal(source: Source) -> str | None:
+def look(source: Source) -> str | None:
     """Return `truth` for a journal of acts."""
     if b'"act"' not in source.head()[:4096]:
         return None
@@ -293,6 +293,11 @@ def read_acts(source: Source) -> dict[str, list[Act]]:
 def settings_of(acts: Sequence[Act]) -> dict[str, Any]:
     """Return the settings at the start of a journal."""
     return next((dict(act["settings"]) for act in acts if act["act"] == "begin"), {})
+
+
+def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
+    """Read the ground truth for the finished queries in a journal."""
+    return truth_of(read_acts(source), policy)
 
 
 def truth_of(

@@ -59,8 +59,9 @@ def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _is_without_iter(source: Source) -> bool:
-    """Return whether qrels have the columns `qid doc rel`, as in MS MARCO and Cranfield; raises `DataError` if they may also be `qid iter doc`.
+    """Return whether qrels have the columns `qid doc rel`, as in MS MARCO and Cranfield.
 
+    Raises `DataError` if they may also be `qid iter doc`.
     The last column contains grades, not documents, if a value repeats within a query, or if there is only one value.
     """
     rows: list[list[bytes]] = []
