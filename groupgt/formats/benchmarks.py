@@ -38,13 +38,12 @@ from groupgt.formats.records import (
     singles,
 )
 from groupgt.formats.rows import RunBuilder
-from groupgt.formats.source import Source
+from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import finite_number, id_text
 
-Record = dict[str, Any]
 # Makes groups from a record; errors are added to the faults of the queries.
 Groups = Callable[[Queries, Record], list[Any]]
 

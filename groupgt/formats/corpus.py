@@ -6,7 +6,6 @@ Query texts are read from TREC topics, TSV, JSON Lines, parquet, or a BEIR folde
 from __future__ import annotations
 
 import html
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -19,7 +18,7 @@ from groupgt.formats.beir import table_in
 from groupgt.formats.fields import Firsts, first_in, length_of, number_in
 from groupgt.formats.jsonl import is_array, objects
 from groupgt.formats.names import OTHER_NAMES
-from groupgt.formats.source import Source
+from groupgt.formats.source import AnyPath, Record, Source
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.model.validity import id_fault, id_text, is_integer
 from groupgt.model.values import FARTHEST, LENGTH_UNITS, Chunks, Lengths, Span, span_of
@@ -49,12 +48,12 @@ def queries_file(path: Path) -> Path:
     return (table_in(path, "queries") or path / "queries.jsonl") if path.is_dir() else path
 
 
-def _source_of(path: str | os.PathLike[str]) -> Source:
+def _source_of(path: AnyPath) -> Source:
     source = Source.at(path)
     return Source.at(corpus_file(source.path)) if source.is_folder else source
 
 
-def read_corpus(path: str | os.PathLike[str]) -> dict[str, str]:
+def read_corpus(path: AnyPath) -> dict[str, str]:
     """Read `{doc_id: text}` from a JSONL, parquet or CSV file with `doc_id` (or `_id`) and `contents` (or `text`).
 
     A `title` is prepended to the text on a separate line, unless the text already begins with it. For a BEIR or MTEB
@@ -64,7 +63,7 @@ def read_corpus(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def read_lengths(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     tokenizer: str | Callable[[Sequence[str]], Sequence[int]] | None = None,
     *,
     allow_code: bool = False,
@@ -80,7 +79,7 @@ def read_lengths(
         allow_code: Whether a custom tokenizer may run.
     """
     count = tokenizer_named(tokenizer, allow_code=allow_code) if isinstance(tokenizer, str) else tokenizer
-    columns: dict[str, dict[str, Any]] = {}
+    columns: dict[str, Record] = {}
     texts = _read(path, columns)
     if count is not None:
         columns.pop("tokens", None)
@@ -93,11 +92,11 @@ def read_lengths(
     return Lengths(lengths, texts, count, str(path), {unit: messages for unit, messages in faults.items() if messages})
 
 
-def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | None = None) -> dict[str, str]:
+def _read(path: AnyPath, lengths: dict[str, Record] | None = None) -> dict[str, str]:
     """Read document texts; if `lengths` is set, length columns are stored in it, and documents need no text."""
     source = _source_of(path)
 
-    def document(row: dict[str, Any]) -> tuple[str, str | None] | str:
+    def document(row: Record) -> tuple[str, str | None] | str:
         cell = _first_of(IDS, row)
         name = id_text(cell)
         text = next((row[column] for column in TEXTS if isinstance(row.get(column), str)), None)
@@ -123,7 +122,7 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | Non
     return {name: text for name, text in texts.items() if text is not None}
 
 
-def _first_of(names: Iterable[str], row: dict[str, Any]) -> Any:
+def _first_of(names: Iterable[str], row: Record) -> Any:
     """Return the first of these cells that is not missing."""
     return next((row[name] for name in names if row.get(name) is not None), None)
 
@@ -146,7 +145,7 @@ def _by_id(
     return values
 
 
-def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
+def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
     """Yield each row of a JSONL, parquet or CSV file with its location."""
     if source.is_parquet:
         yield from parquet.rows_of(source)
@@ -161,7 +160,7 @@ AUTORAG = "start_end_idx"
 DOCUMENTS = ("doc", "document", "path", "parent")
 
 
-def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chunks | None:
+def read_chunks(path: AnyPath, *, optional: bool = False) -> Chunks | None:
     """Read chunk spans from a JSONL, parquet or CSV file with `chunk_id, doc_id, start, end` in each row.
 
     A corpus file may contain them, too, as `doc_id` (the chunk), `doc` (or `document`, `path`, `parent`), `start` and
@@ -186,7 +185,7 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
     return Chunks.from_spans(spans)
 
 
-def _chunk(row: dict[str, Any]) -> tuple[str, Span | None] | str:
+def _chunk(row: Record) -> tuple[str, Span | None] | str:
     """Return the id and the span of a chunk, or an error message."""
     key = first_in(IDS, row) or "chunk_id"
     name = id_text(row.get(key))
@@ -197,7 +196,7 @@ def _chunk(row: dict[str, Any]) -> tuple[str, Span | None] | str:
     return f"chunk {name!r}: {span}" if isinstance(span, str) else (name, span)
 
 
-def _has_places(row: dict[str, Any]) -> bool:
+def _has_places(row: Record) -> bool:
     if AUTORAG in row:
         return "path" in row
     return {"start", "end"} <= set(row) and first_in(("chunk_id", *DOCUMENTS), row) is not None
@@ -208,7 +207,7 @@ def _document(names: Iterable[str], key: str | None) -> str | None:
     return first_in((*DOCUMENTS, "doc_id"), set(names) - {key})
 
 
-def _span(row: dict[str, Any], key: str) -> Span | str | None:
+def _span(row: Record, key: str) -> Span | str | None:
     """Return the span of a chunk, or an error message; None if AutoRAG could not locate the chunk."""
     document = _document(row, key)
     if AUTORAG in row and "start" not in row:
@@ -247,7 +246,7 @@ def _columns(source: Source) -> Chunks | None:
     return Chunks(ids.to_list(), frame["doc"].to_list(), start.to_numpy(), end.to_numpy())
 
 
-def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
+def read_parents(path: AnyPath, column: str) -> dict[str, str]:
     """Read `{id: parent}` from a JSONL, parquet or CSV file with the parents in `column`; raises `DataError`."""
     source = _source_of(path)
     faults = Faults()
@@ -270,7 +269,7 @@ def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
     return parents
 
 
-def read_queries(path: str | os.PathLike[str]) -> dict[str, str]:
+def read_queries(path: AnyPath) -> dict[str, str]:
     """Read `{qid: text}`; raises `DataError` with every error.
 
     For TREC topics, the text is the title (`<title>` or `<query>`). A table needs an id (`qid`, `query_id`, `_id`,

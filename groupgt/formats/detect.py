@@ -28,15 +28,13 @@ from groupgt.formats import parts as run_parts
 from groupgt.formats.fields import NESTED, collect
 from groupgt.formats.names import OTHER_NAMES, REMOVED_ENDINGS, ending_of, kind_by_ending
 from groupgt.formats.records import Format, keys_of
-from groupgt.formats.source import Source
+from groupgt.formats.source import AnyPath, Source
 from groupgt.formats.validity import guarded
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import is_number
 from groupgt.runtime import no_garbage_collection, pl
-
-Path_ = str | os.PathLike[str]
 
 
 def _in_parquet(source: Source) -> str | None:
@@ -102,7 +100,7 @@ RUNS = {entry.name: entry.run for entry in FORMATS if entry.run is not None}
 
 
 def read_ground_truth(
-    path: Path_,
+    path: AnyPath,
     format: str | None = None,
     policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     *,
@@ -136,7 +134,7 @@ def read_ground_truth(
 
 
 def read_run(
-    path: Path_ | Sequence[Path_],
+    path: AnyPath | Sequence[AnyPath],
     format: str | None = None,
     *,
     parts: bool = False,
@@ -176,9 +174,9 @@ def read_run(
     return read(replace(Source.at(path), streamed=streamed))
 
 
-def located(path: Path_ | Sequence[Path_], format: str | None = None) -> tuple[list[str], str, str]:
+def located(path: AnyPath | Sequence[AnyPath], format: str | None = None) -> tuple[list[str], str, str]:
     """Return the paths of a run's files, their format and a common name, so that another program can read them."""
-    names: list[Path_] = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    names: list[AnyPath] = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     paths: list[str] = []
     for name in names:
         if run_parts.is_url(name):
@@ -195,7 +193,7 @@ def located(path: Path_ | Sequence[Path_], format: str | None = None) -> tuple[l
     return paths, chosen, title
 
 
-def run_paths(path: Path_) -> list[Path]:
+def run_paths(path: AnyPath) -> list[Path]:
     """Return the path itself, the runs in a folder, or the matches of a glob; each file is one system.
 
     Files that are not runs, such as images or unrelated tables, are skipped with a warning.
@@ -240,13 +238,13 @@ def _is_run(path: Path) -> bool:
     return kind != "truth" and (detected.name != "trec" or any(map(trec.is_result, _first_lines(source))))
 
 
-def require_paths(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) -> list[Path_]:
+def require_paths(truth: AnyPath, runs: Iterable[AnyPath], *, in_parts: bool = False) -> list[AnyPath]:
     """Return the files and URLs of all runs; raises `DataError` with every path that does not exist.
 
     Each file and each URL is a run. With `in_parts`, each path is one run, even if it matches several files.
     """
 
-    def existing(path: Path_) -> list[Path_]:
+    def existing(path: AnyPath) -> list[AnyPath]:
         if run_parts.is_url(path):
             return [path]
         if not in_parts:
@@ -263,7 +261,7 @@ def require_paths(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False
     return list(chain.from_iterable(paths))
 
 
-def kind_of(path: Path_) -> str:
+def kind_of(path: AnyPath) -> str:
     """Return `truth` or `run`, depending on the content of a file."""
     detected, kind = _recognized(Source.at(path))
     if detected is None:

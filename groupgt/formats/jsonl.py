@@ -30,7 +30,7 @@ from groupgt.formats.fields import (
 )
 from groupgt.formats.names import rename_hint
 from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, gather, shape_of, write_lines
-from groupgt.formats.source import Source
+from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
@@ -42,7 +42,7 @@ TRUTH_KEYS = ("qid", "retrieval_gt", "query", SHAPE, "declared", "excluded_ids",
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
 
 
-def objects(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
+def objects(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
     """Yield each object or JSON array element with its location; anything else is collected as an error."""
     source.warn_if_empty("lines")
     decoder = json.JSONDecoder(object_pairs_hook=distinct_keys, parse_constant=no_constant)
@@ -104,12 +104,12 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 _ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
 
 
-def _keys_of(row: dict[str, Any], expected: Sequence[str]) -> str:
+def _keys_of(row: Record, expected: Sequence[str]) -> str:
     """List the keys of a line, with a hint about keys that may be misspelled."""
     return (", ".join(row) or "no keys") + rename_hint(row, expected)
 
 
-def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def distinct_keys(pairs: list[tuple[str, Any]]) -> Record:
     """Build a JSON object; raises `ValueError` for a duplicate key."""
     cells = dict(pairs)
     if len(cells) < len(pairs):
@@ -129,7 +129,7 @@ def json_fault(error: ValueError | RecursionError) -> str:
     return "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
 
 
-def object_of(source: Source, expected: str = "a JSON object") -> dict[str, Any]:
+def object_of(source: Source, expected: str = "a JSON object") -> Record:
     """Return the only object in a file; raises `DataError` if the file does not contain exactly one object."""
     source.check_text()
     try:
@@ -156,7 +156,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """Read lines of `{"qid", "query", "retrieval_gt", …}`; other keys become columns."""
     faults = Faults()
     places: list[str] = []
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for where, row in objects(source, faults):
         if "qid" in row and "retrieval_gt" in row:
             places.append(where)
@@ -261,7 +261,7 @@ def _listed(cell: Any) -> list[Any]:
     return cell if isinstance(cell, list) else []
 
 
-def _ids_of(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[str]:
+def _ids_of(row: Record, key: str, where: str, faults: Faults) -> list[str]:
     """Return the result ids of a query, best first; invalid ids and scores are collected as errors."""
     cells = row[key]
     if cells is None:
@@ -282,7 +282,7 @@ def _ids_of(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[s
     return ids
 
 
-def write_objects(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+def write_objects(path: Path, rows: Iterable[Record]) -> None:
     """Write one object per line."""
     write_lines(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
@@ -292,9 +292,9 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     write_objects(path, _truth_rows(truth))
 
 
-def _truth_rows(truth: GroundTruth) -> Iterator[dict[str, Any]]:
+def _truth_rows(truth: GroundTruth) -> Iterator[Record]:
     for position, (qid, groups) in enumerate(truth.items()):
-        row: dict[str, Any] = {"qid": qid}
+        row: Record = {"qid": qid}
         if truth.texts:
             row["query"] = truth.texts[position]
         row["retrieval_gt"] = groups
@@ -423,7 +423,7 @@ def _are_ratings(values: Iterable[Any]) -> bool:
     return 2 * sum(len(set(row)) < len(row) for row in rows) > len(rows)
 
 
-def _by_query(source: Source) -> dict[str, Any]:
+def _by_query(source: Source) -> Record:
     """Return the JSON object in a file; raises `DataError` if there is none."""
     source.warn_if_empty("queries")
     return object_of(source, "one JSON object keyed by query")

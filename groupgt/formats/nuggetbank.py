@@ -25,7 +25,7 @@ from groupgt.errors import DataError, display, listed
 from groupgt.formats.jsonl import write_objects
 from groupgt.formats.names import rename_hint
 from groupgt.formats.records import OUR_KEYS, Queries, folder_of, keys_of, parts_of
-from groupgt.formats.source import Source
+from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.validity import id_text
@@ -68,14 +68,14 @@ class _Banks(Queries):
             what = "no nugget references a document, so rankings cannot be evaluated"
             raise DataError(f"{source.path}: {what}; add references to its answers, questions or claims")
 
-    def read(self, bank: Mapping[str, Any]) -> None:
+    def read(self, bank: Record) -> None:
         """Read one bank."""
         if bank.get("format_version") not in VERSIONS:
             self.fault(f"expected the format_version v3, found {display(bank['format_version'])}")
         if all(bank.get(key) is None for key in BANKS):
             what = f"expected nuggets as {listed(BANKS)}, found the keys {', '.join(bank)}"
             self.fault(f"{what}{rename_hint(bank, BANKS)}")
-        groups: list[dict[str, Any]] = []
+        groups: list[Record] = []
         try:
             for key in BANKS:
                 for nugget in self.values_at(bank, key):
@@ -94,7 +94,7 @@ class _Banks(Queries):
             qid = hashlib.md5(title.encode(), usedforsecurity=False).hexdigest()
         self.add(qid if qid is not None else about.get("topic_id", about.get("query_id")), groups, title)
 
-    def groups_of(self, nugget: Mapping[str, Any], importance: Any) -> list[dict[str, Any]]:
+    def groups_of(self, nugget: Record, importance: Any) -> list[Record]:
         """Return the groups for a nugget and its sub-nuggets."""
         text = nugget.get("question", nugget.get("claim"))
         if not isinstance(text, str):
@@ -129,7 +129,7 @@ class _Banks(Queries):
         self.fault(f"the nugget {display(text)}: {what}")
         return []
 
-    def documents_of(self, holder: Mapping[str, Any]) -> list[Any]:
+    def documents_of(self, holder: Record) -> list[Any]:
         """Return the referenced documents, or the referenced spans."""
         alternatives: list[Any] = []
         for reference in self.list_at(holder, "references", object, optional=True):
@@ -148,14 +148,14 @@ class _Banks(Queries):
         self.references += len(alternatives)
         return _distinct(alternatives)
 
-    def values_at(self, record: Mapping[str, Any], key: str) -> list[Any]:
+    def values_at(self, record: Record, key: str) -> list[Any]:
         """Return the objects at a key that contains either a list or a mapping from texts to objects."""
         cells = record.get(key)
         record = {**record, key: list(cells.values())} if isinstance(cells, Mapping) else record
         return self.list_at(record, key, optional=True)
 
 
-def _alternatives(part: list[dict[str, Any]]) -> list[Any]:
+def _alternatives(part: list[Record]) -> list[Any]:
     """Return the alternatives of a part with one group, or sets that combine one alternative from each group."""
     if len(part) == 1:
         return list(part[0]["alternatives"])
@@ -167,7 +167,7 @@ def _alternatives(part: list[dict[str, Any]]) -> list[Any]:
     return sets
 
 
-def _group(name: str, alternatives: list[Any], importance: Any) -> dict[str, Any]:
+def _group(name: str, alternatives: list[Any], importance: Any) -> Record:
     group = {"alternatives": alternatives, "name": name}
     return group if importance is None else {**group, "importance": importance}
 
@@ -181,14 +181,14 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     write_objects(path, _bank_rows(truth))
 
 
-def _bank_rows(truth: GroundTruth) -> Iterator[dict[str, Any]]:
+def _bank_rows(truth: GroundTruth) -> Iterator[Record]:
     for position, (qid, groups) in enumerate(truth.items()):
         title = truth.texts[position] if truth.texts else None
         bank = {"query_id": qid, **({"title_query": title} if title else {}), "format_version": "v3"}
         yield {**bank, "nugget_bank": {nugget["question"]: nugget for nugget in _nuggets(qid, groups)}}
 
 
-def _nuggets(qid: str, groups: list[Any]) -> Iterator[dict[str, Any]]:
+def _nuggets(qid: str, groups: list[Any]) -> Iterator[Record]:
     described = [group if isinstance(group, dict) else {"alternatives": group} for group in groups]
     names = [str(group.get("name", number)) for number, group in enumerate(described, 1)]
     if len(set(names)) < len(names):

@@ -17,7 +17,7 @@ from groupgt.formats import csv, frames, parquet, trec
 from groupgt.formats.fields import collect
 from groupgt.formats.names import kind_by_ending, name_of
 from groupgt.formats.rows import RunBuilder
-from groupgt.formats.source import Source
+from groupgt.formats.source import AnyPath, Source
 from groupgt.formats.validity import guarded
 from groupgt.model.run import Columns, Run
 from groupgt.model.values import CALLS
@@ -37,7 +37,7 @@ def is_url(path: object) -> TypeGuard[str]:
     return isinstance(path, str) and URL.match(path) is not None
 
 
-def files_of(path: str | os.PathLike[str]) -> list[Path] | None:
+def files_of(path: AnyPath) -> list[Path] | None:
     """Return the files in a folder or the matches of a glob, or None for a single file or a value that is not a path.
 
     Files whose names begin with a dot or an underscore are ignored, because programs that write parts use such files
@@ -57,7 +57,7 @@ def files_of(path: str | os.PathLike[str]) -> list[Path] | None:
     return files
 
 
-def refuse_many(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> None:
+def refuse_many(path: AnyPath | Sequence[AnyPath]) -> None:
     """Raise `ConfigError` if a path matches several files, which could be separate runs or parts of one run."""
     if isinstance(path, (str, os.PathLike)):
         title, runs = os.fspath(path), repr(os.fspath(path))

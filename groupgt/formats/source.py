@@ -35,6 +35,9 @@ HEAD, LONGEST_HEAD = 1 << 16, 1 << 26
 # The bytes of zstd that are decompressed at a time: few, so that the output is some tens of megabytes at most.
 ZSTD_PIECE = 1 << 11
 T = TypeVar("T")
+AnyPath = str | os.PathLike[str]
+# The cells of a row or an object, by their keys.
+Record = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,7 @@ class Source:
     _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def at(cls, path: str | os.PathLike[str]) -> Source:
+    def at(cls, path: AnyPath) -> Source:
         """Return the source at a path; raises `DataError` if it is missing, or not a file, folder or pipe."""
         if isinstance(path, Source):
             return path

@@ -14,7 +14,7 @@ import numpy as np
 
 from groupgt import native
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
-from groupgt.model.groups import ALONE, ANSWERABLE, declared_unanswerable, read_excluded, read_groups, read_qrels
+from groupgt.model.groups import ALONE, ANSWERABLE, Read, declared_unanswerable, read_excluded, read_groups, read_qrels
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
 from groupgt.model.policy import Policy
 from groupgt.model.validity import BLANK_IDS, shown
@@ -98,7 +98,7 @@ class GroundTruth:
                     f"query {qid!r}: expected {{id: grade}}, as query {qids[0]!r} has it, found {shown(row)}; "
                     "write all queries as {id: grade}, or all as lists of groups"
                 )
-            return cls._built(*read_qrels(qids, rows), excluded, policy=Policy.of(policy), shape="flat")
+            return cls._built(read_qrels(qids, rows), excluded, policy=Policy.of(policy), shape="flat")
         return cls.from_rows(qids, rows, Policy.of(policy), excluded=excluded).of_shape(shape)
 
     def of_shape(self, shape: Shape) -> GroundTruth:
@@ -127,21 +127,20 @@ class GroundTruth:
 
         `excluded` contains the ids to exclude from each query's results: a list, or None or "N/A" for none.
         """
-        read, facts = read_groups(qids, groups, policy, place)
-        return cls._built(read, facts, excluded, place, texts=texts, columns=columns or {}, policy=policy)
+        read = read_groups(qids, groups, policy, place)
+        return cls._built(read, excluded, place, texts=texts, columns=columns or {}, policy=policy)
 
     @classmethod
     def _built(
         cls,
-        read: dict[str, Any],
-        facts: dict[str, Any],
+        read: Read,
         excluded: Sequence[Any] | None,
         place: Callable[[int], str] | None = None,
         **others: Any,
     ) -> GroundTruth:
         """Build ground truth from columns that were read, and the cached properties that are known already."""
-        truth = cls(**read, **others)
-        vars(truth).update(facts)
+        truth = cls(**read[0], **others)
+        vars(truth).update(read[1])
         truth = truth._without_repeats()
         if excluded is None or not any(ids is not None for ids in excluded):
             return truth

@@ -19,6 +19,8 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_fault, id_text, is_grade, plain
 from groupgt.model.values import TEXT, Form, kind_of, span_of
 
+# The columns of a `GroundTruth`, and values of its cached properties that are known already.
+Read = tuple[dict[str, Any], dict[str, Any]]
 SEQUENCES = (list, tuple, set, frozenset)
 # The set number of an alternative that is in no set.
 ALONE = -1
@@ -30,7 +32,7 @@ SHAPES: dict[str, set[str]] = {"id": set(), "start": {"doc", "doc_id", "end"}, "
 
 def read_groups(
     qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None = None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> Read:
     """Read the groups of each query into the columns of a `GroundTruth`; raise a `DataError` that lists all errors.
 
     `place` returns the location of a row for messages. A group of plain lists may still contain duplicate ids. The
@@ -45,7 +47,7 @@ def read_groups(
     return reader.columns(), {}
 
 
-def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> Read:
     """Read `{id: grade}` mappings, one per query, into the columns of flat ground truth.
 
     Returns the same pair as `read_groups`. Raises a `DataError` that lists all errors.
@@ -86,7 +88,7 @@ def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tu
     return names, np.array(grades, dtype=np.float64)
 
 
-def _read_compiled(qids: list[str], rows: list[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
+def _read_compiled(qids: list[str], rows: list[Any]) -> Read | None:
     """Read lists of lists of strings with the compiled module; return None for any other input."""
     read = None if native.built is None else native.built.index(qids, rows, native.SEED)
     if read is None:
@@ -98,7 +100,7 @@ def _read_compiled(qids: list[str], rows: list[Any]) -> tuple[dict[str, Any], di
     return _plain_columns(qids, ids, groups, sizes), {"document_of": firsts, "compiled": index}
 
 
-def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
+def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> Read | None:
     """Read lists of lists of strings in a few passes without the compiled module; return None for any other input."""
     if not set(map(type, qids)) <= {str} or len(set(qids)) < len(qids) or not are_ids(qids):
         return None
