@@ -251,6 +251,7 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
     """Read output that has one record per query and passage."""
     queries = Queries()
     judged: dict[str, dict[str, dict[str, int]]] = {}
+    importances: dict[tuple[str, str], Any] = {}
     first: dict[str, tuple[str, Any]] = {}
     for record in queries.records(source):
         if (ids := ids_at(record, ("qid", "docid"), queries.where, queries.faults)) is None:
@@ -265,7 +266,9 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
             if not isinstance(text, str):
                 queries.fault(f"expected a string as the text of a nugget, found {display(text)}")
             elif assignment in (*GRADES, FAILED):
-                queries.is_important(qid, text, nugget.get("importance"), number)
+                queries.is_important(qid, text, importance := nugget.get("importance"), number)
+                if importance is not None:
+                    importances.setdefault((qid, text), importance)
                 documents = nuggets.setdefault(text, {})
                 what = f"query {qid!r}: of the nugget {display(text)} {document!r} says"
                 if assignment != FAILED and queries.agrees((qid, document, text), assignment, number, what):
@@ -275,7 +278,7 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
                 queries.fault(f"expected {names} as the assignment, found {display(assignment)}")
     for qid, nuggets in judged.items():
         groups = [
-            {"alternatives": graded(documents), "name": text, "importance": queries.importance_of(qid, text)}
+            {"alternatives": graded(documents), "name": text, "importance": importances.get((qid, text))}
             for text, documents in nuggets.items()
         ]
         queries.where, query = first[qid]

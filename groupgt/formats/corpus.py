@@ -89,7 +89,7 @@ def read_lengths(
         expected = f"expected a whole number from 0 in the column {unit}"
         faults[unit] = tuple(f"{path}: document {name!r}: {expected}, found {display(cell)}" for name, cell in invalid)
     lengths = {unit: {name: length_of(cell) or 0 for name, cell in cells.items()} for unit, cells in columns.items()}
-    return Lengths(lengths, texts, count, str(path), {unit: messages for unit, messages in faults.items() if messages})
+    return Lengths(lengths, texts, count, str(path), faults)
 
 
 def _read(path: AnyPath, lengths: dict[str, Record] | None = None) -> dict[str, str]:

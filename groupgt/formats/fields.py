@@ -258,10 +258,6 @@ class Firsts:
         earlier = self.earlier(name, location)
         return "" if earlier is None else f"(first at {earlier[0]}); remove one"
 
-    def value(self, name: Hashable) -> Any:
-        """Return the value of a name, or None if the name has not occurred."""
-        return self._entries.get(name, (None, None))[1]
-
 
 class Judgments:
     """Judgments from one source, checked row by row, together with their errors.

@@ -20,7 +20,7 @@ from groupgt.errors import Faults, display
 from groupgt.formats.jsonl import object_of, objects
 from groupgt.formats.records import Queries, keys_of, singles
 from groupgt.formats.rows import RunBuilder
-from groupgt.formats.source import Source
+from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
@@ -49,8 +49,7 @@ def look_llama_index(source: Source) -> str | None:
 def read_ground_truth(source: Source, policy: Policy, names: tuple[str, ...] = REFERENCES) -> GroundTruth:
     """Make a group from each reference id, or from each reference text if no sample has ids."""
     queries = Queries()
-    rows = [(queries.where, record) for record in queries.records(source)]
-    name = _first_filled(rows, names)
+    rows, name = _rows(queries, source, names)
     by_id = name == REFERENCES[0]
     for number, (queries.where, record) in enumerate(rows, 1):
         references = queries.ids_at(record, name) if by_id else queries.list_at(record, name, str)
@@ -62,8 +61,8 @@ def read_ground_truth(source: Source, policy: Policy, names: tuple[str, ...] = R
 def read_run(source: Source) -> Run:
     """Read the retrieved contexts of each sample, best first."""
     queries, builder = Queries(), RunBuilder()
-    rows = [(queries.where, record) for record in queries.records(source)]
-    by_id = _first_filled(rows, RESULTS) == RESULTS[0]
+    rows, name = _rows(queries, source, RESULTS)
+    by_id = name == RESULTS[0]
     for number, (queries.where, record) in enumerate(rows, 1):
         texts = None if by_id and record.get(RESULTS[1]) is None else queries.list_at(record, RESULTS[1], str)
         ids = queries.ids_at(record, RESULTS[0]) if by_id else list(map(str, range(1, len(texts or ()) + 1)))
@@ -74,9 +73,11 @@ def read_run(source: Source) -> Run:
     return builder.run(source)
 
 
-def _first_filled(rows: list[tuple[str, dict[str, Any]]], names: tuple[str, ...]) -> str:
-    """Return the first key that has a value in any record, or the last key if none has."""
-    return next((name for name in names if any(record.get(name) is not None for _, record in rows)), names[-1])
+def _rows(queries: Queries, source: Source, names: tuple[str, ...]) -> tuple[list[tuple[str, Record]], str]:
+    """Return located records, and the first key that has a value in any of them, or the last key if none has."""
+    rows = [(queries.where, record) for record in queries.records(source)]
+    name = next((name for name in names if any(record.get(name) is not None for _, record in rows)), names[-1])
+    return rows, name
 
 
 def read_llama_index(source: Source, policy: Policy) -> GroundTruth:

@@ -166,12 +166,20 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
             faults.add(where, what)
     # Rows share few key sequences; keys are in order of first appearance.
     keys = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
-    columns = {key: [row.get(key) for row in rows] for key in keys}
+    columns: dict[str, list[Any]] = {key: [row.get(key) for row in rows] for key in keys}
     texts = [None if text is None else str(text) for text in columns.get("query", ())]
+    # Documents judged non-relevant follow as groups with grade 0.
+    groups = columns.get("retrieval_gt", [])
+    for position, ids in enumerate(columns.get(NONRELEVANT, ())):
+        if isinstance(ids, list):
+            cells = groups[position] if isinstance(groups[position], list) else []
+            groups[position] = [*cells, *([{"id": name, "grade": 0}] for name in ids)]
+        elif ids is not None:
+            faults.add(places[position], f"expected {NONRELEVANT} to be a list, found {display(ids)}")
     try:
         truth = GroundTruth.from_rows(
             columns.get("qid", []),
-            _with_nonrelevant(columns, places, faults),
+            groups,
             policy,
             place=places.__getitem__,
             texts=texts if any(text is not None for text in texts) else None,
@@ -185,21 +193,6 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     is_flat = "declared" in keys and not all(row.get("declared", True) for row in rows)
     shape = shape_of(columns.get(SHAPE, ()), "flat" if is_flat else "groups", source.path)
     return replace(truth, keys=keys, shape=shape)
-
-
-def _with_nonrelevant(columns: dict[str, list[Any]], places: list[str], faults: Faults) -> list[Any]:
-    """Return the groups of each row, followed by its `nonrelevant` documents with grade 0."""
-    groups = columns.get("retrieval_gt", [])
-    for position, ids in enumerate(columns.get(NONRELEVANT, ())):
-        if isinstance(ids, list):
-            is_nested = isinstance(groups[position], list)
-            groups[position] = [
-                *(groups[position] if is_nested else []),
-                *([{"id": name, "grade": 0}] for name in ids),
-            ]
-        elif ids is not None:
-            faults.add(places[position], f"expected {NONRELEVANT} to be a list, found {display(ids)}")
-    return groups
 
 
 def read_run(source: Source) -> Run:

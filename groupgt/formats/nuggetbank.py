@@ -178,14 +178,13 @@ def _distinct(alternatives: list[Any]) -> list[Any]:
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     """Write one bank per line; each group becomes a question with references, named by the group name or number."""
-    write_objects(path, _bank_rows(truth))
-
-
-def _bank_rows(truth: GroundTruth) -> Iterator[Record]:
-    for position, (qid, groups) in enumerate(truth.items()):
-        title = truth.texts[position] if truth.texts else None
-        bank = {"query_id": qid, **({"title_query": title} if title else {}), "format_version": "v3"}
-        yield {**bank, "nugget_bank": {nugget["question"]: nugget for nugget in _nuggets(qid, groups)}}
+    banks = (
+        {"query_id": qid}
+        | ({"title_query": title} if title else {})
+        | {"format_version": "v3", "nugget_bank": {nugget["question"]: nugget for nugget in _nuggets(qid, groups)}}
+        for (qid, groups), title in zip(truth.items(), truth.texts or [None] * len(truth))
+    )
+    write_objects(path, banks)
 
 
 def _nuggets(qid: str, groups: list[Any]) -> Iterator[Record]:

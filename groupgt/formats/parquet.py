@@ -237,13 +237,13 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
 def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:
     """Write `qid, retrieved_ids[, retrieve_scores][, retrieved_calls]`."""
     rows = list(rankings)
+    qids = [qid for qid, _, _ in rows]
     columns = {
-        "qid": pl.Series([qid for qid, _, _ in rows], dtype=pl.String),
+        "qid": pl.Series(qids, dtype=pl.String),
         "retrieved_ids": pl.Series([ids for _, ids, _ in rows], dtype=pl.List(pl.String)),
     }
     if scored:
         columns[SCORES] = pl.Series([scores for _, _, scores in rows], dtype=pl.List(pl.Float64))
     if calls:
-        lists = [list(calls[qid]) for qid, _, _ in rows]
-        columns[CALL_LIST] = pl.Series(lists, dtype=pl.List(pl.Int64))
+        columns[CALL_LIST] = pl.Series([list(calls[qid]) for qid in qids], dtype=pl.List(pl.Int64))
     pl.DataFrame(columns).write_parquet(path)

@@ -187,10 +187,6 @@ class Queries:
             what = f"query {display(qid)}: the nugget {display(nugget)} is"
             self.agrees(("importance", str(qid), nugget), importance, number, what)
 
-    def importance_of(self, qid: Any, nugget: str) -> Any:
-        """Return the importance of a nugget, or None if it has none."""
-        return self._firsts.value(("importance", str(qid), nugget))
-
     def list_at(self, record: Record, key: str, kind: type = dict, *, optional: bool = False) -> list[Any]:
         """Return the list at a key; any other value, or an item of another type, is an error.
 

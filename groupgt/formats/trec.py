@@ -95,22 +95,18 @@ def judgments(source: Source, expected: str) -> list[Judgment]:
         elif not cells or cells[0].startswith(b"#"):
             continue
         elif len(cells) != width:
-            what = f"expected {width} columns ({expected}), found {len(cells)}{_surplus(cells)}"
+            what = f"expected {width} columns ({expected}), found {len(cells)}"
+            if len(cells) == 5:
+                rel, method, probability = (validity.number_of(cell.decode()) for cell in cells[2:])
+                if rel is not None and method is not None and probability is not None and 0 < probability <= 1:
+                    what += ": these are prels (qid doc rel method probability); keep qid, 0, doc and rel"
+                elif method is not None:
+                    what += "; remove everything after the relevance"
             judged.faults.add(judged.where(number), what)
         else:
             qid, group, document, grade_text = (cells[at].decode() for at in (0, 1, -2, -1))
             judged.add(number, qid, group, document, validity.number_of(grade_text), grade_text)
     return judged.rows()
-
-
-def _surplus(cells: Sequence[bytes]) -> str:
-    """Return a hint about the meaning of five columns; empty for any other number of columns."""
-    if len(cells) != 5:
-        return ""
-    rel, method, probability = (validity.number_of(cell.decode()) for cell in cells[2:])
-    if rel is not None and method is not None and probability is not None and 0 < probability <= 1:
-        return ": these are prels (qid doc rel method probability); keep qid, 0, doc and rel"
-    return "; remove everything after the relevance" if method is not None else ""
 
 
 def read_run(source: Source) -> Run:
@@ -130,9 +126,14 @@ def _read_lines(source: Source) -> Run:
     """Read results into lists line by line; raises `DataError` with every invalid line."""
     faults = Faults()
     source.warn_if_empty("results")
+    # Bytes that may be invalid in ids, or a carriage return within a line.
+    data = np.frombuffer(source.data, dtype=np.uint8)
+    returns = source.data.count(b"\r\n") + source.data.endswith(b"\r")
+    expected = source.data.count(b"\n") + source.data.count(b"\t") + returns
+    odd = int(np.count_nonzero(data < ord(" "))) != expected or validity.holds_odd_letters(data)
     ids: dict[bytes, list[str]] = {}
     scores: dict[bytes, list[float]] = {}
-    for qid, document, score in _results(source.lines(), str(source.path), faults, odd=_has_odd_bytes(source.data)):
+    for qid, document, score in _results(source.lines(), str(source.path), faults, odd=odd):
         if qid not in ids:
             ids[qid], scores[qid] = [], []
         ids[qid].append(document.decode())
@@ -142,14 +143,6 @@ def _read_lines(source: Source) -> Run:
         {qid.decode(): ranking for qid, ranking in ids.items()}, {qid.decode(): row for qid, row in scores.items()}
     )
     return run_in(source, lists)
-
-
-def _has_odd_bytes(data: bytes) -> bool:
-    """Return whether bytes may contain characters that are invalid in ids, or a carriage return within a line."""
-    content = np.frombuffer(data, dtype=np.uint8)
-    returns = data.count(b"\r\n") + data.endswith(b"\r")
-    expected = data.count(b"\n") + data.count(b"\t") + returns
-    return int(np.count_nonzero(content < ord(" "))) != expected or validity.holds_odd_letters(content)
 
 
 def _results(
