@@ -300,9 +300,11 @@ def _query(cells: tuple[Any, Any]) -> tuple[str, str] | str:
 def _query_rows(source: Source, faults: Faults) -> Iterator[tuple[str, tuple[Any, Any]]]:
     """Yield the location of each query, and its id and text."""
     begin = b"" if source.is_parquet else source.head().lstrip()[:1]
+    names = set(csv.header_of(source)) if begin else set()
+    has_header = bool(names & set(QUERY_IDS)) and bool(names & set(QUERY_TEXTS))
     if begin == b"<":
         yield from _topics(source)
-    elif source.is_parquet or begin == b"{" or is_array(source) or _has_header(source):
+    elif source.is_parquet or begin == b"{" or is_array(source) or has_header:
         for where, row in table_rows(source, faults):
             qid = _first_of(QUERY_IDS, row)
             if qid is None:
@@ -318,12 +320,6 @@ def _query_rows(source: Source, faults: Faults) -> Iterator[tuple[str, tuple[Any
                 yield where, (qid.strip(), text.strip())
             else:
                 faults.add(where, f"expected a query id, a tab and a text, found {display(line)}")
-
-
-def _has_header(source: Source) -> bool:
-    """Return whether the first line of a table contains column names."""
-    names = set(csv.header_of(source))
-    return bool(names & set(QUERY_IDS)) and bool(names & set(QUERY_TEXTS))
 
 
 def _topics(source: Source) -> Iterator[tuple[str, tuple[str, str]]]:

@@ -139,10 +139,9 @@ class RunBuilder:
         self.ids.setdefault(qid, []).extend(ids)
         if scores is not None:
             self.scores.setdefault(qid, []).extend(scores)
-        for unit, column in (lengths or {}).items():
-            self.lengths.setdefault(unit, {}).setdefault(qid, []).extend(column)
-        for name, cells in (fields or {}).items():
-            self.fields.setdefault(name, {}).setdefault(qid, []).extend(cells)
+        for kept, columns in ((self.lengths, lengths), (self.fields, fields)):
+            for name, cells in (columns or {}).items():
+                kept.setdefault(name, {}).setdefault(qid, []).extend(cells)
 
     @property
     def lists(self) -> Lists:
