@@ -12,18 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, display, first_of, listed, near_names, warn
-from groupgt.formats import (
-    beir,
-    benchmarks,
-    csv,
-    frames,
-    frameworks,
-    journals,
-    jsonl,
-    otlp,
-    parquet,
-    trec,
-)
+from groupgt.formats import beir, benchmarks, csv, frames, frameworks, journals, jsonl, otlp, parquet, trec
 from groupgt.formats import parts as run_parts
 from groupgt.formats.fields import NESTED, collect
 from groupgt.formats.names import OTHER_NAMES, REMOVED_ENDINGS, ending_of, kind_by_ending

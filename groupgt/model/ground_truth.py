@@ -132,11 +132,7 @@ class GroundTruth:
 
     @classmethod
     def _built(
-        cls,
-        read: Read,
-        excluded: Sequence[Any] | None,
-        place: Callable[[int], str] | None = None,
-        **others: Any,
+        cls, read: Read, excluded: Sequence[Any] | None, place: Callable[[int], str] | None = None, **others: Any
     ) -> GroundTruth:
         """Build ground truth from columns that were read, and the cached properties that are known already."""
         truth = cls(**read[0], **others)
