@@ -44,8 +44,8 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import finite_number, id_text
 
-# Makes groups from a record; errors are added to the faults of the queries.
-Groups = Callable[[Queries, Record], list[Any]]
+# Makes groups from a record, or one group from a part of it; errors are added to the faults of the queries.
+Groups = Callable[[Queries, Record], Any]
 
 
 def _read(
@@ -88,15 +88,17 @@ def _excluded(queries: Queries, record: Record) -> list[str]:
     return [] if record.get(key) is None else [name for name in queries.ids_at(record, key) if name != NONE]
 
 
-def _nuggets(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from each FreshStack nugget; nuggets without support give empty groups (policy `empty_groups`)."""
-    groups = []
-    for nugget in queries.list_at(record, "nuggets"):
-        # As in FreshStack: a document in both lists is not relevant.
-        grades = dict.fromkeys(queries.ids_at(nugget, "relevant_corpus_ids"), 1)
-        grades |= dict.fromkeys(queries.ids_at(nugget, "non_relevant_corpus_ids"), 0)
-        groups.append({"alternatives": graded(grades), "name": nugget.get("text")})
-    return groups
+def _each(key: str, group: Groups) -> Groups:
+    """Return a function that makes a group from each object in the list at a key."""
+    return lambda queries, record: [group(queries, cell) for cell in queries.list_at(record, key)]
+
+
+def _nugget(queries: Queries, nugget: Record) -> Record:
+    """Make a group from a FreshStack nugget; one without support gives an empty group (policy `empty_groups`)."""
+    # As in FreshStack: a document in both lists is not relevant.
+    grades = dict.fromkeys(queries.ids_at(nugget, "relevant_corpus_ids"), 1)
+    grades |= dict.fromkeys(queries.ids_at(nugget, "non_relevant_corpus_ids"), 0)
+    return {"alternatives": graded(grades), "name": nugget.get("text")}
 
 
 def _gold(key: str) -> Groups:
@@ -171,24 +173,18 @@ def read_multihop_run(source: Source) -> Run:
     return builder.run(source)
 
 
-def _answers(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from each QAMPARI answer; any text that contains the answer or an alias covers the group."""
-    groups = []
-    for answer in queries.list_at(record, "answer_list"):
-        text = queries.text_at(answer, "answer_text")
-        groups.append({**_any_of([text or "", *queries.list_at(answer, "aliases", str)]), "name": text})
-    return groups
+def _answer(queries: Queries, answer: Record) -> Record:
+    """Make a group from a QAMPARI answer; any text that contains the answer or an alias covers the group."""
+    text = queries.text_at(answer, "answer_text")
+    return {**_any_of([text or "", *queries.list_at(answer, "aliases", str)]), "name": text}
 
 
-def _pages(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from each QAMPARI answer; any page that proves the answer, identified by URL, covers the group."""
-    groups = []
-    for answer in queries.list_at(record, "answer_list"):
-        proofs = [proof for proof in queries.list_at(answer, "proof") if queries.has(proof, "found_in_url")]
-        urls = {"found_in_url": [url for proof in proofs if (url := proof["found_in_url"])]}
-        alternatives = list(dict.fromkeys(queries.list_at(urls, "found_in_url", str)))
-        groups.append({"alternatives": alternatives, "name": answer.get("answer_text")})
-    return groups
+def _page(queries: Queries, answer: Record) -> Record:
+    """Make a group from a QAMPARI answer; any page that proves the answer, identified by URL, covers the group."""
+    proofs = [proof for proof in queries.list_at(answer, "proof") if queries.has(proof, "found_in_url")]
+    urls = {"found_in_url": [url for proof in proofs if (url := proof["found_in_url"])]}
+    alternatives = list(dict.fromkeys(queries.list_at(urls, "found_in_url", str)))
+    return {"alternatives": alternatives, "name": answer.get("answer_text")}
 
 
 def _any_of(texts: list[str]) -> Record:
@@ -227,13 +223,10 @@ GRADES = {"support": 2, "partial_support": 1, "not_support": 0}
 FAILED = "failed"
 
 
-def _created(queries: Queries, record: Record) -> list[Any]:
-    """Return nuggets without documents as texts, for a labeller that compares texts."""
-    groups = []
-    for nugget in queries.list_at(record, "nuggets"):
-        text = nugget.get("text")
-        groups.append({"alternatives": [{"text": text}], "name": text, "importance": nugget.get("importance")})
-    return groups
+def _created(queries: Queries, nugget: Record) -> Record:
+    """Return a nugget without documents as a text, for a labeller that compares texts."""
+    text = nugget.get("text")
+    return {"alternatives": [{"text": text}], "name": text, "importance": nugget.get("importance")}
 
 
 def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
@@ -244,7 +237,7 @@ def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
     if keys & {"answer_text", "run_id"}:
         what = "these assignments judge answers, and name no documents"
         raise DataError(f"{source.path}: {what}; assign retrieved passages: nuggetizer assign --input-kind retrieval")
-    return _read(source, policy, _created, qid="qid")
+    return _read(source, policy, _each("nuggets", _created), qid="qid")
 
 
 def _assigned(source: Source, policy: Policy) -> GroundTruth:
@@ -352,13 +345,17 @@ FORMATS = (
     Format(
         "freshstack",
         look_for("query_id", "query_text", "nuggets"),
-        partial(_read, groups=_nuggets, text=("query_title", "query_text"), qid="query_id"),
+        partial(_read, groups=_each("nuggets", _nugget), text=("query_title", "query_text"), qid="query_id"),
     ),
     Format("nuggetizer", look_for("qid", "nuggets"), read_nuggetizer),
     Format("multihop-rag", look_multihop, partial(_multihop, groups=partial(_evidence, key="fact")), read_multihop_run),
     Format("multihop-rag-documents", None, partial(_multihop, groups=partial(_evidence, key="url"))),
-    Format("qampari", look_for("qid", "question_text", "answer_list"), partial(_qampari, groups=_answers)),
-    Format("qampari-documents", None, partial(_qampari, groups=_pages)),
+    Format(
+        "qampari",
+        look_for("qid", "question_text", "answer_list"),
+        partial(_qampari, groups=_each("answer_list", _answer)),
+    ),
+    Format("qampari-documents", None, partial(_qampari, groups=_each("answer_list", _page))),
     Format("nuggetbank", nuggetbank.look, nuggetbank.read_ground_truth, folder=nuggetbank.is_folder),
     Format("nuggetbank-spans", None, partial(nuggetbank.read_ground_truth, spans=True), folder=nuggetbank.is_folder),
     Format("bright", look_for("query", "id", "gold_ids"), partial(_bright, groups=_gold("gold_ids")), shape="flat"),

@@ -286,9 +286,13 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
         return _BY_NAME["autorag"] if is_truth and recognized.name == "parquet" else recognized
     if not (source.is_folder or source.is_parquet) and b"\r" in source.first_line:
         raise DataError(f"{source.path}:1: {trec.BARE_RETURN}")
-    looks = f"its first line is {kind}" if recognized is None else f"this looks like {_title(recognized, kind)}"
-    if recognized is not None and recognized.name == "json" and (text := jsonl.first_text(source)):
-        looks = f"its lists hold texts, such as {display(text)}, and no ids of documents"
+    looks = f"its first line is {kind}"
+    if recognized is not None:
+        name = f"{recognized.name} {kind}"
+        name = {"trec truth": "qrels", "beir truth": "beir"}.get(name, name)
+        looks = f"this looks like {'ground truth' if kind == 'truth' else 'a run'} ({name})"
+        if recognized.name == "json" and (text := jsonl.first_text(source)):
+            looks = f"its lists hold texts, such as {display(text)}, and no ids of documents"
     raise DataError(
         f"{source.path}: expected {'ground truth' if is_truth else 'a run'}, but {looks}; if it was not recognized, "
         f"name its format with --{'truth' if is_truth else 'run'}-format: {listed(TRUTHS if is_truth else RUNS)}"
@@ -306,13 +310,6 @@ def _is_table(source: Source) -> bool:
     words = lines[0].decode("utf-8", "replace").split()
     is_one_word = all(len(line.split()) == 1 for line in lines)
     return not any(map(is_number, (*names, *words))) or (delimiter != b"\t" and is_one_word)
-
-
-def _title(format: Format, kind: str) -> str:
-    """Describe a file that has the wrong kind of content."""
-    special = {("trec", "truth"): "qrels", ("beir", "truth"): "beir"}
-    name = special.get((format.name, kind), f"{format.name} {kind}")
-    return f"{'ground truth' if kind == 'truth' else 'a run'} ({name})"
 
 
 # Endings that only results have.

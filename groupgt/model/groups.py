@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from groupgt.model.values import TEXT, Form, kind_of, span_of
 
 # The columns of a `GroundTruth`, and values of its cached properties that are known already.
 Read = tuple[dict[str, Any], dict[str, Any]]
+T = TypeVar("T")
 SEQUENCES = (list, tuple, set, frozenset)
 # The set number of an alternative that is in no set.
 ALONE = -1
@@ -230,18 +231,17 @@ class _Reader:
             self.faults.add(where, f"duplicate query (first {self.places[name]}); merge them or remove one")
             return
         self.places[name] = f"at {place}" if place else "under the same text"
-        groups: list[_Group] = []
-        try:
-            cells = self.cells(row)
-        except _GroupError as invalid:
-            self.faults.add(where, str(invalid))
-            return
-        for cell in cells:
-            try:
-                groups.append(self.group(cell))
-            except _GroupError as invalid:
-                self.faults.add(where, str(invalid))
+        cells = self.checked(self.cells, row, where) or []
+        groups = [group for cell in cells if (group := self.checked(self.group, cell, where)) is not None]
         self.keep(groups, where)
+
+    def checked(self, read: Callable[[Any], T], cell: Any, where: str) -> T | None:
+        """Return what is read from a cell, or None after an error."""
+        try:
+            return read(cell)
+        except _GroupError as error:
+            self.faults.add(where, str(error))
+            return None
 
     def keep(self, groups: Sequence[_Group], where: str) -> None:
         """Add the groups of the query just read; the policy decides whether to drop, keep or reject empty ones."""
