@@ -17,10 +17,9 @@ from groupgt.cli.output import FILE, check_outputs, default_option, file_option,
 from groupgt.engines.carriers import all_rankings
 from groupgt.errors import ConfigError, DataError, GroupgtError, first_of
 from groupgt.evaluation.inputs import as_ground_truth
-from groupgt.formats.corpus import read_corpus
+from groupgt.formats.corpus import read_corpus, read_queries
 from groupgt.formats.detect import kind_of, read_run, run_paths
 from groupgt.formats.journals import OPEN, Act, QueryState, read_acts, replayed, same_groups, truth_of
-from groupgt.formats.queries import read_queries
 from groupgt.formats.source import Source
 from groupgt.formats.write import write_ground_truth
 from groupgt.judge.log import ActLog, read_folder

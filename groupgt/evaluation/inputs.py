@@ -13,7 +13,7 @@ from groupgt.engines.calls import in_call_order
 from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import without_excluded
 from groupgt.errors import ConfigError, DataError
-from groupgt.formats import detect, frames, objects
+from groupgt.formats import detect, frames
 from groupgt.formats.otlp import matched
 from groupgt.formats.parts import refuse_many
 from groupgt.model.ground_truth import GroundTruth
@@ -24,7 +24,7 @@ from groupgt.model.run import Run
 def as_ground_truth(value: Any, policy: Policy, format: str | None = None, ceiling: int = 0) -> GroundTruth:
     """Read ground truth from a mapping, path, frame or `GroundTruth`; `ceiling` limits the size of files in bytes."""
     if isinstance(value, (str, os.PathLike)):
-        qrels = None if format is not None else objects.dataset_named(value)
+        qrels = None if format is not None else frames.dataset_named(value)
         if qrels is not None:
             return GroundTruth.of(qrels, policy).under(policy)
         truth = detect.read_ground_truth(value, format, policy, ceiling=ceiling)
@@ -34,7 +34,7 @@ def as_ground_truth(value: Any, policy: Policy, format: str | None = None, ceili
         truth = frames.truth_of(value, policy)
     elif isinstance(value, GroundTruth):
         truth = value
-    elif (qrels := objects.truth_in(value)) is not None:
+    elif (qrels := frames.truth_in(value)) is not None:
         truth = GroundTruth.of(qrels, policy)
     else:
         kind = type(value).__name__
@@ -120,7 +120,7 @@ def as_run(
     elif frames.is_frame(value):
         value = frames.run_of(value, qids=truth.qids)
     elif not isinstance(value, Run):
-        results = objects.run_in(value)
+        results = frames.run_in(value)
         value = value if results is None else results
         if are_several(value, truth):
             raise ConfigError(

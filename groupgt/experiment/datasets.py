@@ -23,9 +23,8 @@ from groupgt.experiment.builds import Build
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import check_slice
 from groupgt.experiment.systems import combined, matching, some_of
-from groupgt.formats.corpus import corpus_file, read_lengths
+from groupgt.formats.corpus import corpus_file, queries_file, read_lengths, read_queries
 from groupgt.formats.parts import files_of, is_url
-from groupgt.formats.queries import queries_file, read_queries
 from groupgt.formats.tokenizers import check_tokenizer, tokenizer_named
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import OF_SHAPE

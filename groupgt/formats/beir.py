@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from groupgt.errors import DataError, Faults
 from groupgt.formats import trec
-from groupgt.formats.checks import Judgments, ids_at
 from groupgt.formats.csv import header_of, table
+from groupgt.formats.fields import Judgments, ids_at
 from groupgt.formats.jsonl import write_objects
+from groupgt.formats.names import misnamed_grade
 from groupgt.formats.records import has_keys, records
-from groupgt.formats.rows import Judgment, gather, misnamed_grade, number_text, write_lines
+from groupgt.formats.rows import Judgment, gather, number_text, write_lines
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -74,8 +74,11 @@ def _qrels_of(source: Source) -> Source:
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """Read a folder (its `test` split or its only split) or one file from `qrels/`; each document is its own group."""
     qrels = _qrels_of(source) if source.is_folder else source
-    queries = table_in(qrels.path.parent.parent, "queries")
-    texts = _texts(queries) if queries is not None else {}
+    faults, texts = Faults(), {}
+    if queries := table_in(qrels.path.parent.parent, "queries"):
+        rows_of_queries = records(Source(queries), faults)
+        texts = {str(row.get("_id", row.get("id"))): str(row.get("text", "")) for _, row in rows_of_queries}
+    faults.stop()
     columns = _columns_of(qrels)
     rows = trec.judgments(qrels, columns) if columns else _judged(qrels)
     return gather(rows, policy, texts=texts, shape="flat")
@@ -94,7 +97,8 @@ def _columns_of(qrels: Source) -> str:
 def _judged(qrels: Source) -> list[Judgment]:
     """Read the rows of a table or the records of a file; raises `DataError` with all errors."""
     judgments = Judgments(called="score")
-    for where, row in _rows(qrels, judgments.faults):
+    has_records = has_keys(qrels, *HEADER[:2])
+    for where, row in records(qrels, judgments.faults) if has_records else table(qrels, HEADER, judgments.faults):
         cell = row.get(HEADER[2], 1)
         if misnamed := misnamed_grade(row, HEADER[2]):
             judgments.faults.add(where, misnamed)
@@ -104,24 +108,11 @@ def _judged(qrels: Source) -> list[Judgment]:
     return judgments.rows()
 
 
-def _rows(qrels: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
-    if has_keys(qrels, *HEADER[:2]):
-        yield from records(qrels, faults)
-    else:
-        yield from table(qrels, HEADER, faults)
-
-
-def _texts(path: Path) -> dict[str, str]:
-    faults = Faults()
-    texts = {str(row.get("_id", row.get("id"))): str(row.get("text", "")) for _, row in records(Source(path), faults)}
-    faults.stop()
-    return texts
-
-
-def write_ground_truth(path: Path, rows: Iterator[Judgment], texts: dict[str, str]) -> None:
+def write_ground_truth(path: Path, truth: GroundTruth, rows: Iterator[Judgment]) -> None:
     """Write `queries.jsonl` and `qrels/test.tsv` into a folder."""
     (path / "qrels").mkdir(parents=True, exist_ok=True)
-    write_objects(path / "queries.jsonl", ({"_id": qid, "text": text} for qid, text in texts.items()))
+    texts = zip(truth.qids, truth.texts or [""] * len(truth))
+    write_objects(path / "queries.jsonl", ({"_id": qid, "text": text or ""} for qid, text in texts))
     write_lines(path / "qrels" / "test.tsv", _qrels_lines(rows))
 
 

@@ -18,85 +18,87 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from groupgt.errors import DataError, display, listed, warn
-from groupgt.formats import trec
+from groupgt.formats import nuggetbank, trec
 from groupgt.formats.beir import split_of
-from groupgt.formats.checks import ids_at
-from groupgt.formats.fields import first_in
-from groupgt.formats.records import Queries, folder_of, graded, has_keys, keys_of, look_for, parts_of, records, singles
+from groupgt.formats.fields import first_in, ids_at
+from groupgt.formats.records import (
+    Format,
+    Queries,
+    folder_of,
+    graded,
+    has_keys,
+    keys_of,
+    look_for,
+    parts_of,
+    records,
+    singles,
+)
 from groupgt.formats.rows import RunBuilder
-from groupgt.formats.source import Source
+from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import finite_number, id_text
 
-Record = dict[str, Any]
-# Makes groups from a record; errors are added to the faults of the queries.
-Groups = Callable[[Queries, Record], list[Any]]
+# Makes groups from a record, or one group from a part of it; errors are added to the faults of the queries.
+Groups = Callable[[Queries, Record], Any]
 
 
-@dataclass(frozen=True)
-class Benchmark:
-    """A benchmark format that stores one query per record.
+def _read(
+    source: Source,
+    policy: Policy,
+    groups: Groups,
+    text: tuple[str, ...] = ("query",),
+    qid: str = "id",
+    columns: tuple[str, ...] = (),
+    excludes: bool = False,
+) -> GroundTruth:
+    """Read one query per record; raises `DataError` with all errors.
 
     Args:
-        keys: The keys that identify the format in the first record of a file.
+        source: The file.
+        policy: How to handle invalid or ambiguous data.
         groups: A function that builds groups from a record.
         text: The keys of the query text; several texts are joined.
         qid: The key of the query id; empty if queries are numbered from 1.
         columns: The keys to keep as columns, if present.
-        excluded: The key of the ids to exclude from the results of the query.
+        excludes: Whether records have the ids to exclude from their results.
     """
-
-    keys: tuple[str, ...]
-    groups: Groups
-    text: tuple[str, ...] = ("query",)
-    qid: str = "id"
-    columns: tuple[str, ...] = ()
-    excluded: str = ""
-
-    def look(self, source: Source) -> str | None:
-        """Return `truth` for a file in this format."""
-        return look_for(*self.keys)(source)
-
-    def read(self, source: Source, policy: Policy) -> GroundTruth:
-        """Read the ground truth from a file; raises `DataError` with all errors."""
-        queries = Queries()
-        for number, record in enumerate(queries.records(source), 1):
-            groups = self.groups(queries, record)
-            texts = [text for key in self.text if isinstance(text := record.get(key), str) and text]
-            columns = {name: record[name] for name in self.columns if name in record}
-            excluded = _excluded(queries, record, self.excluded)
-            queries.add(record.get(self.qid) if self.qid else number, groups, " ".join(texts), columns, excluded)
-        return queries.truth(policy)
+    queries = Queries()
+    for number, record in enumerate(queries.records(source), 1):
+        made = groups(queries, record)
+        texts = [cell for key in text if isinstance(cell := record.get(key), str) and cell]
+        kept = {name: record[name] for name in columns if name in record}
+        excluded = _excluded(queries, record) if excludes else []
+        queries.add(record.get(qid) if qid else number, made, " ".join(texts), kept, excluded)
+    return queries.truth(policy)
 
 
 # The entry of BRIGHT's `excluded_ids` if nothing is excluded.
 NONE = "N/A"
 
 
-def _excluded(queries: Queries, record: Record, key: str) -> list[str]:
-    """Return the ids to exclude from the results of a query."""
+def _excluded(queries: Queries, record: Record) -> list[str]:
+    """Return the ids to exclude from the results of a BRIGHT query."""
+    key = "excluded_ids"
     return [] if record.get(key) is None else [name for name in queries.ids_at(record, key) if name != NONE]
 
 
-def _nuggets(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from each FreshStack nugget; nuggets without support give empty groups (policy `empty_groups`)."""
-    groups = []
-    for nugget in queries.list_at(record, "nuggets"):
-        # As in FreshStack: a document in both lists is not relevant.
-        grades = dict.fromkeys(queries.ids_at(nugget, "relevant_corpus_ids"), 1)
-        grades |= dict.fromkeys(queries.ids_at(nugget, "non_relevant_corpus_ids"), 0)
-        groups.append({"alternatives": graded(grades), "name": nugget.get("text")})
-    return groups
+def _each(key: str, group: Groups) -> Groups:
+    """Return a function that makes a group from each object in the list at a key."""
+    return lambda queries, record: [group(queries, cell) for cell in queries.list_at(record, key)]
 
 
-FRESHSTACK = Benchmark(("query_id", "query_text", "nuggets"), _nuggets, ("query_title", "query_text"), "query_id")
+def _nugget(queries: Queries, nugget: Record) -> Record:
+    """Make a group from a FreshStack nugget; one without support gives an empty group (policy `empty_groups`)."""
+    # As in FreshStack: a document in both lists is not relevant.
+    grades = dict.fromkeys(queries.ids_at(nugget, "relevant_corpus_ids"), 1)
+    grades |= dict.fromkeys(queries.ids_at(nugget, "non_relevant_corpus_ids"), 0)
+    return {"alternatives": graded(grades), "name": nugget.get("text")}
 
 
 def _gold(key: str) -> Groups:
@@ -104,15 +106,9 @@ def _gold(key: str) -> Groups:
     return lambda queries, record: singles(queries.ids_at(record, key))
 
 
-BRIGHT = Benchmark(("query", "id", "gold_ids"), _gold("gold_ids"), excluded="excluded_ids")
-BRIGHT_LONG = replace(BRIGHT, groups=_gold("gold_ids_long"))
-
 # Aspects of BRIGHT-Pro are named after their query.
 ASPECT = re.compile(r"-(?:a|aspect-)\d+$")
 ENDINGS = (".json", ".jsonl", ".parquet")
-
-# The file `aspects` of BRIGHT-Pro.
-look_bright_pro = look_for("id", "weight", "supporting_docs")
 
 
 def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
@@ -136,52 +132,33 @@ def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
         alternatives = list(dict.fromkeys(queries.ids_at(record, "supporting_docs")))
         group = {"alternatives": alternatives, "weight": record.get("weight"), "name": record.get("content") or name}
         aspects.setdefault(qid, []).append(group)
-    examples = _examples(source.path)
+    folder = source.path.parent.parent / "examples"
+    named = (folder / f"{split_of(source.path)}{ending}" for ending in ENDINGS)
+    examples = next((path for path in (folder / source.path.name, *named) if path.is_file()), None)
     rows = () if examples is None else records(Source(examples), queries.faults)
     texts = {id_text(record.get("id")): record for _, record in rows}
     for qid, groups in aspects.items():
         record = texts.get(qid, {})
         queries.where = first[qid]
-        excluded = _excluded(queries, record, "excluded_ids")
-        queries.add(qid, groups, record.get("query"), excluded=excluded)
+        queries.add(qid, groups, record.get("query"), excluded=_excluded(queries, record))
     return queries.truth(policy)
-
-
-def _examples(aspects: Path) -> Path | None:
-    """Return the query file that belongs to an aspects file."""
-    folder = aspects.parent.parent / "examples"
-    named = [folder / f"{split_of(aspects)}{ending}" for ending in ENDINGS]
-    return next((path for path in (folder / aspects.name, *named) if path.is_file()), None)
 
 
 # The keys of MultiHop-RAG's evidence in the data set and in saved results.
 EVIDENCE = ("evidence_list", "gold_list")
 
 
-def _evidence(queries: Queries, record: Record, key: str) -> list[str]:
-    """Return the value of a key in each piece of evidence."""
+def _evidence(queries: Queries, record: Record, key: str) -> list[Any]:
+    """Make a group from each piece of evidence: the URL of its article, or its fact, for any text that contains it."""
     name = first_in(EVIDENCE, record) or EVIDENCE[0]
     texts = [queries.text_at(evidence, key) for evidence in queries.list_at(record, name)]
-    return list(dict.fromkeys(text for text in texts if text is not None))
-
-
-def _facts(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from each piece of evidence; any text that contains its fact covers the group."""
-    return [[{"text": fact}] for fact in _evidence(queries, record, "fact")]
-
-
-def _articles(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from each article that provides evidence, identified by its URL."""
-    return singles(_evidence(queries, record, "url"))
-
-
-MULTIHOP = Benchmark(("query", "evidence_list"), _facts, qid="", columns=("question_type", "answer"))
-MULTIHOP_DOCUMENTS = replace(MULTIHOP, groups=_articles)
+    distinct = dict.fromkeys(text for text in texts if text is not None)
+    return [[{"text": text} if key == "fact" else text] for text in distinct]
 
 
 def look_multihop(source: Source) -> str | None:
     """Return `truth` for the MultiHop-RAG data set, or `either` for saved results, which also contain the evidence."""
-    return "either" if has_keys(source, "query", "retrieval_list") else MULTIHOP.look(source)
+    return "either" if has_keys(source, "query", "retrieval_list") else look_for("query", "evidence_list")(source)
 
 
 def read_multihop_run(source: Source) -> Run:
@@ -196,35 +173,23 @@ def read_multihop_run(source: Source) -> Run:
     return builder.run(source)
 
 
-def _answers(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from each QAMPARI answer; any text that contains the answer or an alias covers the group."""
-    groups = []
-    for answer in queries.list_at(record, "answer_list"):
-        text = queries.text_at(answer, "answer_text")
-        groups.append({**_any_of([text or "", *queries.list_at(answer, "aliases", str)]), "name": text})
-    return groups
+def _answer(queries: Queries, answer: Record) -> Record:
+    """Make a group from a QAMPARI answer; any text that contains the answer or an alias covers the group."""
+    text = queries.text_at(answer, "answer_text")
+    return {**_any_of([text or "", *queries.list_at(answer, "aliases", str)]), "name": text}
 
 
-def _pages(queries: Queries, record: Record) -> list[Any]:
-    """Make a group from each QAMPARI answer; any page that proves the answer, identified by URL, covers the group."""
-    groups = []
-    for answer in queries.list_at(record, "answer_list"):
-        proofs = [proof for proof in queries.list_at(answer, "proof") if queries.has(proof, "found_in_url")]
-        urls = {"found_in_url": [url for proof in proofs if (url := proof["found_in_url"])]}
-        alternatives = list(dict.fromkeys(queries.list_at(urls, "found_in_url", str)))
-        groups.append({"alternatives": alternatives, "name": answer.get("answer_text")})
-    return groups
+def _page(queries: Queries, answer: Record) -> Record:
+    """Make a group from a QAMPARI answer; any page that proves the answer, identified by URL, covers the group."""
+    proofs = [proof for proof in queries.list_at(answer, "proof") if queries.has(proof, "found_in_url")]
+    urls = {"found_in_url": [url for proof in proofs if (url := proof["found_in_url"])]}
+    alternatives = list(dict.fromkeys(queries.list_at(urls, "found_in_url", str)))
+    return {"alternatives": alternatives, "name": answer.get("answer_text")}
 
 
 def _any_of(texts: list[str]) -> Record:
     """Make a group that any of these texts covers."""
     return {"alternatives": [{"text": text} for text in dict.fromkeys(texts) if text.strip()]}
-
-
-QAMPARI = Benchmark(("qid", "question_text", "answer_list"), _answers, ("question_text",), "qid")
-QAMPARI_DOCUMENTS = replace(QAMPARI, groups=_pages)
-
-look_ambigqa = look_for("id", "question", "annotations")
 
 
 def read_ambigqa(source: Source, policy: Policy) -> GroundTruth:
@@ -258,16 +223,10 @@ GRADES = {"support": 2, "partial_support": 1, "not_support": 0}
 FAILED = "failed"
 
 
-def _created(queries: Queries, record: Record) -> list[Any]:
-    """Return nuggets without documents as texts, for a labeller that compares texts."""
-    groups = []
-    for nugget in queries.list_at(record, "nuggets"):
-        text = nugget.get("text")
-        groups.append({"alternatives": [{"text": text}], "name": text, "importance": nugget.get("importance")})
-    return groups
-
-
-NUGGETIZER = Benchmark(("qid", "nuggets"), _created, qid="qid")
+def _created(queries: Queries, nugget: Record) -> Record:
+    """Return a nugget without documents as a text, for a labeller that compares texts."""
+    text = nugget.get("text")
+    return {"alternatives": [{"text": text}], "name": text, "importance": nugget.get("importance")}
 
 
 def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
@@ -278,13 +237,14 @@ def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
     if keys & {"answer_text", "run_id"}:
         what = "these assignments judge answers, and name no documents"
         raise DataError(f"{source.path}: {what}; assign retrieved passages: nuggetizer assign --input-kind retrieval")
-    return NUGGETIZER.read(source, policy)
+    return _read(source, policy, _each("nuggets", _created), qid="qid")
 
 
 def _assigned(source: Source, policy: Policy) -> GroundTruth:
     """Read output that has one record per query and passage."""
     queries = Queries()
     judged: dict[str, dict[str, dict[str, int]]] = {}
+    importances: dict[tuple[str, str], Any] = {}
     first: dict[str, tuple[str, Any]] = {}
     for record in queries.records(source):
         if (ids := ids_at(record, ("qid", "docid"), queries.where, queries.faults)) is None:
@@ -299,7 +259,9 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
             if not isinstance(text, str):
                 queries.fault(f"expected a string as the text of a nugget, found {display(text)}")
             elif assignment in (*GRADES, FAILED):
-                queries.is_important(qid, text, nugget.get("importance"), number)
+                queries.is_important(qid, text, importance := nugget.get("importance"), number)
+                if importance is not None:
+                    importances.setdefault((qid, text), importance)
                 documents = nuggets.setdefault(text, {})
                 what = f"query {qid!r}: of the nugget {display(text)} {document!r} says"
                 if assignment != FAILED and queries.agrees((qid, document, text), assignment, number, what):
@@ -309,7 +271,7 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
                 queries.fault(f"expected {names} as the assignment, found {display(assignment)}")
     for qid, nuggets in judged.items():
         groups = [
-            {"alternatives": graded(documents), "name": text, "importance": queries.importance_of(qid, text)}
+            {"alternatives": graded(documents), "name": text, "importance": importances.get((qid, text))}
             for text, documents in nuggets.items()
         ]
         queries.where, query = first[qid]
@@ -325,9 +287,6 @@ CRUX_ENDINGS = (".jsonl", ".jsonl.gz")
 def look_crux(source: Source) -> str | None:
     """Return `truth` for a file of CRUX ratings."""
     return "truth" if any(has_keys(source, *keys, "rating") for keys in CRUX_KEYS) else None
-
-
-is_crux_folder = folder_of(look_crux, CRUX_ENDINGS)
 
 
 def read_crux(source: Source, policy: Policy) -> GroundTruth:
@@ -367,7 +326,7 @@ RAGELO_PLACEHOLDER = "__ragelo_unaddressed__"
 def read_ragelo(source: Source, policy: Policy) -> GroundTruth:
     """Make a group from each criterion; a placeholder alone gives an empty group (policy `empty_groups`)."""
     queries: dict[str, dict[str, list[Any]]] = {}
-    for qid, criterion, document, grade in trec.judgments(source, "topic subtopic doc rel"):
+    for qid, criterion, document, grade in trec.judgments(source, trec.SUBTOPICS):
         group = queries.setdefault(qid, {}).setdefault(criterion, [])
         if not document.startswith(RAGELO_PLACEHOLDER):
             group.append({"id": document, "grade": grade})
@@ -376,3 +335,33 @@ def read_ragelo(source: Source, policy: Policy) -> GroundTruth:
         for criteria in queries.values()
     ]
     return GroundTruth.from_rows(list(queries), groups, policy, place=lambda _: str(source.path))
+
+
+_multihop = partial(_read, qid="", columns=("question_type", "answer"))
+_qampari = partial(_read, text=("question_text",), qid="qid")
+_bright = partial(_read, excludes=True)
+# Each is recognized by keys that no other format has.
+FORMATS = (
+    Format(
+        "freshstack",
+        look_for("query_id", "query_text", "nuggets"),
+        partial(_read, groups=_each("nuggets", _nugget), text=("query_title", "query_text"), qid="query_id"),
+    ),
+    Format("nuggetizer", look_for("qid", "nuggets"), read_nuggetizer),
+    Format("multihop-rag", look_multihop, partial(_multihop, groups=partial(_evidence, key="fact")), read_multihop_run),
+    Format("multihop-rag-documents", None, partial(_multihop, groups=partial(_evidence, key="url"))),
+    Format(
+        "qampari",
+        look_for("qid", "question_text", "answer_list"),
+        partial(_qampari, groups=_each("answer_list", _answer)),
+    ),
+    Format("qampari-documents", None, partial(_qampari, groups=_each("answer_list", _page))),
+    Format("nuggetbank", nuggetbank.look, nuggetbank.read_ground_truth, folder=nuggetbank.is_folder),
+    Format("nuggetbank-spans", None, partial(nuggetbank.read_ground_truth, spans=True), folder=nuggetbank.is_folder),
+    Format("bright", look_for("query", "id", "gold_ids"), partial(_bright, groups=_gold("gold_ids")), shape="flat"),
+    Format("bright-long", None, partial(_bright, groups=_gold("gold_ids_long")), shape="flat"),
+    Format("bright-pro", look_for("id", "weight", "supporting_docs"), read_bright_pro),
+    Format("crux", look_crux, read_crux, folder=folder_of(look_crux, CRUX_ENDINGS)),
+    Format("ragelo", None, read_ragelo),
+    Format("ambigqa", look_for("id", "question", "annotations"), read_ambigqa),
+)

@@ -1,21 +1,24 @@
-"""Reads corpora, which map document ids to texts, and chunk tables, which map chunk ids to document spans."""
+"""Reads tables of texts and places: corpora and their lengths, queries, chunk spans, and the parents of ids.
+
+Query texts are read from TREC topics, TSV, JSON Lines, parquet, or a BEIR folder.
+"""
 
 from __future__ import annotations
 
-import os
+import html
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeVar
 
 from groupgt.errors import DataError, Faults, display, near_names, warn
 from groupgt.formats import csv, parquet
 from groupgt.formats.beir import table_in
-from groupgt.formats.checks import Firsts
-from groupgt.formats.fields import first_in, length_of
+from groupgt.formats.fields import Firsts, first_in, length_of, number_in
 from groupgt.formats.jsonl import is_array, objects
-from groupgt.formats.source import Source
+from groupgt.formats.names import OTHER_NAMES
+from groupgt.formats.source import AnyPath, Record, Source
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.model.validity import id_fault, id_text, is_integer
 from groupgt.model.values import FARTHEST, LENGTH_UNITS, Chunks, Lengths, Span, span_of
@@ -24,6 +27,15 @@ from groupgt.runtime import pl
 # The columns of ids and texts; the last ones are from MultiHop-RAG and BRIGHT.
 IDS = ("chunk_id", "doc_id", "_id", "id", "url")
 TEXTS = ("contents", "text", "content", "body")
+# Those of queries.
+QUERY_IDS = ("qid", *OTHER_NAMES["qid"][:-1], "_id", "id")
+QUERY_TEXTS = ("query", "text", "question", "title")
+# TREC topics: <top> with <num> and <title>, which need not be closed, or <topic number="1"> with <query>.
+_TOPIC = re.compile(r"<(top|topic)(\s[^>]*)?>(.*?)(?=</\1\s*>|<\1[\s>]|\Z)", re.IGNORECASE | re.DOTALL)
+_NUMBER = re.compile(r"""\b(?:number|id|num)\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
+_LABEL = re.compile(r"\A(?:number|topic|query|question)\s*:", re.IGNORECASE)
+T = TypeVar("T")
+V = TypeVar("V")
 
 
 def corpus_file(path: Path) -> Path:
@@ -31,12 +43,17 @@ def corpus_file(path: Path) -> Path:
     return (table_in(path, "corpus") or path / "corpus.jsonl") if path.is_dir() else path
 
 
-def _source_of(path: str | os.PathLike[str]) -> Source:
+def queries_file(path: Path) -> Path:
+    """Return the path of a file with query texts; for a BEIR or MTEB folder, its query file."""
+    return (table_in(path, "queries") or path / "queries.jsonl") if path.is_dir() else path
+
+
+def _source_of(path: AnyPath) -> Source:
     source = Source.at(path)
     return Source.at(corpus_file(source.path)) if source.is_folder else source
 
 
-def read_corpus(path: str | os.PathLike[str]) -> dict[str, str]:
+def read_corpus(path: AnyPath) -> dict[str, str]:
     """Read `{doc_id: text}` from a JSONL, parquet or CSV file with `doc_id` (or `_id`) and `contents` (or `text`).
 
     A `title` is prepended to the text on a separate line, unless the text already begins with it. For a BEIR or MTEB
@@ -46,7 +63,7 @@ def read_corpus(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def read_lengths(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     tokenizer: str | Callable[[Sequence[str]], Sequence[int]] | None = None,
     *,
     allow_code: bool = False,
@@ -62,7 +79,7 @@ def read_lengths(
         allow_code: Whether a custom tokenizer may run.
     """
     count = tokenizer_named(tokenizer, allow_code=allow_code) if isinstance(tokenizer, str) else tokenizer
-    columns: dict[str, dict[str, Any]] = {}
+    columns: dict[str, Record] = {}
     texts = _read(path, columns)
     if count is not None:
         columns.pop("tokens", None)
@@ -72,44 +89,63 @@ def read_lengths(
         expected = f"expected a whole number from 0 in the column {unit}"
         faults[unit] = tuple(f"{path}: document {name!r}: {expected}, found {display(cell)}" for name, cell in invalid)
     lengths = {unit: {name: length_of(cell) or 0 for name, cell in cells.items()} for unit, cells in columns.items()}
-    return Lengths(lengths, texts, count, str(path), {unit: messages for unit, messages in faults.items() if messages})
+    return Lengths(lengths, texts, count, str(path), faults)
 
 
-def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | None = None) -> dict[str, str]:
+def _read(path: AnyPath, lengths: dict[str, Record] | None = None) -> dict[str, str]:
     """Read document texts; if `lengths` is set, length columns are stored in it, and documents need no text."""
     source = _source_of(path)
-    faults = Faults()
-    texts: dict[str, str] = {}
-    firsts = Firsts()
-    for where, row in table_rows(source, faults):
-        cell = next((row[name] for name in IDS if row.get(name) is not None), None)
+
+    def document(row: Record) -> tuple[str, str | None] | str:
+        cell = _first_of(IDS, row)
         name = id_text(cell)
         text = next((row[column] for column in TEXTS if isinstance(row.get(column), str)), None)
         row_lengths = {unit: row[unit] for unit in LENGTH_UNITS if row.get(unit) not in (None, "")}
         if name is None:
             shown = ", ".join(row) if cell is None else cell
-            faults.add(where, f"expected a doc_id (a string or integer), found {shown!r}")
-        elif fault := id_fault(name):
-            faults.add(where, f"the doc_id {fault}")
-        elif text is None and (lengths is None or not row_lengths):
-            faults.add(where, f"document {name!r}: expected text in the column contents, found {', '.join(row)}")
-        elif again := firsts.again(name, where):
-            faults.add(where, f"duplicate document {name!r} {again}")
-        else:
-            if lengths is not None:
-                for unit, length in row_lengths.items():
-                    lengths.setdefault(unit, {})[name] = length
-            if text is not None:
-                title = row.get("title")
-                is_apart = isinstance(title, str) and title and not text.startswith(title)
-                texts[name] = f"{title}\n{text}" if is_apart else text
-    faults.stop()
-    if not firsts:
+            return f"expected a doc_id (a string or integer), found {shown!r}"
+        if fault := id_fault(name):
+            return f"the doc_id {fault}"
+        if text is None and (lengths is None or not row_lengths):
+            return f"document {name!r}: expected text in the column contents, found {', '.join(row)}"
+        if lengths is not None:
+            for unit, length in row_lengths.items():
+                lengths.setdefault(unit, {})[name] = length
+        title = row.get("title")
+        is_apart = text is not None and isinstance(title, str) and title and not text.startswith(title)
+        return name, f"{title}\n{text}" if is_apart else text
+
+    faults = Faults()
+    texts = _by_id(table_rows(source, faults), document, "document", faults)
+    if not texts:
         raise DataError(f"{source.path}: the corpus contains no documents")
-    return texts
+    return {name: text for name, text in texts.items() if text is not None}
 
 
-def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
+def _first_of(names: Iterable[str], row: Record) -> Any:
+    """Return the first of these cells that is not missing."""
+    return next((row[name] for name in names if row.get(name) is not None), None)
+
+
+def _by_id(
+    rows: Iterable[tuple[str, T]], read: Callable[[T], tuple[str, V] | str], called: str, faults: Faults
+) -> dict[str, V]:
+    """Return a value for each id; `read` returns the two of a row, or what is wrong with it."""
+    values: dict[str, V] = {}
+    firsts = Firsts()
+    for where, row in rows:
+        cells = read(row)
+        if isinstance(cells, str):
+            faults.add(where, cells)
+        elif again := firsts.again(cells[0], where):
+            faults.add(where, f"duplicate {called} {display(cells[0])} {again}")
+        else:
+            values[cells[0]] = cells[1]
+    faults.stop()
+    return values
+
+
+def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
     """Yield each row of a JSONL, parquet or CSV file with its location."""
     if source.is_parquet:
         yield from parquet.rows_of(source)
@@ -124,7 +160,7 @@ AUTORAG = "start_end_idx"
 DOCUMENTS = ("doc", "document", "path", "parent")
 
 
-def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chunks | None:
+def read_chunks(path: AnyPath, *, optional: bool = False) -> Chunks | None:
     """Read chunk spans from a JSONL, parquet or CSV file with `chunk_id, doc_id, start, end` in each row.
 
     A corpus file may contain them, too, as `doc_id` (the chunk), `doc` (or `document`, `path`, `parent`), `start` and
@@ -135,39 +171,32 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
     if source.is_parquet and (chunks := _columns(source)) is not None:
         return chunks
     faults = Faults()
-    ids: list[str] = []
-    spans: list[Span] = []
-    firsts = Firsts()
-    lost: list[str] = []
-    for where, row in table_rows(source, faults):
-        key = first_in(IDS, row) or "chunk_id"
-        if optional and not firsts and not _has_places(row):
-            return None
-        name = id_text(row.get(key))
-        span = _span(row, key)
-        if name is None or (fault := id_fault(name)):
-            problem = f"found {display(row.get(key))}" if name is None else f"which {fault}"
-            faults.add(where, f"expected the id of a chunk (a string or integer) as {key}, {problem}")
-        elif isinstance(span, str):
-            faults.add(where, f"chunk {name!r}: {span}")
-        elif again := firsts.again(name, where):
-            faults.add(where, f"duplicate chunk {name!r} {again}")
-        elif span is None:
-            lost.append(name)
-        else:
-            ids.append(name)
-            spans.append(span)
-    faults.stop()
-    if not ids:
+    rows = table_rows(source, faults)
+    first = next(rows, None)
+    if first is not None and optional and not _has_places(first[1]):
+        return None
+    places = _by_id(chain(() if first is None else (first,), rows), _chunk, "chunk", faults)
+    spans = {name: span for name, span in places.items() if span is not None}
+    if not spans:
         raise DataError(f"{source.path}: the table contains no chunks")
-    if lost:
+    if lost := [name for name, span in places.items() if span is None]:
         what = f"{source.path}: {len(lost):,} chunks have no place (AutoRAG did not find them in their document)"
         warn(f"{what}: {', '.join(lost[:3])}{' …' if len(lost) > 3 else ''}")
-    start, end = (np.array([span[at] for span in spans], dtype=np.int64) for at in (1, 2))
-    return Chunks(ids, [span.doc for span in spans], start, end)
+    return Chunks.from_spans(spans)
 
 
-def _has_places(row: dict[str, Any]) -> bool:
+def _chunk(row: Record) -> tuple[str, Span | None] | str:
+    """Return the id and the span of a chunk, or an error message."""
+    key = first_in(IDS, row) or "chunk_id"
+    name = id_text(row.get(key))
+    if name is None or (fault := id_fault(name)):
+        problem = f"found {display(row.get(key))}" if name is None else f"which {fault}"
+        return f"expected the id of a chunk (a string or integer) as {key}, {problem}"
+    span = _span(row, key)
+    return f"chunk {name!r}: {span}" if isinstance(span, str) else (name, span)
+
+
+def _has_places(row: Record) -> bool:
     if AUTORAG in row:
         return "path" in row
     return {"start", "end"} <= set(row) and first_in(("chunk_id", *DOCUMENTS), row) is not None
@@ -178,7 +207,7 @@ def _document(names: Iterable[str], key: str | None) -> str | None:
     return first_in((*DOCUMENTS, "doc_id"), set(names) - {key})
 
 
-def _span(row: dict[str, Any], key: str) -> Span | str | None:
+def _span(row: Record, key: str) -> Span | str | None:
     """Return the span of a chunk, or an error message; None if AutoRAG could not locate the chunk."""
     document = _document(row, key)
     if AUTORAG in row and "start" not in row:
@@ -192,14 +221,8 @@ def _span(row: dict[str, Any], key: str) -> Span | str | None:
         row = {**row, "start": first, "end": last + 1 if is_integer(last) else last}
     if document is None or not {"start", "end"} <= set(row):
         return f"expected the columns chunk_id, doc_id, start and end, found {', '.join(row)}"
-    cell = {"doc": row[document], "start": _number(row["start"]), "end": _number(row["end"])}
+    cell = {"doc": row[document], "start": number_in(row["start"]), "end": number_in(row["end"])}
     return span_of(cell)
-
-
-def _number(cell: Any) -> Any:
-    """Convert a whole number that a CSV file stores as text; other cells stay unchanged."""
-    text = cell.strip() if isinstance(cell, str) else ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else cell
 
 
 def _columns(source: Source) -> Chunks | None:
@@ -223,7 +246,7 @@ def _columns(source: Source) -> Chunks | None:
     return Chunks(ids.to_list(), frame["doc"].to_list(), start.to_numpy(), end.to_numpy())
 
 
-def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
+def read_parents(path: AnyPath, column: str) -> dict[str, str]:
     """Read `{id: parent}` from a JSONL, parquet or CSV file with the parents in `column`; raises `DataError`."""
     source = _source_of(path)
     faults = Faults()
@@ -244,3 +267,73 @@ def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
     if not parents:
         raise DataError(f"{source.path}: the table contains no rows")
     return parents
+
+
+def read_queries(path: AnyPath) -> dict[str, str]:
+    """Read `{qid: text}`; raises `DataError` with every error.
+
+    For TREC topics, the text is the title (`<title>` or `<query>`). A table needs an id (`qid`, `query_id`, `_id`,
+    `id`) and a text (`query`, `text`, `question`, `title`). TSV without a header line has an id and a text in each
+    line.
+    """
+    source = Source.at(queries_file(Path(path)))
+    faults = Faults()
+    texts = _by_id(_query_rows(source, faults), _query, "query", faults)
+    if not texts:
+        raise DataError(f"{source.path}: expected queries (TREC topics, TSV, JSONL or BEIR), found none")
+    return texts
+
+
+def _query(cells: tuple[Any, Any]) -> tuple[str, str] | str:
+    """Return the id and the text of a query, or an error message."""
+    qid, text = cells
+    name = id_text(qid)
+    if name is None:
+        return f"expected a query id (a string or integer), found {display(qid)}"
+    if fault := id_fault(name):
+        return f"the query id {fault}"
+    if not isinstance(text, str) or not text.strip():
+        return f"query {display(name)}: expected a text ({', '.join(QUERY_TEXTS)}), found {display(text)}"
+    return name, text
+
+
+def _query_rows(source: Source, faults: Faults) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """Yield the location of each query, and its id and text."""
+    begin = b"" if source.is_parquet else source.head().lstrip()[:1]
+    names = set(csv.header_of(source)) if begin else set()
+    has_header = bool(names & set(QUERY_IDS)) and bool(names & set(QUERY_TEXTS))
+    if begin == b"<":
+        yield from _topics(source)
+    elif source.is_parquet or begin == b"{" or is_array(source) or has_header:
+        for where, row in table_rows(source, faults):
+            qid = _first_of(QUERY_IDS, row)
+            if qid is None:
+                faults.add(
+                    where, f"expected a query id ({', '.join(QUERY_IDS[:2])}, _id or id), found {', '.join(row)}"
+                )
+            else:
+                yield where, (qid, _first_of(QUERY_TEXTS, row))
+    else:
+        for where, line in source.located_lines():
+            qid, tab, text = line.partition("\t")
+            if tab:
+                yield where, (qid.strip(), text.strip())
+            else:
+                faults.add(where, f"expected a query id, a tab and a text, found {display(line)}")
+
+
+def _topics(source: Source) -> Iterator[tuple[str, tuple[str, str]]]:
+    source.check_text()
+    content = source.data.decode()
+    for topic in _TOPIC.finditer(content):
+        attribute = _NUMBER.search(topic[2] or "")
+        number = attribute[1] if attribute else _field(topic[3], "num")
+        where = f"{source.path}:{content.count(chr(10), 0, topic.start()) + 1}"
+        yield where, (number, _field(topic[3], "title") or _field(topic[3], "query"))
+
+
+def _field(topic: str, name: str) -> str:
+    """Return the content of a topic field on one line, without its label (`Number:`)."""
+    match = re.search(rf"<{name}(?:\s[^>]*)?>(.*?)(?=<|\Z)", topic, re.IGNORECASE | re.DOTALL)
+    text = html.unescape(match[1]).strip() if match else ""
+    return " ".join(_LABEL.sub("", text).split())

@@ -6,26 +6,25 @@ import csv
 import io
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from groupgt.errors import DataError, Faults, display, warn
-from groupgt.formats.checks import NO_CALL, Judgments, result_fault
-from groupgt.formats.fields import CALL_COLUMN, carried, fields_of, units_of
+from groupgt.formats.fields import CALL_COLUMN, NO_CALL, Judgments, carried, fields_of, result_fault, units_of
 from groupgt.formats.layout import Layout, layout_of
+from groupgt.formats.names import SHOWN_NAMES, misnamed_grade, missing_columns
 from groupgt.formats.rows import (
     SHAPE,
-    SHOWN_NAMES,
     Calls,
     Judgment,
     Ranking,
     RunBuilder,
     checked_columns,
     gather,
-    misnamed_grade,
-    missing_columns,
     number_text,
     run_in,
     shape_of,
@@ -56,7 +55,7 @@ def header_of(source: Source) -> list[str]:
     """Return the cells of the first line; empty if the file is not CSV or not text."""
     try:
         line = source.first_line.decode()
-        with _WideCells():
+        with _wide_cells():
             cells = next(csv.reader([line], delimiter=delimiter_of(source.first_line)), [])
     except (csv.Error, UnicodeDecodeError):
         return []
@@ -82,21 +81,32 @@ class _Text:
         return cls(str(source.path), delimiter_of(source.first_line), lines)
 
 
-def table(source: Source, needed: Iterable[str], faults: Faults) -> Iterator[tuple[str, dict[str, str]]]:
+def table(source: Source, needed: Sequence[str], faults: Faults) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield each row as `file:line` and its cells by column; collects rows that are too short or too long as errors."""
-    rows = _rows(_Text.of(source, keep=True), needed, faults)
+    rows = _rows(_Text.of(source, keep=True), lambda _: needed, faults)
     _, header = next(rows)
     for number, cells in rows:
         yield f"{source.path}:{number}", dict(zip(header, cells))
 
 
-def _rows(text: _Text, needed: Iterable[str], faults: Faults) -> Iterator[tuple[int, list[str]]]:
-    """Yield the header, then each row, with the number of its first line; invalid rows are collected as errors."""
+def _rows(
+    text: _Text, needed_in: Callable[[list[str]], Sequence[str]], faults: Faults
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the header, then each row, with the number of its first line; invalid rows are collected as errors.
+
+    `needed_in` returns the columns that a header must have.
+    """
     rows = ((number, cells) for number, cells in _parsed(text, faults) if "".join(cells).strip(BLANKS))
     number, cells = next(rows, (1, []))
     header = [cell.strip(BLANKS) for cell in cells]
     if not faults:
-        _check_header(header, needed, f"{text.title}:{number}", faults)
+        where, needed = f"{text.title}:{number}", needed_in(header)
+        for name, count in Counter(header).items():
+            if count > 1:
+                faults.add(where, f"duplicate column {name!r}; remove one")
+        if missing := [name for name in needed if header and name not in header]:
+            expected = ", ".join("score (or rank)" if name == "score" else name for name in needed)
+            faults.add(where, missing_columns(header, missing, expected))
     yield number, header
     if faults:
         return
@@ -112,17 +122,6 @@ def _rows(text: _Text, needed: Iterable[str], faults: Faults) -> Iterator[tuple[
         warn(f"{text.title}: the file is empty: 0 rows")
 
 
-def _check_header(header: list[str], needed: Iterable[str], where: str, faults: Faults) -> None:
-    for name, count in Counter(header).items():
-        if count > 1:
-            faults.add(where, f"duplicate column {name!r}; remove one")
-    needed = tuple(needed)
-    missing = [name for name in needed if header and name not in header]
-    if missing:
-        expected = ", ".join("score (or rank)" if name == "score" else name for name in needed)
-        faults.add(where, missing_columns(header, missing, expected))
-
-
 def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
     """Yield each row with the number of its first line; stops at the first row that is not valid CSV."""
     doubled: set[int] = set()
@@ -131,7 +130,7 @@ def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
         block: list[tuple[int, list[str]]] = []
         number, fault = reader.line_num + 1, ""
         try:
-            with _WideCells():
+            with _wide_cells():
                 for cells in islice(reader, BLOCK):
                     if reader.line_num in doubled:
                         raise csv.Error("new-line")
@@ -154,14 +153,14 @@ def _noted(lines: Iterable[str], doubled: set[int]) -> Iterator[str]:
         yield line
 
 
-class _WideCells:
-    """A context manager that raises the process-wide limit on cell size and then restores it."""
-
-    def __enter__(self) -> None:
-        self.before = csv.field_size_limit(WIDEST)
-
-    def __exit__(self, *error: object) -> None:
-        csv.field_size_limit(self.before)
+@contextmanager
+def _wide_cells() -> Iterator[None]:
+    """Raise the process-wide limit on cell size, and then restore it."""
+    before = csv.field_size_limit(WIDEST)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
@@ -176,9 +175,8 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
         cell = row.get("grade", "1")
         judgments.add(where, row["qid"], row.get("group", ""), row["doc_id"], validity.number_of(cell), cell)
         shapes[row.get(SHAPE, "")] = None
-    if is_flat:
-        return gather(judgments.rows(), policy, shape="flat")
-    return gather(judgments.rows(), policy, shape=shape_of(shapes, "subtopics", source.path))
+    rows = judgments.rows()
+    return gather(rows, policy, shape="flat" if is_flat else shape_of(shapes, "subtopics", source.path))
 
 
 def read_run(source: Source) -> Run:
@@ -198,11 +196,9 @@ def _read_rows(source: Source) -> Run:
 
 def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dict[str, str]]]:
     """Yield query, document, score (or negative rank) and other cells of each row; collects invalid rows as errors."""
-    rows = _rows(text, (), faults)
-    number, header = next(rows)
+    rows = _rows(text, lambda header: ("qid", "doc_id", _order(header)), faults)
+    _, header = next(rows)
     order = _order(header)
-    needed = ("qid", "doc_id", order if order in header else "score")
-    _check_header(header, needed, f"{text.title}:{number}", faults)
     if faults or not header:
         deque(rows, maxlen=0)  # warns if the file is empty
         return
@@ -221,7 +217,7 @@ def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dic
 
 
 def _order(header: Sequence[str]) -> str:
-    return "score" if "score" in header else "rank"
+    return "rank" if "rank" in header and "score" not in header else "score"
 
 
 def _streamed(source: Source) -> Run:
@@ -306,22 +302,26 @@ def _lengths(cells: pl.Expr) -> pl.Expr:
 
 def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delimiter: str = ",") -> None:
     """Write `qid, group, doc_id, grade`, without `group` for the shape `flat`, and with a shape column for `groups`."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        more = [SHAPE] if shape == "groups" else []
-        writer.writerow(["qid", *(["group"] if shape != "flat" else []), "doc_id", "grade", *more])
-        for qid, group, document, grade in rows:
-            labels = [group] if shape != "flat" else []
-            writer.writerow([qid, *labels, document, number_text(grade), *([shape] if more else [])])
+    more, mark = ([SHAPE], [shape]) if shape == "groups" else ([], [])
+    header = ["qid", *(["group"] if shape != "flat" else []), "doc_id", "grade", *more]
+    cells = (
+        [qid, *([group] if shape != "flat" else []), document, number_text(grade), *mark]
+        for qid, group, document, grade in rows
+    )
+    _write(path, header, cells, delimiter)
 
 
 def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:
     """Write rows of `qid, doc_id, rank, score, call`; scores and calls are written only if present."""
+    header = ["qid", "doc_id", "rank", *(["score"] if scored else []), *([CALL_COLUMN] if calls else [])]
+    cells = (
+        [qid, document, rank, *([repr(score)] if scored else []), *([calls[qid][rank - 1]] if calls else [])]
+        for qid, ids, scores in rankings
+        for rank, (document, score) in enumerate(zip(ids, scores), 1)
+    )
+    _write(path, header, cells)
+
+
+def _write(path: Path, header: list[str], rows: Iterable[list[Any]], delimiter: str = ",") -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        call = [CALL_COLUMN] if calls else []
-        writer.writerow(["qid", "doc_id", "rank", *(["score"] if scored else []), *call])
-        for qid, ids, scores in rankings:
-            for rank, (document, score) in enumerate(zip(ids, scores), 1):
-                calls_cell = [calls[qid][rank - 1]] if calls else []
-                writer.writerow([qid, document, rank, *([repr(score)] if scored else []), *calls_cell])
+        csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(chain((header,), rows))

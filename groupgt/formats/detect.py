@@ -4,63 +4,26 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, display, first_of, listed, near_names, warn
-from groupgt.formats import (
-    beir,
-    benchmarks,
-    csv,
-    frames,
-    frameworks,
-    journals,
-    jsonl,
-    mappings,
-    nuggetbank,
-    otlp,
-    parquet,
-    trec,
-    trec_rag,
-)
+from groupgt.formats import beir, benchmarks, csv, frames, frameworks, journals, jsonl, otlp, parquet, trec
 from groupgt.formats import parts as run_parts
-from groupgt.formats.checks import collect
-from groupgt.formats.fields import NESTED
-from groupgt.formats.names import REMOVED_ENDINGS, ending_of, kind_by_ending
-from groupgt.formats.records import keys_of
-from groupgt.formats.rows import OTHER_NAMES
-from groupgt.formats.source import Source
+from groupgt.formats.fields import NESTED, collect
+from groupgt.formats.names import OTHER_NAMES, REMOVED_ENDINGS, ending_of, kind_by_ending
+from groupgt.formats.records import Format, keys_of
+from groupgt.formats.source import AnyPath, Source
 from groupgt.formats.validity import guarded
-from groupgt.model.ground_truth import GroundTruth, Shape
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import is_number
 from groupgt.runtime import no_garbage_collection, pl
-
-Path_ = str | os.PathLike[str]
-
-
-@dataclass(frozen=True)
-class Format:
-    """A file format, with its name, a function to recognize it, and its readers (None for unsupported content).
-
-    `look` returns `truth`, `run`, or `either` for a file in this format, depending on its content, and None for any
-    other file; `usually` replaces `either`. A format without `look` is never detected, but must be named. `folder`
-    checks whether a folder has the layout of this format; `shape` is the ground truth shape if the reader does not set
-    it.
-    """
-
-    name: str
-    look: Callable[[Source], str | None] | None = None
-    truth: Callable[[Source, Policy], GroundTruth] | None = None
-    run: Callable[[Source], Run] | None = None
-    usually: str = "run"
-    folder: Callable[[Path], bool] | None = None
-    shape: Shape | None = None
 
 
 def _in_parquet(source: Source) -> str | None:
@@ -100,45 +63,25 @@ def _in_trec(source: Source) -> str | None:
 
 # All formats; the first that recognizes a file is used.
 FORMATS = (
-    # Benchmarks; each is recognized by keys that no other format has.
-    Format("freshstack", benchmarks.FRESHSTACK.look, benchmarks.FRESHSTACK.read, shape="subtopics"),
-    Format("nuggetizer", benchmarks.NUGGETIZER.look, benchmarks.read_nuggetizer, shape="subtopics"),
-    Format(
-        "multihop-rag",
-        benchmarks.look_multihop,
-        benchmarks.MULTIHOP.read,
-        benchmarks.read_multihop_run,
-        shape="subtopics",
-    ),
-    Format("multihop-rag-documents", None, benchmarks.MULTIHOP_DOCUMENTS.read, shape="subtopics"),
-    Format("qampari", benchmarks.QAMPARI.look, benchmarks.QAMPARI.read, shape="subtopics"),
-    Format("qampari-documents", None, benchmarks.QAMPARI_DOCUMENTS.read, shape="subtopics"),
-    Format("nuggetbank", nuggetbank.look, nuggetbank.read_ground_truth, folder=nuggetbank.is_folder, shape="subtopics"),
-    Format("nuggetbank-spans", None, nuggetbank.read_spans, folder=nuggetbank.is_folder, shape="subtopics"),
-    Format("bright", benchmarks.BRIGHT.look, benchmarks.BRIGHT.read, shape="flat"),
-    Format("bright-long", None, benchmarks.BRIGHT_LONG.read, shape="flat"),
-    Format("bright-pro", benchmarks.look_bright_pro, benchmarks.read_bright_pro, shape="subtopics"),
-    Format("crux", benchmarks.look_crux, benchmarks.read_crux, folder=benchmarks.is_crux_folder, shape="subtopics"),
-    Format("ragelo", None, benchmarks.read_ragelo, shape="subtopics"),
-    Format("ambigqa", benchmarks.look_ambigqa, benchmarks.read_ambigqa, shape="subtopics"),
+    *(replace(known, shape=known.shape or "subtopics") for known in benchmarks.FORMATS),
     Format("beir", beir.look, beir.read_ground_truth, folder=beir.is_folder),
     # Data sets of RAG frameworks.
     Format("ragas", frameworks.look, frameworks.read_ground_truth, frameworks.read_run, shape="flat"),
-    Format("ragas-texts", None, frameworks.read_texts, shape="flat"),
+    Format("ragas-texts", None, partial(frameworks.read_ground_truth, names=frameworks.REFERENCES[1:]), shape="flat"),
     Format("llama-index", frameworks.look_llama_index, frameworks.read_llama_index, shape="flat"),
     # General formats.
     Format("autorag", None, parquet.read_ground_truth, parquet.read_run),
     Format("parquet", _in_parquet, parquet.read_ground_truth, parquet.read_run),
-    Format("trec-rag", trec_rag.look, None, trec_rag.read_run),
+    Format("trec-rag", frameworks.look_trec_rag, None, frameworks.read_trec_rag),
     Format("otlp", otlp.look, None, otlp.read_run),
     Format("otlp-sessions", None, None, partial(otlp.read_run, by_session=True)),
-    Format("journal", journals.looks_like_journal, journals.read_journal),
-    Format("json", mappings.kind_of, mappings.read_ground_truth, mappings.read_run),
+    Format("journal", journals.look, journals.read_ground_truth),
+    Format("json", jsonl.look_mapped, jsonl.read_mapped_truth, jsonl.read_mapped_run),
     Format("jsonl", _in_json_lines, jsonl.read_ground_truth, jsonl.read_run, usually="truth"),
     Format("csv", _in_csv, csv.read_ground_truth, csv.read_run),
     Format("trec", _in_trec, trec.read_qrels, trec.read_run),
-    Format("trec-subtopics", None, trec.read_subtopics),
-    Format("trec-no-iter", None, trec.read_without_iter),
+    Format("trec-subtopics", None, partial(trec.read_qrels, columns=trec.SUBTOPICS)),
+    Format("trec-no-iter", None, partial(trec.read_qrels, columns=trec.WITHOUT_ITER)),
 )
 _BY_NAME = {entry.name: entry for entry in FORMATS}
 TRUTHS = {entry.name: entry.truth for entry in FORMATS if entry.truth is not None}
@@ -146,7 +89,7 @@ RUNS = {entry.name: entry.run for entry in FORMATS if entry.run is not None}
 
 
 def read_ground_truth(
-    path: Path_,
+    path: AnyPath,
     format: str | None = None,
     policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     *,
@@ -166,7 +109,11 @@ def read_ground_truth(
     if frames.is_frame(path):
         return frames.truth_of(path, Policy.of(policy))
     if run_parts.is_url(path):
-        return _truth_at(path, format, Policy.of(policy))
+        policy = Policy.of(policy)
+        if format in ("autorag", "parquet") or (format is None and path.endswith((".parquet", ".pq"))):
+            frame = guarded(path, "cannot be read", pl.scan_parquet(path).collect)
+            return frames.truth_of(frame, policy, path)
+        return run_parts.fetched(path, lambda copy: read_ground_truth(copy, format, policy))
     source = replace(Source.at(path), ceiling=ceiling)
     chosen = _format_of(source, format, TRUTHS)
     read = trec.read_unnamed if format is None and chosen.name == "trec" else TRUTHS[chosen.name]
@@ -176,7 +123,7 @@ def read_ground_truth(
 
 
 def read_run(
-    path: Path_ | Sequence[Path_],
+    path: AnyPath | Sequence[AnyPath],
     format: str | None = None,
     *,
     parts: bool = False,
@@ -216,9 +163,9 @@ def read_run(
     return read(replace(Source.at(path), streamed=streamed))
 
 
-def located(path: Path_ | Sequence[Path_], format: str | None = None) -> tuple[list[str], str, str]:
+def located(path: AnyPath | Sequence[AnyPath], format: str | None = None) -> tuple[list[str], str, str]:
     """Return the paths of a run's files, their format and a common name, so that another program can read them."""
-    names: list[Path_] = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    names: list[AnyPath] = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     paths: list[str] = []
     for name in names:
         if run_parts.is_url(name):
@@ -235,14 +182,7 @@ def located(path: Path_ | Sequence[Path_], format: str | None = None) -> tuple[l
     return paths, chosen, title
 
 
-def _truth_at(url: str, format: str | None, policy: Policy) -> GroundTruth:
-    if format in ("autorag", "parquet") or (format is None and url.endswith((".parquet", ".pq"))):
-        frame = guarded(url, "cannot be read", pl.scan_parquet(url).collect)
-        return frames.truth_of(frame, policy, url)
-    return run_parts.fetched(url, lambda copy: read_ground_truth(copy, format, policy))
-
-
-def run_paths(path: Path_) -> list[Path]:
+def run_paths(path: AnyPath) -> list[Path]:
     """Return the path itself, the runs in a folder, or the matches of a glob; each file is one system.
 
     Files that are not runs, such as images or unrelated tables, are skipped with a warning.
@@ -287,13 +227,13 @@ def _is_run(path: Path) -> bool:
     return kind != "truth" and (detected.name != "trec" or any(map(trec.is_result, _first_lines(source))))
 
 
-def require_paths(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) -> list[Path_]:
+def require_paths(truth: AnyPath, runs: Iterable[AnyPath], *, in_parts: bool = False) -> list[AnyPath]:
     """Return the files and URLs of all runs; raises `DataError` with every path that does not exist.
 
     Each file and each URL is a run. With `in_parts`, each path is one run, even if it matches several files.
     """
 
-    def existing(path: Path_) -> list[Path_]:
+    def existing(path: AnyPath) -> list[AnyPath]:
         if run_parts.is_url(path):
             return [path]
         if not in_parts:
@@ -310,7 +250,7 @@ def require_paths(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False
     return list(chain.from_iterable(paths))
 
 
-def kind_of(path: Path_) -> str:
+def kind_of(path: AnyPath) -> str:
     """Return `truth` or `run`, depending on the content of a file."""
     detected, kind = _recognized(Source.at(path))
     if detected is None:
@@ -346,9 +286,13 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
         return _BY_NAME["autorag"] if is_truth and recognized.name == "parquet" else recognized
     if not (source.is_folder or source.is_parquet) and b"\r" in source.first_line:
         raise DataError(f"{source.path}:1: {trec.BARE_RETURN}")
-    looks = f"its first line is {kind}" if recognized is None else f"this looks like {_title(recognized, kind)}"
-    if recognized is not None and recognized.name == "json" and (text := mappings.first_text(source)):
-        looks = f"its lists hold texts, such as {display(text)}, and no ids of documents"
+    looks = f"its first line is {kind}"
+    if recognized is not None:
+        name = f"{recognized.name} {kind}"
+        name = {"trec truth": "qrels", "beir truth": "beir"}.get(name, name)
+        looks = f"this looks like {'ground truth' if kind == 'truth' else 'a run'} ({name})"
+        if recognized.name == "json" and (text := jsonl.first_text(source)):
+            looks = f"its lists hold texts, such as {display(text)}, and no ids of documents"
     raise DataError(
         f"{source.path}: expected {'ground truth' if is_truth else 'a run'}, but {looks}; if it was not recognized, "
         f"name its format with --{'truth' if is_truth else 'run'}-format: {listed(TRUTHS if is_truth else RUNS)}"
@@ -366,13 +310,6 @@ def _is_table(source: Source) -> bool:
     words = lines[0].decode("utf-8", "replace").split()
     is_one_word = all(len(line.split()) == 1 for line in lines)
     return not any(map(is_number, (*names, *words))) or (delimiter != b"\t" and is_one_word)
-
-
-def _title(format: Format, kind: str) -> str:
-    """Describe a file that has the wrong kind of content."""
-    special = {("trec", "truth"): "qrels", ("beir", "truth"): "beir"}
-    name = special.get((format.name, kind), f"{format.name} {kind}")
-    return f"{'ground truth' if kind == 'truth' else 'a run'} ({name})"
 
 
 # Endings that only results have.

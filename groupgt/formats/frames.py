@@ -1,31 +1,37 @@
-"""Converts pandas frames to polars column by column, with the usual rules for ids.
+"""Reads frames and objects from other libraries: ir_measures lists, ranx `Qrels` and `Run`, ir_datasets data sets.
 
-pandas represents missing cells in many ways, and its columns may contain any object. Its own conversion to Arrow
-requires pyarrow.
+pandas frames are converted to polars column by column, with the usual rules for ids: pandas represents missing cells in
+many ways, and its columns may contain any object. Its own conversion to Arrow requires pyarrow.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from math import isnan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.formats.checks import Judgments
-from groupgt.formats.fields import CALL_COLUMN, COLUMNS, FIELDS, LISTS, NESTED, SCORES, carried, first_in, lists_of
-from groupgt.formats.rows import (
-    SHAPE,
-    Judgment,
-    gather,
-    misnamed_grade,
-    missing_columns,
-    shape_of,
+from groupgt.formats.fields import (
+    CALL_COLUMN,
+    COLUMNS,
+    FIELDS,
+    LISTS,
+    NESTED,
+    SCORES,
+    Judgments,
+    carried,
+    first_in,
+    lists_of,
 )
+from groupgt.formats.names import misnamed_grade, missing_columns
+from groupgt.formats.rows import SHAPE, Judgment, gather, shape_of
 from groupgt.formats.validity import Guard, is_id, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -147,14 +153,10 @@ def _reject_duplicates(names: list[str], title: str) -> None:
 ALIASES = {"qid": ("query_id", "q_id"), "doc_id": ("docno", "docid"), "grade": ("relevance", "label", "rel")}
 
 
-def _with_our_names(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
-    """Rename columns that other libraries use for `qid`, `doc_id` and `grade`."""
-    if is_pandas(value):
-        names = list(map(str, value.columns))
-    elif isinstance(value, pl.LazyFrame):
-        names = value.collect_schema().names()
-    else:
-        names = list(getattr(value, "columns" if isinstance(value, pl.DataFrame) else "column_names", []))
+def _with_our_names(value: Any, title: str, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
+    """Return a pandas or lazy frame, renaming columns that other libraries use for `qid`, `doc_id` and `grade`."""
+    value = value if is_pandas(value) else _lazy(value, title)
+    names = list(map(str, value.columns)) if is_pandas(value) else value.collect_schema().names()
     renamed = {
         other: name
         for name in aliases
@@ -162,11 +164,7 @@ def _with_our_names(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
     }
     if not renamed:
         return value
-    if is_pandas(value):
-        return value.rename(columns=renamed)
-    if isinstance(value, (pl.DataFrame, pl.LazyFrame)):
-        return value.rename(renamed)
-    return value.rename_columns([renamed.get(name, name) for name in names])
+    return value.rename(columns=renamed) if is_pandas(value) else value.rename(renamed)
 
 
 def fewest_missing(names: Collection[str], shapes: Iterable[Sequence[str]]) -> list[str]:
@@ -176,15 +174,12 @@ def fewest_missing(names: Collection[str], shapes: Iterable[Sequence[str]]) -> l
 
 def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundTruth:
     """Build ground truth from a frame with `qid, retrieval_gt[, query]` or `qid, group, doc_id[, grade]`."""
-    value = value if is_remote(value) else _with_our_names(value)
+    value = _lazy(value, title) if is_remote(value) else _with_our_names(value, title)
     in_pandas = is_pandas(value)
     if in_pandas:
-        names = list(map(str, value.columns))
-        _reject_duplicates(names, title)
-        frame = _to_polars(value, TRUTH_COLUMNS, title)
-    else:
-        frame = _lazy(value, title).collect()
-        names = frame.columns
+        _reject_duplicates(list(map(str, value.columns)), title)
+    frame = _to_polars(value, TRUTH_COLUMNS, title) if in_pandas else value.collect()
+    names = list(map(str, value.columns)) if in_pandas else frame.columns
 
     def cells(name: str) -> list[Any]:
         return cells_of(value.iloc[:, names.index(name)]) if in_pandas else frame[name].to_list()
@@ -197,9 +192,7 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
         if misnamed := misnamed_grade(names):
             raise DataError(f"{title}: {misnamed}")
         rows = _judgments(frame, title)
-        if "group" not in names:
-            return gather(rows, policy, shape="flat")
-        return gather(rows, policy, shape=shape_of(shapes, "subtopics", title))
+        return gather(rows, policy, shape=shape_of(shapes, "subtopics", title) if "group" in names else "flat")
     others = [name for name in names if name not in ("qid", "query", "retrieval_gt", "excluded_ids", SHAPE)]
     truth = GroundTruth.from_rows(
         _texts(frame, "qid", title).to_list(),
@@ -258,8 +251,8 @@ def run_of(
     """
     if is_remote(value):
         return Run(Remote(value), source=title)
-    value = guard(lambda: _with_our_names(value, ("qid", "doc_id")))
-    frame = _to_polars(value, RUN_COLUMNS, title).lazy() if is_pandas(value) else _lazy(value, title)
+    value = guard(lambda: _with_our_names(value, title, ("qid", "doc_id")))
+    frame = _to_polars(value, RUN_COLUMNS, title).lazy() if is_pandas(value) else value
     names = guard(frame.collect_schema).names()
     keys = [name for name in NESTED if name in names]
     if len(keys) > 1:
@@ -317,14 +310,17 @@ def _reject_invalid_ids(rows: pl.DataFrame, column: str, title: str) -> None:
     if cells.schema[column] not in (pl.String, pl.Null):
         return
     numbered = cells.with_columns(rank=pl.int_range(pl.len()).over("row") + 1)
-    qids = rows["qid"].to_list() if "qid" in rows.columns else []
     faults = Faults()
     for row, name, rank in numbered.filter(~is_id(pl.col(column).cast(pl.String))).head(100).iter_rows():
-        where = f"{title}: row {row + 1}" + (f": query {display(qids[row])}" if qids else "")
         at_rank = f" at rank {rank}" if nested else ""
         fault = "is null" if name is None else id_fault(name)
-        faults.add(where, f"the id {display(name)}{at_rank} in {column} {fault}")
+        faults.add(_place(rows, row, title), f"the id {display(name)}{at_rank} in {column} {fault}")
     faults.stop()
+
+
+def _place(rows: pl.DataFrame, row: int, title: str) -> str:
+    """Return the location of a row, with its query if it has one."""
+    return f"{title}: row {row + 1}" + (f": query {display(rows['qid'][row])}" if "qid" in rows.columns else "")
 
 
 def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
@@ -339,8 +335,7 @@ def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
     is_invalid = (pl.col(SCORES).list.len() != pl.col(key).list.len()) | ~numbers.fill_null(True)
     faults = Faults()
     for row in rows.with_row_index("row").filter(is_invalid).head(100).to_dicts():
-        where = f"{title}: row {row['row'] + 1}" + (f": query {display(row['qid'])}" if "qid" in row else "")
-        expected, scores = len(row[key] or []), row[SCORES]
+        where, expected, scores = _place(rows, row["row"], title), len(row[key] or []), row[SCORES]
         if len(scores) != expected:
             faults.add(where, f"expected {expected} {SCORES}, found {len(scores)}")
         else:
@@ -380,3 +375,75 @@ def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
         ),
     )
     return Run(Columns(long, lambda: refuse_rows(long, title, order, guard), guard), source=title)
+
+
+Pairs = dict[str, list[tuple[str, float]]]
+
+
+def _by_query(value: Any, field: str, title: str) -> Pairs | None:
+    """Group rows with `query_id`, `doc_id` and a field by query; returns None for other values. Raises `DataError`."""
+    if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
+        return None
+    is_iterator = iter(value) is value
+    rows: list[Any] = list(value) if is_iterator or _has(next(iter(value), None), field) else []
+    if not rows or not _has(rows[0], field):
+        return None
+    faults = Faults()
+    pairs: Pairs = {}
+    for number, row in enumerate(rows, 1):
+        if _has(row, field):
+            pairs.setdefault(row.query_id, []).append((row.doc_id, getattr(row, field)))
+        else:
+            faults.add(f"{title}: row {number}", f"expected query_id, doc_id and {field}, found {display(row)}")
+    faults.stop()
+    return pairs
+
+
+def _has(row: Any, field: str) -> bool:
+    return all(hasattr(row, name) for name in ("query_id", "doc_id", field))
+
+
+def truth_in(value: Any) -> Mapping[str, Mapping[str, float]] | None:
+    """Return `{qid: {id: grade}}` from another library's qrels, or None for other values.
+
+    Raises `DataError` if a document has two grades for the same query.
+    """
+    if library_of(value) == "ranx":
+        return dict(value.to_dict()) if type(value).__name__ == "Qrels" else None
+    pairs = _by_query(value, "relevance", "ground truth")
+    if pairs is None:
+        return None
+    faults = Faults()
+    grades: dict[str, dict[str, float]] = {}
+    for qid, rows in pairs.items():
+        of_query = grades.setdefault(qid, {})
+        for name, grade in rows:
+            if of_query.setdefault(name, grade) != grade:
+                faults.add(f"query {qid!r}", f"document {display(name)} has the grades {of_query[name]} and {grade}")
+    faults.stop()
+    return grades
+
+
+def run_in(value: Any) -> Mapping[str, Any] | None:
+    """Return `{qid: ranking}` from another library's results, or None for other values."""
+    if library_of(value) == "ranx":
+        return dict(value.to_dict()) if type(value).__name__ == "Run" else None
+    return _by_query(value, "score", "results")
+
+
+def dataset_named(name: Any) -> Mapping[str, Mapping[str, float]] | None:
+    """Load the qrels of an ir_datasets data set such as `beir/scifact/test`; returns None for other names.
+
+    The data set may be downloaded. Raises `DataError` if it has no qrels.
+    """
+    if not isinstance(name, str) or "/" not in name or Path(name).exists() or find_spec("ir_datasets") is None:
+        return None
+    import ir_datasets
+
+    try:
+        dataset = ir_datasets.load(name)
+    except KeyError:
+        return None
+    if not dataset.has_qrels():
+        raise DataError(f"{name}: this data set of ir_datasets has no qrels; name one of its parts that has")
+    return truth_in(dataset.qrels_iter())

@@ -1,11 +1,14 @@
-"""Reads data sets from RAG frameworks. Their ground truth is flat: each reference is its own group.
+"""Reads data sets and answers from RAG frameworks. Their ground truth is flat: each reference is its own group.
 
 - ragas: the samples of an `EvaluationDataset` or a `Testset`, as JSON Lines or parquet; queries are numbered from 1 in
   file order. References are `reference_context_ids`, or if no sample has them, the texts in `reference_contexts`, for
   the labeller `text`. Results are `retrieved_context_ids` with the texts in `retrieved_contexts`; texts without ids are
   numbered by rank;
 - ragas-texts: the same samples, but references are always texts;
-- llama-index: an `EmbeddingQAFinetuneDataset`.
+- llama-index: an `EmbeddingQAFinetuneDataset`;
+- trec-rag: answers as runs: the documents that an answer cites, in the order of their first citation. A record has
+  `references`, a list of ids, and `answer`, a list of sentences with `citations`, which are ids or indexes into
+  `references` from 0. Its query id is `topic_id` (or `narrative_id`, `qid`).
 """
 
 from __future__ import annotations
@@ -13,14 +16,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from groupgt.errors import display
-from groupgt.formats.jsonl import object_of
+from groupgt.errors import Faults, display
+from groupgt.formats.jsonl import object_of, objects
 from groupgt.formats.records import Queries, keys_of, singles
 from groupgt.formats.rows import RunBuilder
-from groupgt.formats.source import Source
+from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
+from groupgt.model.validity import id_text, is_integer
 
 REFERENCES = ("reference_context_ids", "reference_contexts")
 RESULTS = ("retrieved_context_ids", "retrieved_contexts")
@@ -42,20 +46,10 @@ def look_llama_index(source: Source) -> str | None:
     return "truth" if LLAMA_INDEX.match(source.head()) else None
 
 
-def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
+def read_ground_truth(source: Source, policy: Policy, names: tuple[str, ...] = REFERENCES) -> GroundTruth:
     """Make a group from each reference id, or from each reference text if no sample has ids."""
-    return _ground_truth(source, policy, REFERENCES)
-
-
-def read_texts(source: Source, policy: Policy) -> GroundTruth:
-    """Make a group from each reference text."""
-    return _ground_truth(source, policy, REFERENCES[1:])
-
-
-def _ground_truth(source: Source, policy: Policy, names: tuple[str, ...]) -> GroundTruth:
     queries = Queries()
-    rows = [(queries.where, record) for record in queries.records(source)]
-    name = _first_filled(rows, names)
+    rows, name = _rows(queries, source, names)
     by_id = name == REFERENCES[0]
     for number, (queries.where, record) in enumerate(rows, 1):
         references = queries.ids_at(record, name) if by_id else queries.list_at(record, name, str)
@@ -67,8 +61,8 @@ def _ground_truth(source: Source, policy: Policy, names: tuple[str, ...]) -> Gro
 def read_run(source: Source) -> Run:
     """Read the retrieved contexts of each sample, best first."""
     queries, builder = Queries(), RunBuilder()
-    rows = [(queries.where, record) for record in queries.records(source)]
-    by_id = _first_filled(rows, RESULTS) == RESULTS[0]
+    rows, name = _rows(queries, source, RESULTS)
+    by_id = name == RESULTS[0]
     for number, (queries.where, record) in enumerate(rows, 1):
         texts = None if by_id and record.get(RESULTS[1]) is None else queries.list_at(record, RESULTS[1], str)
         ids = queries.ids_at(record, RESULTS[0]) if by_id else list(map(str, range(1, len(texts or ()) + 1)))
@@ -79,9 +73,11 @@ def read_run(source: Source) -> Run:
     return builder.run(source)
 
 
-def _first_filled(rows: list[tuple[str, dict[str, Any]]], names: tuple[str, ...]) -> str:
-    """Return the first key that has a value in any record, or the last key if none has."""
-    return next((name for name in names if any(record.get(name) is not None for _, record in rows)), names[-1])
+def _rows(queries: Queries, source: Source, names: tuple[str, ...]) -> tuple[list[tuple[str, Record]], str]:
+    """Return located records, and the first key that has a value in any of them, or the last key if none has."""
+    rows = [(queries.where, record) for record in queries.records(source)]
+    name = next((name for name in names if any(record.get(name) is not None for _, record in rows)), names[-1])
+    return rows, name
 
 
 def read_llama_index(source: Source, policy: Policy) -> GroundTruth:
@@ -96,3 +92,50 @@ def read_llama_index(source: Source, policy: Policy) -> GroundTruth:
         queries.where = f"{source.path}: query {qid!r}"
         queries.add(qid, singles(queries.ids_at({qid: [], **relevant}, qid)), texts.get(qid))
     return queries.truth(policy)
+
+
+TOPICS = ("topic_id", "narrative_id", "qid")
+
+
+def look_trec_rag(source: Source) -> str | None:
+    """Return `run` for a file of answers with references."""
+    head = source.head()
+    return "run" if b'"references"' in head and b'"answer"' in head and head.lstrip()[:1] in b"[{" else None
+
+
+def read_trec_rag(source: Source) -> Run:
+    """Read the cited documents of each answer; raises `DataError` with all errors."""
+    builder = RunBuilder()
+    faults = builder.faults
+    seen: set[str] = set()
+    for where, record in objects(source, faults):
+        qid = next((id_text(record[key]) for key in TOPICS if key in record), None)
+        references, answer = record.get("references"), record.get("answer")
+        if qid is None or not isinstance(references, list) or not isinstance(answer, list):
+            faults.add(where, f"expected topic_id, references (a list) and answer (a list), found {', '.join(record)}")
+        elif qid in seen:
+            faults.add(where, f"query {display(qid)}: duplicate query")
+        else:
+            seen.add(qid)
+            builder.add_ranking(qid, _cited(references, answer, f"{where}: query {display(qid)}", faults))
+    return builder.run(source)
+
+
+def _cited(references: list[Any], answer: list[Any], where: str, faults: Faults) -> list[str]:
+    """Return the distinct ids of all citations."""
+    names = [id_text(reference) for reference in references]
+    cited: dict[str, None] = {}
+    for number, sentence in enumerate(answer, 1):
+        citations = sentence.get("citations") if isinstance(sentence, dict) else None
+        if not isinstance(citations, list):
+            faults.add(f"{where}, sentence {number}", f"expected citations (a list), found {display(sentence)}")
+            continue
+        for citation in citations:
+            is_position = is_integer(citation) and citation not in references
+            name = names[citation] if is_position and 0 <= citation < len(names) else id_text(citation)
+            if name is None or name not in names:
+                what = f"expected a position in references (0 to {len(names) - 1}) or one of its ids"
+                faults.add(f"{where}, sentence {number}", f"{what}, found {display(citation)}")
+            else:
+                cited.setdefault(name)
+    return list(cited)

@@ -81,18 +81,19 @@ class QueryState:
         """Return the groups as `retrieval_gt`, without groups that have no passages."""
         written: list[Any] = []
         for group, name in self.groups.items():
-            alternatives = [self._alternative(doc, spans) for doc in self.members(group)]
+            alternatives: list[Any] = []
+            for doc in self.members(group):
+                judgment = self.passages[doc]
+                alternative: dict[str, Any] = {} if judgment.grade == 1 else {"grade": judgment.grade}
+                if spans and judgment.span is not None:
+                    start, end = judgment.span
+                    alternatives.append({"doc": doc, "start": start, "end": end, **alternative})
+                else:
+                    alternatives.append({"id": doc, **alternative} if alternative else doc)
             described = {**({"name": name} if name else {}), **self.more.get(group, {})}
             if alternatives:
                 written.append({"alternatives": alternatives, **described} if described else alternatives)
         return written
-
-    def _alternative(self, doc: str, spans: bool) -> Any:
-        judgment = self.passages[doc]
-        grade = {} if judgment.grade == 1 else {"grade": judgment.grade}
-        if spans and judgment.span is not None:
-            return {"doc": doc, "start": judgment.span[0], "end": judgment.span[1], **grade}
-        return {"id": doc, **grade} if grade else doc
 
     @property
     def nonrelevant(self) -> list[str]:
@@ -228,12 +229,7 @@ def act_fault(value: Any) -> str | None:
         if name not in value or not isinstance(value[name], types) or isinstance(value[name], bool):
             cell = display(value[name]) if name in value else "nothing"
             return f"act {kind}: expected {listed(map(TYPES.__getitem__, types))} as {name}, found {cell}"
-    return _content_fault(value)
-
-
-def _content_fault(act: Act) -> str | None:
-    """Explain why an act with the right fields has invalid values."""
-    kind = act["act"]
+    act: Act = value
     if not all(isinstance(name, str) for key in ("docs", "pool", "nonrelevant") for name in act.get(key, ())):
         return f"act {kind}: expected ids of passages"
     if kind == "relevant":
@@ -257,7 +253,7 @@ def _content_fault(act: Act) -> str | None:
     return None
 
 
-def looks_like_journal(source: Source) -> str | None:
+def look(source: Source) -> str | None:
     """Return `truth` for a journal of acts."""
     if b'"act"' not in source.head()[:4096]:
         return None
@@ -299,7 +295,7 @@ def settings_of(acts: Sequence[Act]) -> dict[str, Any]:
     return next((dict(act["settings"]) for act in acts if act["act"] == "begin"), {})
 
 
-def read_journal(source: Source, policy: Policy) -> GroundTruth:
+def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """Read the ground truth for the finished queries in a journal."""
     return truth_of(read_acts(source), policy)
 

@@ -1,4 +1,7 @@
-"""JSON Lines files with one query per line (ground truth or nested results) or one result per line."""
+"""JSON Lines files with one query per line (ground truth or nested results) or one result per line.
+
+JSON objects keyed by query id, which ranx uses for runs and qrels, are read as well: `{"q1": {"d1": 0.9, …}, …}`.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,27 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.formats.checks import NO_CALL, ranking, result_fault
-from groupgt.formats.fields import CALL_LIST, NESTED, SCORES, calls_fault, fields_of, lists_of, score_of, units_of
-from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, rename_hint, shape_of, write_lines
-from groupgt.formats.source import Source
+from groupgt.formats.fields import (
+    CALL_LIST,
+    NESTED,
+    NO_CALL,
+    SCORES,
+    Judgments,
+    calls_fault,
+    fields_of,
+    lists_of,
+    ranking,
+    result_fault,
+    score_of,
+    units_of,
+)
+from groupgt.formats.names import rename_hint
+from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, gather, shape_of, write_lines
+from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.validity import id_fault, id_text
+from groupgt.model.validity import are_texts, finite_number, id_fault, id_text
 from groupgt.model.values import CALLS, SCORE
 
 NONRELEVANT = "nonrelevant"
@@ -26,7 +42,7 @@ TRUTH_KEYS = ("qid", "retrieval_gt", "query", SHAPE, "declared", "excluded_ids",
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
 
 
-def objects(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
+def objects(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
     """Yield each object or JSON array element with its location; anything else is collected as an error."""
     source.warn_if_empty("lines")
     decoder = json.JSONDecoder(object_pairs_hook=distinct_keys, parse_constant=no_constant)
@@ -88,12 +104,12 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 _ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
 
 
-def _keys_of(row: dict[str, Any], expected: Sequence[str]) -> str:
+def _keys_of(row: Record, expected: Sequence[str]) -> str:
     """List the keys of a line, with a hint about keys that may be misspelled."""
     return (", ".join(row) or "no keys") + rename_hint(row, expected)
 
 
-def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def distinct_keys(pairs: list[tuple[str, Any]]) -> Record:
     """Build a JSON object; raises `ValueError` for a duplicate key."""
     cells = dict(pairs)
     if len(cells) < len(pairs):
@@ -113,7 +129,7 @@ def json_fault(error: ValueError | RecursionError) -> str:
     return "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
 
 
-def object_of(source: Source, expected: str = "a JSON object") -> dict[str, Any]:
+def object_of(source: Source, expected: str = "a JSON object") -> Record:
     """Return the only object in a file; raises `DataError` if the file does not contain exactly one object."""
     source.check_text()
     try:
@@ -140,7 +156,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """Read lines of `{"qid", "query", "retrieval_gt", …}`; other keys become columns."""
     faults = Faults()
     places: list[str] = []
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for where, row in objects(source, faults):
         if "qid" in row and "retrieval_gt" in row:
             places.append(where)
@@ -150,12 +166,20 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
             faults.add(where, what)
     # Rows share few key sequences; keys are in order of first appearance.
     keys = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
-    columns = {key: [row.get(key) for row in rows] for key in keys}
+    columns: dict[str, list[Any]] = {key: [row.get(key) for row in rows] for key in keys}
     texts = [None if text is None else str(text) for text in columns.get("query", ())]
+    # Documents judged non-relevant follow as groups with grade 0.
+    groups = columns.get("retrieval_gt", [])
+    for position, ids in enumerate(columns.get(NONRELEVANT, ())):
+        if isinstance(ids, list):
+            cells = groups[position] if isinstance(groups[position], list) else []
+            groups[position] = [*cells, *([{"id": name, "grade": 0}] for name in ids)]
+        elif ids is not None:
+            faults.add(places[position], f"expected {NONRELEVANT} to be a list, found {display(ids)}")
     try:
         truth = GroundTruth.from_rows(
             columns.get("qid", []),
-            _with_nonrelevant(columns, places, faults),
+            groups,
             policy,
             place=places.__getitem__,
             texts=texts if any(text is not None for text in texts) else None,
@@ -169,21 +193,6 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     is_flat = "declared" in keys and not all(row.get("declared", True) for row in rows)
     shape = shape_of(columns.get(SHAPE, ()), "flat" if is_flat else "groups", source.path)
     return replace(truth, keys=keys, shape=shape)
-
-
-def _with_nonrelevant(columns: dict[str, list[Any]], places: list[str], faults: Faults) -> list[Any]:
-    """Return the groups of each row, followed by its `nonrelevant` documents with grade 0."""
-    groups = columns.get("retrieval_gt", [])
-    for position, ids in enumerate(columns.get(NONRELEVANT, ())):
-        if isinstance(ids, list):
-            is_nested = isinstance(groups[position], list)
-            groups[position] = [
-                *(groups[position] if is_nested else []),
-                *([{"id": name, "grade": 0}] for name in ids),
-            ]
-        elif ids is not None:
-            faults.add(places[position], f"expected {NONRELEVANT} to be a list, found {display(ids)}")
-    return groups
 
 
 def read_run(source: Source) -> Run:
@@ -223,9 +232,15 @@ def read_run(source: Source) -> Run:
         else:
             order = "score" if row.get("score") is not None else "rank"
             orders.add(order)
-            result = _result(qid, row, order, where, faults)
-            if result is not None and not nested:
-                builder.add(qid, *result)
+            document, score = id_text(row.get("doc_id")), score_of(row)
+            if document is None:
+                faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
+            elif row.get(order) is None:
+                faults.add(where, "expected a finite number as score or rank, found neither")
+            elif error := result_fault(qid, document, score, row[order], order, row.get("call", NO_CALL)):
+                faults.add(where, error)
+            elif score is not None and not nested:
+                builder.add(qid, document, score, units_of(row), fields_of(row))
     faults.stop()
     if nested and orders:
         raise DataError(f"{source.path}: some lines have retrieved_ids and some doc_id; use one of the two throughout")
@@ -234,28 +249,12 @@ def read_run(source: Source) -> Run:
     return builder.run(source)
 
 
-def _result(
-    qid: str, row: dict[str, Any], order: str, where: str, faults: Faults
-) -> tuple[str, float, dict[str, int | None], dict[str, Any]] | None:
-    """Return the document, score, lengths and fields from a line with one result, or None after an error."""
-    document, score = id_text(row.get("doc_id")), score_of(row)
-    if document is None:
-        faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
-    elif row.get(order) is None:
-        faults.add(where, "expected a finite number as score or rank, found neither")
-    elif fault := result_fault(qid, document, score, row[order], order, row.get("call", NO_CALL)):
-        faults.add(where, fault)
-    elif score is not None:
-        return document, score, units_of(row), fields_of(row)
-    return None
-
-
 def _listed(cell: Any) -> list[Any]:
     """Return a cell if it is a list; invalid lists are reported where they are used."""
     return cell if isinstance(cell, list) else []
 
 
-def _ids_of(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[str]:
+def _ids_of(row: Record, key: str, where: str, faults: Faults) -> list[str]:
     """Return the result ids of a query, best first; invalid ids and scores are collected as errors."""
     cells = row[key]
     if cells is None:
@@ -276,7 +275,7 @@ def _ids_of(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[s
     return ids
 
 
-def write_objects(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+def write_objects(path: Path, rows: Iterable[Record]) -> None:
     """Write one object per line."""
     write_lines(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
@@ -286,9 +285,9 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     write_objects(path, _truth_rows(truth))
 
 
-def _truth_rows(truth: GroundTruth) -> Iterator[dict[str, Any]]:
+def _truth_rows(truth: GroundTruth) -> Iterator[Record]:
     for position, (qid, groups) in enumerate(truth.items()):
-        row: dict[str, Any] = {"qid": qid}
+        row: Record = {"qid": qid}
         if truth.texts:
             row["query"] = truth.texts[position]
         row["retrieval_gt"] = groups
@@ -319,3 +318,105 @@ def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: C
         for qid, ids, scores in rankings
     )
     write_objects(path, rows)
+
+
+# A query whose value is a mapping of numbers, or a list; JSON Lines objects have their own keys.
+_MAPPING = re.compile(rb'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*(\{\s*("(?:[^"\\]|\\.)*"\s*:\s*(-?[0-9.]+)|\})|\[)')
+_STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?')
+_FIELDS = {b"qid", b"retrieval_gt", b"retrieved_ids", b"doc_id", b"_id", b"id", b"query"}
+
+
+# The scale of ratings, in which −1 marks those that a model omitted, and the error message for them.
+SCALE = range(-1, 6)
+RATINGS = (
+    "expected groups of ids, found rows of ratings, as LANCER saves them: one row per result, one number per "
+    "sub-question. They do not name documents, so rankings cannot be evaluated; LANCER is evaluated by the "
+    "ratings of CRUX, whose files are read (format crux)"
+)
+
+
+def look_mapped(source: Source) -> str | None:
+    """Return `truth` or `run` for a JSON object keyed by query; `either` if its numbers are integers."""
+    begin = _MAPPING.match(source.head())
+    if begin is None or begin[1] in _FIELDS:
+        return None
+    if begin[2].startswith(b"["):
+        return "truth" if re.match(rb"\s*[\[{]", source.head()[begin.end() :]) else "run"
+    return "run" if begin[4] and b"." in begin[4] else "either"
+
+
+def read_mapped_truth(source: Source, policy: Policy) -> GroundTruth:
+    """Read grades by document, where each document is its own group, or read groups as in the Python API."""
+    rows = _by_query(source)
+    if _are_ratings(rows.values()):
+        raise DataError(f"{source.path}: {RATINGS}")
+    if rows and not any(isinstance(row, dict) for row in rows.values()):
+        return GroundTruth.from_rows(list(rows), list(rows.values()), policy, place=lambda _: str(source.path))
+    judgments = Judgments()
+    for qid, row in rows.items():
+        if not isinstance(row, dict):
+            what = f"expected {{id: grade}}, as other queries have it, found {display(row)}"
+            judgments.faults.add(f"{source.path}: query {display(qid)}", what)
+            continue
+        for document, cell in row.items():
+            judgments.add(source.path, qid, "", document, finite_number(cell), cell)
+    return gather(judgments.rows(), policy, qids=rows, shape="flat")
+
+
+def read_mapped_run(source: Source) -> Run:
+    """Read scores by document, as ranx writes them, or lists of ids, best first."""
+    builder = RunBuilder()
+    faults = builder.faults
+    kinds = set()
+    for qid, row in _by_query(source).items():
+        where = f"{source.path}: query {display(qid)}"
+        if fault := id_fault(qid):
+            faults.add(where, f"the query id {fault}")
+        elif isinstance(row, dict):
+            kinds.add("scores")
+            builder.add_ranking(qid, [], [])
+            for document, cell in row.items():
+                score = finite_number(cell)
+                order = "score" if score is not None else f"score of {display(document)}"
+                if fault := result_fault(qid, document, score, cell, order):
+                    faults.add(where, fault)
+                elif score is not None:
+                    builder.add(qid, document, score)
+        elif isinstance(row, list):
+            kinds.add("lists")
+            builder.add_ranking(qid, ranking(row, where, faults))
+        else:
+            faults.add(where, f"expected {{id: score}} or a list of ids, found {display(row)}")
+    faults.stop()
+    if len(kinds) > 1:
+        raise DataError(f"{source.path}: some queries have scores and some do not; use one of the two throughout")
+    return builder.run(source)
+
+
+def first_text(source: Source) -> str:
+    """Return the first string in the lists if most strings are texts rather than ids; otherwise an empty string."""
+    begin = _MAPPING.match(source.head())
+    start = begin.end() if begin is not None else 0
+    cells = [cell for cell, is_key in _STRING.findall(source.head()[start:]) if not is_key]
+    strings = [cell.decode("utf-8", "replace") for cell in cells[:20]]
+    return strings[0] if are_texts(strings) else ""
+
+
+def _are_ratings(values: Iterable[Any]) -> bool:
+    """Return whether values are rating matrices: complete rows of small numbers that, unlike ids, mostly repeat."""
+    rows = []
+    for matrix in values:
+        if not isinstance(matrix, list) or len(matrix) < 2 or not all(isinstance(row, list) for row in matrix):
+            return False
+        if len({len(row) for row in matrix}) > 1:
+            return False
+        rows += matrix
+    if not all(type(cell) is int and cell in SCALE for row in rows for cell in row):
+        return False
+    return 2 * sum(len(set(row)) < len(row) for row in rows) > len(rows)
+
+
+def _by_query(source: Source) -> Record:
+    """Return the JSON object in a file; raises `DataError` if there is none."""
+    source.warn_if_empty("queries")
+    return object_of(source, "one JSON object keyed by query")

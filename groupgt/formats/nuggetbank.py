@@ -23,9 +23,9 @@ from typing import Any
 
 from groupgt.errors import DataError, display, listed
 from groupgt.formats.jsonl import write_objects
+from groupgt.formats.names import rename_hint
 from groupgt.formats.records import OUR_KEYS, Queries, folder_of, keys_of, parts_of
-from groupgt.formats.rows import rename_hint
-from groupgt.formats.source import Source
+from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.validity import id_text
@@ -50,14 +50,9 @@ def look(source: Source) -> str | None:
 is_folder = folder_of(look, ENDINGS)
 
 
-def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Read groups of documents."""
-    return _Banks(source, spans=False).truth(policy)
-
-
-def read_spans(source: Source, policy: Policy) -> GroundTruth:
-    """Read groups of document spans from references with offsets."""
-    return _Banks(source, spans=True).truth(policy)
+def read_ground_truth(source: Source, policy: Policy, *, spans: bool = False) -> GroundTruth:
+    """Read groups of documents, or of document `spans` from references with offsets."""
+    return _Banks(source, spans=spans).truth(policy)
 
 
 class _Banks(Queries):
@@ -73,14 +68,14 @@ class _Banks(Queries):
             what = "no nugget references a document, so rankings cannot be evaluated"
             raise DataError(f"{source.path}: {what}; add references to its answers, questions or claims")
 
-    def read(self, bank: Mapping[str, Any]) -> None:
+    def read(self, bank: Record) -> None:
         """Read one bank."""
         if bank.get("format_version") not in VERSIONS:
             self.fault(f"expected the format_version v3, found {display(bank['format_version'])}")
         if all(bank.get(key) is None for key in BANKS):
             what = f"expected nuggets as {listed(BANKS)}, found the keys {', '.join(bank)}"
             self.fault(f"{what}{rename_hint(bank, BANKS)}")
-        groups: list[dict[str, Any]] = []
+        groups: list[Record] = []
         try:
             for key in BANKS:
                 for nugget in self.values_at(bank, key):
@@ -99,7 +94,7 @@ class _Banks(Queries):
             qid = hashlib.md5(title.encode(), usedforsecurity=False).hexdigest()
         self.add(qid if qid is not None else about.get("topic_id", about.get("query_id")), groups, title)
 
-    def groups_of(self, nugget: Mapping[str, Any], importance: Any) -> list[dict[str, Any]]:
+    def groups_of(self, nugget: Record, importance: Any) -> list[Record]:
         """Return the groups for a nugget and its sub-nuggets."""
         text = nugget.get("question", nugget.get("claim"))
         if not isinstance(text, str):
@@ -134,7 +129,7 @@ class _Banks(Queries):
         self.fault(f"the nugget {display(text)}: {what}")
         return []
 
-    def documents_of(self, holder: Mapping[str, Any]) -> list[Any]:
+    def documents_of(self, holder: Record) -> list[Any]:
         """Return the referenced documents, or the referenced spans."""
         alternatives: list[Any] = []
         for reference in self.list_at(holder, "references", object, optional=True):
@@ -153,14 +148,14 @@ class _Banks(Queries):
         self.references += len(alternatives)
         return _distinct(alternatives)
 
-    def values_at(self, record: Mapping[str, Any], key: str) -> list[Any]:
+    def values_at(self, record: Record, key: str) -> list[Any]:
         """Return the objects at a key that contains either a list or a mapping from texts to objects."""
         cells = record.get(key)
         record = {**record, key: list(cells.values())} if isinstance(cells, Mapping) else record
         return self.list_at(record, key, optional=True)
 
 
-def _alternatives(part: list[dict[str, Any]]) -> list[Any]:
+def _alternatives(part: list[Record]) -> list[Any]:
     """Return the alternatives of a part with one group, or sets that combine one alternative from each group."""
     if len(part) == 1:
         return list(part[0]["alternatives"])
@@ -172,7 +167,7 @@ def _alternatives(part: list[dict[str, Any]]) -> list[Any]:
     return sets
 
 
-def _group(name: str, alternatives: list[Any], importance: Any) -> dict[str, Any]:
+def _group(name: str, alternatives: list[Any], importance: Any) -> Record:
     group = {"alternatives": alternatives, "name": name}
     return group if importance is None else {**group, "importance": importance}
 
@@ -183,17 +178,16 @@ def _distinct(alternatives: list[Any]) -> list[Any]:
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     """Write one bank per line; each group becomes a question with references, named by the group name or number."""
-    write_objects(path, _bank_rows(truth))
+    banks = (
+        {"query_id": qid}
+        | ({"title_query": title} if title else {})
+        | {"format_version": "v3", "nugget_bank": {nugget["question"]: nugget for nugget in _nuggets(qid, groups)}}
+        for (qid, groups), title in zip(truth.items(), truth.texts or [None] * len(truth))
+    )
+    write_objects(path, banks)
 
 
-def _bank_rows(truth: GroundTruth) -> Iterator[dict[str, Any]]:
-    for position, (qid, groups) in enumerate(truth.items()):
-        title = truth.texts[position] if truth.texts else None
-        bank = {"query_id": qid, **({"title_query": title} if title else {}), "format_version": "v3"}
-        yield {**bank, "nugget_bank": {nugget["question"]: nugget for nugget in _nuggets(qid, groups)}}
-
-
-def _nuggets(qid: str, groups: list[Any]) -> Iterator[dict[str, Any]]:
+def _nuggets(qid: str, groups: list[Any]) -> Iterator[Record]:
     described = [group if isinstance(group, dict) else {"alternatives": group} for group in groups]
     names = [str(group.get("name", number)) for number, group in enumerate(described, 1)]
     if len(set(names)) < len(names):

@@ -21,7 +21,7 @@ from groupgt.errors import DataError, Faults, display, first_of, listed
 from groupgt.formats.fields import first_in, length_of
 from groupgt.formats.records import records
 from groupgt.formats.rows import RunBuilder
-from groupgt.formats.source import Source
+from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run, Traces
 from groupgt.model.validity import finite_number, id_fault, id_text
@@ -56,7 +56,7 @@ class Span:
     parent: str
     begin: float
     end: float
-    attributes: dict[str, Any]
+    attributes: Record
 
     @property
     def is_search(self) -> bool:
@@ -78,9 +78,9 @@ class Span:
         text = inner if isinstance(inner, str) else cell
         return text if isinstance(text, str) and text.strip() else None
 
-    def documents(self, faults: Faults) -> Iterator[dict[str, Any]]:
+    def documents(self, faults: Faults) -> Iterator[Record]:
         """Yield the documents that a search returned, best first, as `id`, `content`, `score` and `metadata`."""
-        flat: dict[int, dict[str, Any]] = {}
+        flat: dict[int, Record] = {}
         for name, value in self.attributes.items():
             if match := DOCUMENT.fullmatch(name):
                 flat.setdefault(int(match[1]), {})[match[2]] = value
@@ -106,7 +106,7 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
         if by_session and span.trace not in sessions:
             faults.add(span.where, f"expected the id of its session as {listed(SESSIONS)}, found none")
         queries.setdefault(str(sessions.get(span.trace)) if by_session else span.trace, []).append(span)
-    results: dict[str, list[tuple[int, dict[str, Any]]]] = {}
+    results: dict[str, list[tuple[int, Record]]] = {}
     texts: dict[str, list[str]] = {}
     ms: dict[str, float] = {}
     for key, query_spans in queries.items():
@@ -135,7 +135,7 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
     return replace(_builder_of(results).run(source), traces=Traces(texts, ms, left_out=len(queries) - len(results)))
 
 
-def _builder_of(results_of: Mapping[str, list[tuple[int, dict[str, Any]]]]) -> RunBuilder:
+def _builder_of(results_of: Mapping[str, list[tuple[int, Record]]]) -> RunBuilder:
     """Collect the results of each query, with the fields that all documents have."""
     documents = [document for results in results_of.values() for _, document in results]
     fields: dict[str, list[Any]] = {
@@ -147,18 +147,17 @@ def _builder_of(results_of: Mapping[str, list[tuple[int, dict[str, Any]]]]) -> R
     builder = RunBuilder()
     for qid, results in results_of.items():
         names: dict[str, str] = {}
-        ids = [_id_of(document, names) for _, document in results]
+        # Documents without an id are numbered by distinct content.
+        ids = [
+            id_text(document.get("id")) or names.setdefault(document["content"], f"no-id-{len(names) + 1}")
+            for _, document in results
+        ]
         cells = {name: [next(column) for _ in results] for name, column in columns.items()}
         lengths: dict[str, list[Any]] = {CALLS: [call for call, _ in results]}
         if "tokens" in cells:
             lengths["tokens"] = cells.pop("tokens")
         builder.add_ranking(qid, ids, None, lengths, cells)
     return builder
-
-
-def _id_of(document: Mapping[str, Any], names: dict[str, str]) -> str:
-    """Return the id of a document; documents without an id are numbered by distinct content."""
-    return id_text(document.get("id")) or names.setdefault(document["content"], f"no-id-{len(names) + 1}")
 
 
 def _spans(source: Source, faults: Faults) -> Iterator[Span]:
@@ -174,13 +173,13 @@ def _spans(source: Source, faults: Faults) -> Iterator[Span]:
                     yield from _span(span, where, faults)
 
 
-def _rows(row: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
+def _rows(row: Record, *names: str) -> list[Record]:
     """Return the records in the list at a key."""
     cells = _first(row, names)
     return list(map(_folded, cells)) if isinstance(cells, list) else []
 
 
-def _span(row: Mapping[str, Any], where: str, faults: Faults) -> Iterator[Span]:
+def _span(row: Record, where: str, faults: Faults) -> Iterator[Span]:
     row = {**row, **_folded(row.get("context"))}
     trace, name = row.get("traceid"), row.get("spanid")
     begin, end = _ms(row, "start"), _ms(row, "end")
@@ -191,7 +190,7 @@ def _span(row: Mapping[str, Any], where: str, faults: Faults) -> Iterator[Span]:
     yield Span(f"{where}: span {name}", trace, name, parent, begin, end, _attributes(row.get("attributes")))
 
 
-def _ms(row: Mapping[str, Any], name: str) -> float | None:
+def _ms(row: Record, name: str) -> float | None:
     """Return a time in ms, from nanoseconds as a number or text, or from a date."""
     nanoseconds, date = row.get(f"{name}timeunixnano"), row.get(f"{name}time")
     try:
@@ -200,7 +199,7 @@ def _ms(row: Mapping[str, Any], name: str) -> float | None:
         return None
 
 
-def _attributes(cells: Any) -> dict[str, Any]:
+def _attributes(cells: Any) -> Record:
     """Return attributes as a dict; OTLP lists each attribute with its type."""
     if isinstance(cells, Mapping):
         return dict(cells)
@@ -221,7 +220,7 @@ def _value(cell: Any) -> Any:
     return _attributes(_folded(value).get("values")) if kind == "kvlistvalue" else value
 
 
-def _folded(row: Any) -> dict[str, Any]:
+def _folded(row: Any) -> Record:
     """Convert the keys of a record to lower case without underscores, so that `traceId` and `trace_id` are equal."""
     return {str(key).replace("_", "").lower(): value for key, value in row.items()} if isinstance(row, Mapping) else {}
 

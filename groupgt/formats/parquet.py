@@ -78,8 +78,12 @@ def _check_chunk(chunk: memoryview, meta: dict[int, Any], path: Path, start: int
         limit = unpacked if kind == DICTIONARY else meta[VALUES]
         if kind != INDEX and not 0 <= inner[PAGE_VALUES] <= limit:
             raise ValueError
-        if kind == DATA_2 and not _levels_fit(inner, packed):
-            raise ValueError
+        if kind == DATA_2:
+            nulls, rows, definitions, repetitions = (inner[part] for part in (NULLS, ROWS, DEFINITIONS, REPETITIONS))
+            if min(nulls, rows, definitions, repetitions) < 0 or max(nulls, rows) > inner[PAGE_VALUES]:
+                raise ValueError
+            if definitions + repetitions > packed:
+                raise ValueError
         if CHECKSUM in header and zlib.crc32(chunk[begin:at]) != header[CHECKSUM] & 0xFFFFFFFF:
             column = meta[PATH][0].decode()
             raise DataError(
@@ -88,13 +92,6 @@ def _check_chunk(chunk: memoryview, meta: dict[int, Any], path: Path, start: int
             )
     if values != meta[VALUES]:
         raise ValueError
-
-
-def _levels_fit(header: dict[int, Any], packed: int) -> bool:
-    """Return whether a version 2 data page declares numbers of rows, nulls and levels that are possible."""
-    nulls, rows, definitions, repetitions = (header[field] for field in (NULLS, ROWS, DEFINITIONS, REPETITIONS))
-    fit: bool = min(nulls, rows, definitions, repetitions) >= 0 and max(nulls, rows) <= header[PAGE_VALUES]
-    return fit and bool(definitions + repetitions <= packed)
 
 
 class _Compact:
@@ -240,13 +237,13 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
 def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:
     """Write `qid, retrieved_ids[, retrieve_scores][, retrieved_calls]`."""
     rows = list(rankings)
+    qids = [qid for qid, _, _ in rows]
     columns = {
-        "qid": pl.Series([qid for qid, _, _ in rows], dtype=pl.String),
+        "qid": pl.Series(qids, dtype=pl.String),
         "retrieved_ids": pl.Series([ids for _, ids, _ in rows], dtype=pl.List(pl.String)),
     }
     if scored:
         columns[SCORES] = pl.Series([scores for _, _, scores in rows], dtype=pl.List(pl.Float64))
     if calls:
-        lists = [list(calls[qid]) for qid, _, _ in rows]
-        columns[CALL_LIST] = pl.Series(lists, dtype=pl.List(pl.Int64))
+        columns[CALL_LIST] = pl.Series([list(calls[qid]) for qid in qids], dtype=pl.List(pl.Int64))
     pl.DataFrame(columns).write_parquet(path)

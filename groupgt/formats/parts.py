@@ -14,10 +14,10 @@ from typing import Any, TypeGuard, TypeVar
 
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed
 from groupgt.formats import csv, frames, parquet, trec
-from groupgt.formats.checks import collect
+from groupgt.formats.fields import collect
 from groupgt.formats.names import kind_by_ending, name_of
 from groupgt.formats.rows import RunBuilder
-from groupgt.formats.source import Source
+from groupgt.formats.source import AnyPath, Source
 from groupgt.formats.validity import guarded
 from groupgt.model.run import Columns, Run
 from groupgt.model.values import CALLS
@@ -37,7 +37,7 @@ def is_url(path: object) -> TypeGuard[str]:
     return isinstance(path, str) and URL.match(path) is not None
 
 
-def files_of(path: str | os.PathLike[str]) -> list[Path] | None:
+def files_of(path: AnyPath) -> list[Path] | None:
     """Return the files in a folder or the matches of a glob, or None for a single file or a value that is not a path.
 
     Files whose names begin with a dot or an underscore are ignored, because programs that write parts use such files
@@ -57,7 +57,7 @@ def files_of(path: str | os.PathLike[str]) -> list[Path] | None:
     return files
 
 
-def refuse_many(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> None:
+def refuse_many(path: AnyPath | Sequence[AnyPath]) -> None:
     """Raise `ConfigError` if a path matches several files, which could be separate runs or parts of one run."""
     if isinstance(path, (str, os.PathLike)):
         title, runs = os.fspath(path), repr(os.fspath(path))
@@ -71,24 +71,19 @@ def refuse_many(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
 
 
 def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> Run:
-    """Read many files, each with `read`, and join them into one run."""
+    """Read many files, each with `read`, and join them into one run; raises `DataError` with the errors of all."""
     sources = [Source.at(file) for file in files]
     if all(source.is_parquet for source in sources):
         run = parquet.read_parts(sources, title)
     else:
-        run = _in_one(_read_files(sources, read), title)
+        faults = Faults()
+        parts = collect(lambda source: read(replace(source, streamed=True)), sources, faults)
+        if faults and not any(source.is_huge for source in sources):
+            # Parts that are not read yet may have errors as well.
+            collect(lambda part: part.as_columns.checked, parts, faults)
+        faults.stop()
+        run = _in_one(parts, title)
     return replace(run, name=name_of(title), source=title)
-
-
-def _read_files(sources: Sequence[Source], read: Callable[[Source], Run]) -> list[Run]:
-    """Read a run from each file; raises `DataError` with the errors of all files."""
-    faults = Faults()
-    parts = collect(lambda source: read(replace(source, streamed=True)), sources, faults)
-    if faults and not any(source.is_huge for source in sources):
-        # Parts that are not read yet may have errors as well.
-        collect(lambda part: part.as_columns.checked, parts, faults)
-    faults.stop()
-    return parts
 
 
 def _in_one(parts: Sequence[Run], title: str) -> Run:

@@ -4,23 +4,44 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display, near_names
 from groupgt.formats import parquet
-from groupgt.formats.checks import Firsts
+from groupgt.formats.fields import Firsts
 from groupgt.formats.jsonl import is_array, object_of, objects
-from groupgt.formats.rows import rename_hint
-from groupgt.formats.source import Source
-from groupgt.model.ground_truth import GroundTruth
+from groupgt.formats.names import rename_hint
+from groupgt.formats.source import Record, Source
+from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.policy import Policy
+from groupgt.model.run import Run
 from groupgt.model.validity import id_text
 
 # Keys of groupgt's own formats: a record with one of them is not from a benchmark.
 OUR_KEYS = {"retrieval_gt", "retrieved_ids", "doc_id"}
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|:\s*([{\[]?)|[{}\[\]]', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format, with its name, a function to recognize it, and its readers (None for unsupported content).
+
+    `look` returns `truth`, `run`, or `either` for a file in this format, depending on its content, and None for any
+    other file; `usually` replaces `either`. A format without `look` is never detected, but must be named. `folder`
+    checks whether a folder has the layout of this format; `shape` is the ground truth shape if the reader does not set
+    it.
+    """
+
+    name: str
+    look: Callable[[Source], str | None] | None = None
+    truth: Callable[[Source, Policy], GroundTruth] | None = None
+    run: Callable[[Source], Run] | None = None
+    usually: str = "run"
+    folder: Callable[[Path], bool] | None = None
+    shape: Shape | None = None
 
 
 def has_keys(source: Source, *keys: str) -> bool:
@@ -84,7 +105,7 @@ def folder_of(look: Callable[[Source], str | None], endings: tuple[str, ...]) ->
     return lambda folder: any(map(look, parts_of(Source(folder), endings)[:1]))
 
 
-def records(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
+def records(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
     """Yield each record with its location; anything that is not a record is collected as an error."""
     if source.is_parquet:
         yield from parquet.rows_of(source)
@@ -102,11 +123,11 @@ class Queries:
         self.faults = Faults()
         self.where = ""
         # For each query: its id, groups, text, further columns, excluded ids, and its location.
-        self.rows: list[tuple[Any, list[Any], str | None, Mapping[str, Any], list[str], str]] = []
+        self.rows: list[tuple[Any, list[Any], str | None, Record, list[str], str]] = []
         self._firsts = Firsts()
         self._reported = 0
 
-    def records(self, *sources: Source) -> Iterator[dict[str, Any]]:
+    def records(self, *sources: Source) -> Iterator[Record]:
         """Yield the records of all files in order."""
         for where, record in (row for source in sources for row in records(source, self.faults)):
             self.where = where
@@ -121,7 +142,7 @@ class Queries:
         qid: Any,
         groups: list[Any],
         text: Any = None,
-        columns: Mapping[str, Any] | None = None,
+        columns: Record | None = None,
         excluded: list[str] | None = None,
     ) -> None:
         """Add one query; `excluded` contains ids to leave out of its results.
@@ -137,7 +158,7 @@ class Queries:
         query = text if isinstance(text, str) and text.strip() else None
         self.rows.append((qid, groups, query, columns or {}, excluded or [], self.where))
 
-    def has(self, record: Mapping[str, Any], key: str) -> bool:
+    def has(self, record: Record, key: str) -> bool:
         """Return whether a record has a key; if not, add an error that suggests similar keys."""
         if key not in record:
             keys = ", ".join(map(str, record)) or "no keys"
@@ -166,11 +187,7 @@ class Queries:
             what = f"query {display(qid)}: the nugget {display(nugget)} is"
             self.agrees(("importance", str(qid), nugget), importance, number, what)
 
-    def importance_of(self, qid: Any, nugget: str) -> Any:
-        """Return the importance of a nugget, or None if it has none."""
-        return self._firsts.value(("importance", str(qid), nugget))
-
-    def list_at(self, record: Mapping[str, Any], key: str, kind: type = dict, *, optional: bool = False) -> list[Any]:
+    def list_at(self, record: Record, key: str, kind: type = dict, *, optional: bool = False) -> list[Any]:
         """Return the list at a key; any other value, or an item of another type, is an error.
 
         An `optional` key may be missing, unless a key with a similar name is present.
@@ -188,7 +205,7 @@ class Queries:
             self.fault(f"expected {_NAMES[kind]} in {key}, found {display(invalid[0])}")
         return [cell for cell in cells if isinstance(cell, kind)]
 
-    def text_at(self, record: Mapping[str, Any], key: str) -> str | None:
+    def text_at(self, record: Record, key: str) -> str | None:
         """Return the text at a key; any other value is an error."""
         if not self.has(record, key):
             return None
@@ -197,7 +214,7 @@ class Queries:
         self.fault(f"expected a string as the {key}, found {display(record[key])}")
         return None
 
-    def ids_at(self, record: Mapping[str, Any], key: str) -> list[str]:
+    def ids_at(self, record: Record, key: str) -> list[str]:
         """Return the ids in the list at a key."""
         cells = self.list_at(record, key, object)
         invalid = [cell for cell in cells if id_text(cell) is None]
@@ -234,7 +251,7 @@ def _has_near(keys: tuple[str, ...], key: str) -> bool:
 _NAMES: dict[type, str] = {dict: "objects", str: "strings"}
 
 
-def graded(grades: Mapping[str, Any]) -> list[dict[str, Any]]:
+def graded(grades: Record) -> list[Record]:
     """Make alternatives from documents and their grades."""
     return [{"id": document, "grade": grade} for document, grade in grades.items()]
 

@@ -35,6 +35,9 @@ HEAD, LONGEST_HEAD = 1 << 16, 1 << 26
 # The bytes of zstd that are decompressed at a time: few, so that the output is some tens of megabytes at most.
 ZSTD_PIECE = 1 << 11
 T = TypeVar("T")
+AnyPath = str | os.PathLike[str]
+# The cells of a row or an object, by their keys.
+Record = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,7 @@ class Source:
     _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def at(cls, path: str | os.PathLike[str]) -> Source:
+    def at(cls, path: AnyPath) -> Source:
         """Return the source at a path; raises `DataError` if it is missing, or not a file, folder or pipe."""
         if isinstance(path, Source):
             return path
@@ -239,11 +242,15 @@ class Source:
                 except OSError as error:
                     raise _unreadable(self.path, error) from None
                 return
+            import gzip
             import zlib
 
             import zstandard
 
-            kind, unpacked = ("zstd", _unzstandard(file)) if self.magic == ZSTD else ("gzip", _gunzipped(file, size))
+            kind, unpacked = "zstd", _unzstandard(file)
+            if self.magic != ZSTD:
+                content = gzip.GzipFile(fileobj=file)
+                kind, unpacked = "gzip", iter(lambda: content.read(size), b"")
             try:
                 yield from unpacked
             except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
@@ -329,25 +336,6 @@ class Source:
 
 # Removes the carriage return that ends lines in some files.
 _without_return = methodcaller("removesuffix", b"\r")
-
-
-def _gunzipped(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """Decompress consecutive gzip members, which may be followed by zeros."""
-    import zlib
-
-    packed = file.read(size)
-    while packed:
-        member = zlib.decompressobj(31)
-        while not member.eof:
-            content = member.decompress(packed, PIECE)
-            if content:
-                yield content
-            elif not packed and not member.eof:
-                raise EOFError("the last member is not complete")
-            packed = member.unconsumed_tail or (b"" if member.eof else file.read(size))
-        packed = (member.unused_data or file.read(size)).lstrip(b"\0")
-        while not packed and (more := file.read(size)):
-            packed = more.lstrip(b"\0")
 
 
 def _unzstandard(file: BinaryIO) -> Iterator[bytes]:

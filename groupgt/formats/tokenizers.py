@@ -13,7 +13,7 @@ from typing_extensions import Doc
 from groupgt.errors import ConfigError, display, listed
 from groupgt.formats.modules import imported
 from groupgt.options import options_from, options_of
-from groupgt.plugins import Plugin, entry_points, find, ours
+from groupgt.plugins import Plugin, entry_points, find, ours, plugin_named
 
 Count = Callable[[Sequence[str]], Sequence[int]]
 HINT = "pip install 'groupgt[tokens]'"
@@ -42,10 +42,7 @@ def check_tokenizer(name: str, *, allow_code: bool = False) -> tuple[Plugin, Any
     names = [*forms(), *(entry_points("tokenizer") if use not in ours("tokenizer") else ())]
     if use not in (form.partition(":")[0] for form in names):
         raise ConfigError(f"tokenizer: expected {listed(names)}, found {display(name)}")
-    try:
-        plugin: Plugin = find("tokenizer", use)
-    except ConfigError as error:
-        raise ConfigError(f"tokenizer: {error}") from None
+    plugin = plugin_named("tokenizer", use)
     option = next(iter(options_of(plugin.options)), None)
     if colon if option is None else not argument:
         raise ConfigError(f"tokenizer: expected {listed(names)}, found {display(name)}")
@@ -56,12 +53,11 @@ def check_tokenizer(name: str, *, allow_code: bool = False) -> tuple[Plugin, Any
 
 def forms() -> list[str]:
     """List the name patterns of built-in tokenizers, with each option in capitals."""
-    return [form_of(name, find("tokenizer", name)) for name in ours("tokenizer")]
-
-
-def form_of(name: str, plugin: Plugin) -> str:
-    """Return the name pattern of a tokenizer."""
-    return name + "".join(f":{option.written or option.name.upper()}" for option in options_of(plugin.options).values())
+    options_by_name = {name: options_of(find("tokenizer", name).options).values() for name in ours("tokenizer")}
+    return [
+        name + "".join(f":{option.written or option.name.upper()}" for option in options)
+        for name, options in options_by_name.items()
+    ]
 
 
 @dataclass(frozen=True)

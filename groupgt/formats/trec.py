@@ -10,7 +10,7 @@ import numpy as np
 
 from groupgt import native
 from groupgt.errors import DataError, Faults, display, warn
-from groupgt.formats.checks import Judgments, ids_fault, score_fault
+from groupgt.formats.fields import Judgments, ids_fault, score_fault
 from groupgt.formats.layout import layout_of
 from groupgt.formats.rows import (
     Judgment,
@@ -36,14 +36,16 @@ BARE_RETURN = "found a carriage return (U+000D) that ends no line; end lines wit
 ITER_HINT = ", or read the second column as the group: --truth-format trec-subtopics"
 
 
-QRELS, WITHOUT_ITER = "qid iter doc rel", "qid doc rel"
+QRELS, WITHOUT_ITER, SUBTOPICS = "qid iter doc rel", "qid doc rel", "topic subtopic doc rel"
 
 
-def read_qrels(source: Source, policy: Policy) -> GroundTruth:
-    """Read `qid iter doc rel`, or `qid doc rel` if it is unambiguous; each document is its own group."""
-    if _is_without_iter(source):
-        return read_without_iter(source, policy)
-    return gather(judgments(source, QRELS), policy, shape="flat")
+def read_qrels(source: Source, policy: Policy, columns: str = "") -> GroundTruth:
+    """Read qrels with these columns, or else `qid iter doc rel`, or `qid doc rel` if it is unambiguous.
+
+    Each subtopic is a group; without subtopics, each document is its own group.
+    """
+    columns = columns or (WITHOUT_ITER if _is_without_iter(source) else QRELS)
+    return gather(judgments(source, columns), policy, shape="subtopics" if columns == SUBTOPICS else "flat")
 
 
 def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
@@ -56,14 +58,10 @@ def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
     return read_qrels(source, policy)
 
 
-def read_without_iter(source: Source, policy: Policy) -> GroundTruth:
-    """Read `qid doc rel`, as in MS MARCO and Cranfield; each document is its own group with a grade."""
-    return gather(judgments(source, WITHOUT_ITER), policy, shape="flat")
-
-
 def _is_without_iter(source: Source) -> bool:
-    """Return whether qrels have the columns `qid doc rel`; raises `DataError` if they may also be `qid iter doc`.
+    """Return whether qrels have the columns `qid doc rel`, as in MS MARCO and Cranfield.
 
+    Raises `DataError` if they may also be `qid iter doc`.
     The last column contains grades, not documents, if a value repeats within a query, or if there is only one value.
     """
     rows: list[list[bytes]] = []
@@ -84,11 +82,6 @@ def _is_without_iter(source: Source) -> bool:
     raise DataError(f"{source.path}: {what}; if they are {WITHOUT_ITER}, say so: --truth-format trec-no-iter")
 
 
-def read_subtopics(source: Source, policy: Policy) -> GroundTruth:
-    """Read `topic subtopic doc rel`; each subtopic is a group."""
-    return gather(judgments(source, "topic subtopic doc rel"), policy)
-
-
 def judgments(source: Source, expected: str) -> list[Judgment]:
     """Read all lines of qrels with the `expected` columns; raises `DataError` with every error."""
     source.warn_if_empty("judgments")
@@ -102,22 +95,18 @@ def judgments(source: Source, expected: str) -> list[Judgment]:
         elif not cells or cells[0].startswith(b"#"):
             continue
         elif len(cells) != width:
-            what = f"expected {width} columns ({expected}), found {len(cells)}{_surplus(cells)}"
+            what = f"expected {width} columns ({expected}), found {len(cells)}"
+            if len(cells) == 5:
+                rel, method, probability = (validity.number_of(cell.decode()) for cell in cells[2:])
+                if rel is not None and method is not None and probability is not None and 0 < probability <= 1:
+                    what += ": these are prels (qid doc rel method probability); keep qid, 0, doc and rel"
+                elif method is not None:
+                    what += "; remove everything after the relevance"
             judged.faults.add(judged.where(number), what)
         else:
             qid, group, document, grade_text = (cells[at].decode() for at in (0, 1, -2, -1))
             judged.add(number, qid, group, document, validity.number_of(grade_text), grade_text)
     return judged.rows()
-
-
-def _surplus(cells: Sequence[bytes]) -> str:
-    """Return a hint about the meaning of five columns; empty for any other number of columns."""
-    if len(cells) != 5:
-        return ""
-    rel, method, probability = (validity.number_of(cell.decode()) for cell in cells[2:])
-    if rel is not None and method is not None and probability is not None and 0 < probability <= 1:
-        return ": these are prels (qid doc rel method probability); keep qid, 0, doc and rel"
-    return "; remove everything after the relevance" if method is not None else ""
 
 
 def read_run(source: Source) -> Run:
@@ -137,9 +126,14 @@ def _read_lines(source: Source) -> Run:
     """Read results into lists line by line; raises `DataError` with every invalid line."""
     faults = Faults()
     source.warn_if_empty("results")
+    # Bytes that may be invalid in ids, or a carriage return within a line.
+    data = np.frombuffer(source.data, dtype=np.uint8)
+    returns = source.data.count(b"\r\n") + source.data.endswith(b"\r")
+    expected = source.data.count(b"\n") + source.data.count(b"\t") + returns
+    odd = int(np.count_nonzero(data < ord(" "))) != expected or validity.holds_odd_letters(data)
     ids: dict[bytes, list[str]] = {}
     scores: dict[bytes, list[float]] = {}
-    for qid, document, score in _results(source.lines(), str(source.path), faults, odd=_has_odd_bytes(source.data)):
+    for qid, document, score in _results(source.lines(), str(source.path), faults, odd=odd):
         if qid not in ids:
             ids[qid], scores[qid] = [], []
         ids[qid].append(document.decode())
@@ -149,14 +143,6 @@ def _read_lines(source: Source) -> Run:
         {qid.decode(): ranking for qid, ranking in ids.items()}, {qid.decode(): row for qid, row in scores.items()}
     )
     return run_in(source, lists)
-
-
-def _has_odd_bytes(data: bytes) -> bool:
-    """Return whether bytes may contain characters that are invalid in ids, or a carriage return within a line."""
-    content = np.frombuffer(data, dtype=np.uint8)
-    returns = data.count(b"\r\n") + data.endswith(b"\r")
-    expected = data.count(b"\n") + data.count(b"\t") + returns
-    return int(np.count_nonzero(content < ord(" "))) != expected or validity.holds_odd_letters(content)
 
 
 def _results(
@@ -250,11 +236,6 @@ def _read_strictly(source: Source) -> Run:
     return run_in(source, _checked(str(source.path), source.lines).contents)
 
 
-def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
-    """Return the results at a URL as columns; `lines` is only called to locate errors."""
-    return rechecked(_columns_of_lines(url), partial(_checked, url, lines))
-
-
 def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
     """Parse lines one by one and stream them as columns; raises `DataError` with every invalid line."""
 
@@ -265,21 +246,23 @@ def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
     return checked_columns(rows, {"qid": pl.String, "doc": pl.String, "score": pl.Float64}, title)
 
 
-def _columns_of_lines(url: str) -> pl.LazyFrame:
-    """Split each line at whitespace, which is slower than reading a table but reliable; invalid lines get no score."""
+def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
+    """Return the results at a URL as columns; `lines` is only called to locate errors.
+
+    Lines are split at whitespace, which is slower than reading a table but reliable; invalid lines get no score.
+    """
     blank, cell = r"[ \t\x0b\x0c]", r"[^ \t\r\x0b\x0c\x00]+"
     columns = (f"({cell})", cell, f"({cell})", validity.RANK, f"({cell})", f"({cell})")
     pattern = f"^{blank}*" + f"{blank}+".join(columns)
     pattern += f"((?:{blank}+{cell}){{0,{MAX_COLUMNS - MIN_COLUMNS}}}){blank}*$"
-    lines = pl.scan_lines(url, row_index_name="row").filter(~pl.col("line").str.contains(f"^{blank}*$"))
+    scanned = pl.scan_lines(url, row_index_name="row").filter(~pl.col("line").str.contains(f"^{blank}*$"))
     line = pl.when(pl.col("row") == 0).then(pl.col("line").str.strip_prefix("\ufeff")).otherwise(pl.col("line"))
-    cells = lines.select(line.str.extract_groups(pattern).struct.rename_fields(_GROUPS).alias("cells")).unnest("cells")
+    # The group for the point of a rank comes between.
+    names = ["qid", "doc", "point", "text", "sixth", "more"]
+    cells = scanned.select(line.str.extract_groups(pattern).struct.rename_fields(names).alias("cells")).unnest("cells")
     joined = (pl.col("more") != "") & is_number(pl.col("sixth"))
-    return cells.select("qid", "doc", pl.when(~joined).then(number_of(pl.col("text"))).alias("score"))
-
-
-# The groups of the pattern; the one for the point of a rank comes between.
-_GROUPS = ["qid", "doc", "point", "text", "sixth", "more"]
+    frame = cells.select("qid", "doc", pl.when(~joined).then(number_of(pl.col("text"))).alias("score"))
+    return rechecked(frame, partial(_checked, url, lines))
 
 
 def run_fault(rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]) -> str | None:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.formats.checks import result_fault
+from groupgt.formats.fields import result_fault
 from groupgt.model.run import Columns, Run
-from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, RANK, finite_number
+from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, finite_number
 from groupgt.model.values import CALLS, LONGEST
 from groupgt.runtime import pl
 
@@ -50,11 +50,6 @@ def is_call(number: pl.Expr) -> pl.Expr:
 def number_of(text: pl.Expr) -> pl.Expr:
     """Parse a number from text; null if it is not a finite number."""
     return text.cast(pl.Float64, strict=False)
-
-
-def is_rank(text: pl.Expr) -> pl.Expr:
-    """Return whether a text looks like a rank; false for null."""
-    return text.str.contains(f"^(?:{RANK})$").fill_null(False)
 
 
 def is_number(text: pl.Expr) -> pl.Expr:

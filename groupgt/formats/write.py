@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,20 +18,11 @@ from groupgt.model.validity import are_ids
 
 @dataclass(frozen=True)
 class _Writer:
-    """A writer for ground truth, with the features that its format can represent."""
+    """A writer for ground truth, with what its format `keeps` of it."""
 
     write: Callable[[Path, GroundTruth], None]
-    groups: bool = True
-    grades: bool = True
-    weights: bool = False
-    excluded: bool = False
-    # Spans and texts, and sets that are needed together.
-    shapes: bool = False
-    empty_groups: bool = False
+    keeps: tuple[str, ...] = ("groups", "grades")
     names: Literal["any", "distinct", "distinct words", "none"] = "distinct"
-    importance: bool = False
-    columns: bool = False
-    texts: bool = False
     # The shape as which it is read back, for formats that do not represent every shape.
     shape: Shape | None = None
     # Why the format cannot represent the ids.
@@ -80,32 +71,15 @@ def write_flat(path: Path, truth: GroundTruth) -> None:
     trec.write_qrels(path, _flat(truth))
 
 
-def _beir(path: Path, truth: GroundTruth) -> None:
-    texts = {qid: text or "" for qid, text in zip(truth.qids, truth.texts or [""] * len(truth))}
-    beir.write_ground_truth(path, _judgments(truth), texts)
-
-
+# Features that a format may keep; `forms` are spans and texts, and sets that are needed together.
+EVERYTHING = ("groups", "grades", "weights", "excluded", "forms", "empty groups", "importance", "columns", "texts")
 TRUTH_WRITERS: dict[str, _Writer] = {
-    "jsonl": _Writer(
-        jsonl.write_ground_truth,
-        weights=True,
-        excluded=True,
-        shapes=True,
-        empty_groups=True,
-        names="any",
-        importance=True,
-        columns=True,
-        texts=True,
-    ),
-    "parquet": _Writer(parquet.write_ground_truth, grades=False, excluded=True, names="none", columns=True, texts=True),
+    "jsonl": _Writer(jsonl.write_ground_truth, EVERYTHING, "any"),
+    "parquet": _Writer(parquet.write_ground_truth, ("groups", "excluded", "columns", "texts"), "none"),
     "csv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth), truth.shape)),
     "tsv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth), truth.shape, "\t")),
     "trec": _Writer(
-        lambda path, truth: trec.write_qrels(path, _judgments(truth)),
-        groups=False,
-        names="none",
-        shape="flat",
-        fault=trec.judgments_fault,
+        lambda path, truth: trec.write_qrels(path, _judgments(truth)), ("grades",), "none", "flat", trec.judgments_fault
     ),
     "trec-subtopics": _Writer(
         lambda path, truth: trec.write_qrels(path, _judgments(truth, blanks=False), grouped=True),
@@ -113,21 +87,21 @@ TRUTH_WRITERS: dict[str, _Writer] = {
         shape="subtopics",
         fault=trec.judgments_fault,
     ),
-    "beir": _Writer(_beir, groups=False, names="none", texts=True, shape="flat"),
+    "beir": _Writer(
+        lambda path, truth: beir.write_ground_truth(path, truth, _judgments(truth)), ("grades", "texts"), "none", "flat"
+    ),
     "nuggetbank": _Writer(
-        nuggetbank.write_ground_truth, grades=False, empty_groups=True, importance=True, texts=True, shape="subtopics"
+        nuggetbank.write_ground_truth, ("groups", "empty groups", "importance", "texts"), shape="subtopics"
     ),
 }
 # Written only for other tools: the losses are intended.
 FLAT = "qrels-flat"
-RUN_WRITERS: dict[str, Callable[..., None]] = {
-    **{"trec": trec.write_run, "jsonl": jsonl.write_run, "csv": csv.write_run, "parquet": parquet.write_run}
-}
+RUN_WRITERS: dict[str, Any] = {"trec": trec, "jsonl": jsonl, "csv": csv, "parquet": parquet}
 
 
 def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]:
     """Write ground truth and list what the format cannot represent; a loss that would change scores is an error."""
-    if truth.forms and not (format in TRUTH_WRITERS and TRUTH_WRITERS[format].shapes):
+    if truth.forms and not (format in TRUTH_WRITERS and "forms" in TRUTH_WRITERS[format].keeps):
         raise DataError(f"{format} can only store ids, but this ground truth has spans or texts; write jsonl")
     if format == FLAT:
         if fault := flat_fault(truth):
@@ -149,20 +123,21 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
 
 def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
     """Describe a loss in this format that would change scores; returns None if there is none."""
-    if not writer.groups and (bool((truth.judgments.group_sizes > 1).any()) or not truth.judgments.one_to_one):
+    keeps = writer.keeps
+    if "groups" not in keeps and (bool((truth.judgments.group_sizes > 1).any()) or not truth.judgments.one_to_one):
         return (
             "has no groups, but this ground truth has alternatives; write jsonl or trec-subtopics, "
             "or qrels-flat, which flattens them"
         )
-    if not writer.grades and bool((truth.grade != 1).any()):
+    if "grades" not in keeps and bool((truth.grade != 1).any()):
         return "has no grades, but this ground truth does; write jsonl"
-    if not writer.weights and bool((truth.group_weight != 1).any()):
+    if "weights" not in keeps and bool((truth.group_weight != 1).any()):
         return "has no group weights, but this ground truth does; write jsonl"
-    if not writer.empty_groups and len(np.unique(truth.group_of)) < len(truth.group_query):
+    if "empty groups" not in keeps and len(np.unique(truth.group_of)) < len(truth.group_query):
         return "cannot store groups without alternatives, which this ground truth has; write jsonl"
-    if not writer.excluded and truth.excluded:
+    if "excluded" not in keeps and truth.excluded:
         return "cannot store excluded_ids, which this ground truth has; write jsonl or parquet"
-    if not writer.shapes and truth.set_of is not None:
+    if "forms" not in keeps and truth.set_of is not None:
         return "has no sets that are needed together, but this ground truth does; write jsonl"
     if writer.shape not in (None, truth.shape):
         return (
@@ -176,10 +151,10 @@ def _lost(truth: GroundTruth, writer: _Writer) -> list[str]:
     """List the losses in this format that do not change scores by default."""
     empty = int((truth.per_query == 0).sum())
     losses = {
-        "the importance of groups": bool(truth.importance) and not writer.importance,
-        f"the columns {', '.join(truth.columns)}": bool(truth.columns) and not writer.columns,
-        "the texts of the queries": bool(truth.texts) and not writer.texts,
-        f"{empty} queries without ground truth": empty > 0 and not writer.columns,
+        "the importance of groups": truth.importance and "importance" not in writer.keeps,
+        f"the columns {', '.join(truth.columns)}": truth.columns and "columns" not in writer.keeps,
+        "the texts of the queries": truth.texts and "texts" not in writer.keeps,
+        f"{empty} queries without ground truth": empty and "columns" not in writer.keeps,
         _names_lost(truth, writer): True,
     }
     return [text for text, lost in losses.items() if text and lost]
@@ -193,10 +168,9 @@ def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
         return "the names of groups"
     labels = _labels(truth, blanks=writer.names != "distinct words")
     changed = [(name, label) for name, label in zip(truth.group_name, labels) if name is not None and name != label]
-    if not changed:
-        return ""
-    only_blanks = all("_".join(name.split()) == label for name, label in changed)
-    return "blanks in the names of groups, which are written as _" if only_blanks else "the names of groups"
+    if any("_".join(name.split()) != label for name, label in changed):
+        return "the names of groups"
+    return "blanks in the names of groups, which are written as _" if changed else ""
 
 
 def write_run(
@@ -212,18 +186,15 @@ def write_run(
         raise ConfigError(f"format: expected {listed(RUN_WRITERS)} for results, found {format!r}{near}")
     if format == "trec" and calls:
         rankings = [(qid, ids, [1 / rank for rank in range(1, len(ids) + 1)]) for qid, ids, _ in rankings]
-    fault = None
+    faults: Iterable[str | None] = ()
     if format == "trec":
-        fault = trec.run_fault(rankings)
+        faults = [trec.run_fault(rankings)]
     elif format == "csv" and scored:
-        by_query = calls or {}
-        fault = next(
-            (fault for ranking in rankings if (fault := order_fault(*ranking, by_query.get(ranking[0])))), None
-        )
-    if fault:
+        faults = (order_fault(*ranking, (calls or {}).get(ranking[0])) for ranking in rankings)
+    for fault in filter(None, faults):
         raise DataError(fault)
     if format != "trec":
-        RUN_WRITERS[format](path, rankings, scored=scored, calls=calls)
+        RUN_WRITERS[format].write_run(path, rankings, scored=scored, calls=calls)
         return []
     # A tag is one word, so that every line has six columns.
     trec.write_run(path, rankings, "_".join(tag.split()) or "groupgt")

@@ -14,7 +14,7 @@ import numpy as np
 
 from groupgt import native
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
-from groupgt.model.groups import ALONE, ANSWERABLE, declared_unanswerable, read_excluded, read_groups, read_qrels
+from groupgt.model.groups import ALONE, ANSWERABLE, Read, declared_unanswerable, read_excluded, read_groups, read_qrels
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
 from groupgt.model.policy import Policy
 from groupgt.model.validity import BLANK_IDS, shown
@@ -92,27 +92,14 @@ class GroundTruth:
             excluded = [excluded_ids.get(qid) for qid in groups]
         qids, rows = list(groups), list(groups.values())
         if rows and isinstance(rows[0], Mapping):
-            return cls._of_qrels(qids, rows, Policy.of(policy), excluded)
-        truth = cls.from_rows(qids, rows, Policy.of(policy), excluded=excluded)
-        return truth.of_shape(shape)
-
-    @classmethod
-    def _of_qrels(
-        cls, qids: Sequence[Any], rows: Sequence[Any], policy: Policy, excluded: Sequence[Any] | None
-    ) -> GroundTruth:
-        """Build flat ground truth from one `{id: grade}` mapping per query."""
-        if others := {kind for kind in set(map(type, rows)) if not issubclass(kind, Mapping)}:
-            qid, row = next((qid, row) for qid, row in zip(qids, rows) if type(row) in others)
-            raise DataError(
-                f"query {qid!r}: expected {{id: grade}}, as query {qids[0]!r} has it, found {shown(row)}; "
-                "write all queries as {id: grade}, or all as lists of groups"
-            )
-        read, facts = read_qrels(qids, rows)
-        truth = cls(**read, policy=policy, shape="flat")
-        vars(truth).update(facts)
-        if excluded is None:
-            return truth
-        return replace(truth, excluded=read_excluded(truth.qids, excluded, truth._relevant_ids()))
+            if others := {kind for kind in set(map(type, rows)) if not issubclass(kind, Mapping)}:
+                qid, row = next((qid, row) for qid, row in zip(qids, rows) if type(row) in others)
+                raise DataError(
+                    f"query {qid!r}: expected {{id: grade}}, as query {qids[0]!r} has it, found {shown(row)}; "
+                    "write all queries as {id: grade}, or all as lists of groups"
+                )
+            return cls._built(read_qrels(qids, rows), excluded, policy=Policy.of(policy), shape="flat")
+        return cls.from_rows(qids, rows, Policy.of(policy), excluded=excluded).of_shape(shape)
 
     def of_shape(self, shape: Shape) -> GroundTruth:
         """Change the shape; raise `DataError` if the new shape is `flat` and some groups have several alternatives."""
@@ -140,9 +127,16 @@ class GroundTruth:
 
         `excluded` contains the ids to exclude from each query's results: a list, or None or "N/A" for none.
         """
-        read, facts = read_groups(qids, groups, policy, place)
-        truth = cls(**read, texts=texts, columns=columns or {}, policy=policy)
-        vars(truth).update(facts)
+        read = read_groups(qids, groups, policy, place)
+        return cls._built(read, excluded, place, texts=texts, columns=columns or {}, policy=policy)
+
+    @classmethod
+    def _built(
+        cls, read: Read, excluded: Sequence[Any] | None, place: Callable[[int], str] | None = None, **others: Any
+    ) -> GroundTruth:
+        """Build ground truth from columns that were read, and the cached properties that are known already."""
+        truth = cls(**read[0], **others)
+        vars(truth).update(read[1])
         truth = truth._without_repeats()
         if excluded is None or not any(ids is not None for ids in excluded):
             return truth
@@ -185,7 +179,7 @@ class GroundTruth:
 
     def _group_as_written(self, group: int, alternatives: Iterable[int]) -> Any:
         """Return a group in input form, limited to these alternatives."""
-        written = [self._together(members) for members in self._sets(alternatives)]
+        written = [self._as_written(members) for members in self._sets(alternatives)]
         name = self.group_name[group] if self.group_name else None
         described: dict[str, Any] = {}
         if self.group_weight[group] != 1:
@@ -206,17 +200,21 @@ class GroundTruth:
             sets.setdefault(number if number != ALONE else (alternative,), []).append(alternative)
         return list(sets.values())
 
-    def _together(self, members: list[int]) -> Any:
+    def _as_written(self, members: list[int], *, graded: bool = True) -> Any:
         """Return one alternative in input form, or a set if there are several members."""
-        if len(members) == 1:
-            return self._as_written(members[0])
-        grade = {} if self.grade[members[0]] == 1 else {"grade": _number(self.grade[members[0]])}
-        return {"all": [self._as_written(member, graded=False) for member in members], **grade}
+        alternative = members[0]
+        grade = {} if self.grade[alternative] == 1 or not graded else {"grade": _number(self.grade[alternative])}
+        if len(members) > 1:
+            return {"all": [self._as_written([member], graded=False) for member in members], **grade}
+        form = self.forms[alternative] if self.forms else None
+        if isinstance(form, Span):
+            return {**form._asdict(), **grade}
+        if form == TEXT:
+            return {"text": self.ids[alternative], **grade}
+        return {"id": self.ids[alternative], **grade} if grade else self.ids[alternative]
 
     def members_of(self, group: int) -> list[tuple[str, ...]]:
         """Return a group's relevant alternatives, each as a tuple of the names needed together (usually just one)."""
-        if self.set_of is None:
-            return [(self.ids[alternative],) for alternative in self.relevant_in(group)]
         # The order of members does not matter.
         sets = self._sets(self.relevant_in(group))
         return [tuple(sorted(self.ids[member] for member in members)) for members in sets]
@@ -228,16 +226,6 @@ class GroundTruth:
         if len(sets) > 1:
             names = [f"({name})" if len(members) > 1 else name for name, members in zip(names, sets)]
         return [(name, float(self.grade[members[0]])) for name, members in zip(names, sets)]
-
-    def _as_written(self, alternative: int, *, graded: bool = True) -> Any:
-        """Return one alternative in input form."""
-        form = self.forms[alternative] if self.forms else None
-        grade = {} if self.grade[alternative] == 1 or not graded else {"grade": _number(self.grade[alternative])}
-        if isinstance(form, Span):
-            return {**form._asdict(), **grade}
-        if form == TEXT:
-            return {"text": self.ids[alternative], **grade}
-        return {"id": self.ids[alternative], **grade} if grade else self.ids[alternative]
 
     def items(self) -> Iterator[tuple[str, list[Any]]]:
         """Yield each query with its groups."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_fault, id_text, is_grade, plain
 from groupgt.model.values import TEXT, Form, kind_of, span_of
 
+# The columns of a `GroundTruth`, and values of its cached properties that are known already.
+Read = tuple[dict[str, Any], dict[str, Any]]
+T = TypeVar("T")
 SEQUENCES = (list, tuple, set, frozenset)
 # The set number of an alternative that is in no set.
 ALONE = -1
@@ -30,7 +33,7 @@ SHAPES: dict[str, set[str]] = {"id": set(), "start": {"doc", "doc_id", "end"}, "
 
 def read_groups(
     qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None = None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> Read:
     """Read the groups of each query into the columns of a `GroundTruth`; raise a `DataError` that lists all errors.
 
     `place` returns the location of a row for messages. A group of plain lists may still contain duplicate ids. The
@@ -45,7 +48,7 @@ def read_groups(
     return reader.columns(), {}
 
 
-def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> Read:
     """Read `{id: grade}` mappings, one per query, into the columns of flat ground truth.
 
     Returns the same pair as `read_groups`. Raises a `DataError` that lists all errors.
@@ -56,15 +59,8 @@ def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[
     else:
         (names, grades), facts = _checked_qrels(qids, rows), {}
     sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-    columns = {
-        "qids": list(qids) if facts else [id_text(qid) or "" for qid in qids],
-        "ids": names,
-        "group_of": np.arange(len(names)),
-        "grade": grades,
-        "group_query": np.repeat(np.arange(len(rows)), sizes),
-        "group_weight": np.ones(len(names)),
-    }
-    return columns, facts
+    texts = list(qids) if facts else [id_text(qid) or "" for qid in qids]
+    return _plain_columns(texts, names, sizes, np.ones(len(names), dtype=np.int64)) | {"grade": grades}, facts
 
 
 def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[list[str], Floats]:
@@ -93,7 +89,7 @@ def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tu
     return names, np.array(grades, dtype=np.float64)
 
 
-def _read_compiled(qids: list[str], rows: list[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
+def _read_compiled(qids: list[str], rows: list[Any]) -> Read | None:
     """Read lists of lists of strings with the compiled module; return None for any other input."""
     read = None if native.built is None else native.built.index(qids, rows, native.SEED)
     if read is None:
@@ -105,7 +101,7 @@ def _read_compiled(qids: list[str], rows: list[Any]) -> tuple[dict[str, Any], di
     return _plain_columns(qids, ids, groups, sizes), {"document_of": firsts, "compiled": index}
 
 
-def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
+def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> Read | None:
     """Read lists of lists of strings in a few passes without the compiled module; return None for any other input."""
     if not set(map(type, qids)) <= {str} or len(set(qids)) < len(qids) or not are_ids(qids):
         return None
@@ -164,6 +160,10 @@ def read_excluded(
     return excluded if any(excluded) else None
 
 
+class _GroupError(Exception):
+    """What is wrong with the groups of a query."""
+
+
 class _Alternative(NamedTuple):
     """One alternative: its form, and its id, span or text as `name`.
 
@@ -187,40 +187,33 @@ class _Group(NamedTuple):
 
 
 class _Reader:
-    """Reads groups of any form, one alternative at a time, and collects errors."""
+    """Reads groups of any form, one alternative at a time, and collects errors: at most one in each group."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self.faults = Faults()
         self.places: dict[str, str] = {}
-        self.qids: list[str] = []
-        self.ids: list[str] = []
-        self.group_of: list[int] = []
-        self.grades: list[float] = []
-        self.forms: list[Form] = []
-        self.set_numbers: list[int] = []
-        self.sets = 0
-        self.group_query: list[int] = []
-        self.weights: list[float] = []
-        self.names: list[str | None] = []
-        self.importances: list[str | None] = []
-        self.repeated = 0
-        self.dropped = 0
+        # Each group with the position of its query.
+        self.groups: list[tuple[int, _Group]] = []
+        self.sets = self.repeated = self.dropped = 0
 
     def columns(self) -> dict[str, Any]:
         """Return everything read so far as columns; raise a `DataError` that lists all errors."""
         self.faults.stop()
+        groups = [group for _, group in self.groups]
+        rows = [alternative for group in groups for alternative in group.alternatives]
+        sizes = [len(group.alternatives) for group in groups]
         return {
-            "qids": self.qids,
-            "ids": self.ids,
-            "group_of": np.array(self.group_of, dtype=np.int64),
-            "grade": np.array(self.grades, dtype=np.float64),
-            "group_query": np.array(self.group_query, dtype=np.int64),
-            "group_weight": np.array(self.weights, dtype=np.float64),
-            "group_name": self.names if any(name is not None for name in self.names) else None,
-            "importance": self.importances if any(name is not None for name in self.importances) else None,
-            "set_of": np.array(self.set_numbers, dtype=np.int64) if self.sets else None,
-            "forms": self.forms if any(form is not None for form in self.forms) else None,
+            "qids": list(self.places),
+            "ids": [row.name for row in rows],
+            "group_of": np.repeat(np.arange(len(sizes)), np.array(sizes, dtype=np.int64)),
+            "grade": np.array([row.grade for row in rows], dtype=np.float64),
+            "group_query": np.array([query for query, _ in self.groups], dtype=np.int64),
+            "group_weight": np.array([group.weight for group in groups], dtype=np.float64),
+            "group_name": _if_any([group.name for group in groups]),
+            "importance": _if_any([group.importance for group in groups]),
+            "set_of": np.array([row.set_number for row in rows], dtype=np.int64) if self.sets else None,
+            "forms": _if_any([row.form for row in rows]),
             "repeated_ids": self.repeated,
             "dropped": self.dropped,
         }
@@ -238,9 +231,17 @@ class _Reader:
             self.faults.add(where, f"duplicate query (first {self.places[name]}); merge them or remove one")
             return
         self.places[name] = f"at {place}" if place else "under the same text"
-        self.qids.append(name)
-        groups = [group for cell in self.cells(row, where) if (group := self.group(cell, where)) is not None]
+        cells = self.checked(self.cells, row, where) or []
+        groups = [group for cell in cells if (group := self.checked(self.group, cell, where)) is not None]
         self.keep(groups, where)
+
+    def checked(self, read: Callable[[Any], T], cell: Any, where: str) -> T | None:
+        """Return what is read from a cell, or None after an error."""
+        try:
+            return read(cell)
+        except _GroupError as error:
+            self.faults.add(where, str(error))
+            return None
 
     def keep(self, groups: Sequence[_Group], where: str) -> None:
         """Add the groups of the query just read; the policy decides whether to drop, keep or reject empty ones."""
@@ -257,65 +258,43 @@ class _Reader:
             self.faults.add(where, f"{what}; {way}")
         self.dropped += 0 if unmeetable else empty
         for group in groups:
-            if not group.alternatives and not unmeetable:
-                continue
-            if group.has_blank and strict:
-                way = "remove it, or drop it with the policy empty_groups=drop"
-                self.faults.add(where, f"a group contains a blank id; {way}")
-            for alternative in group.alternatives:
-                self.ids.append(alternative.name)
-                self.grades.append(alternative.grade)
-                self.forms.append(alternative.form)
-                self.set_numbers.append(alternative.set_number)
-                self.group_of.append(len(self.group_query))
-            self.group_query.append(len(self.qids) - 1)
-            self.weights.append(group.weight)
-            self.names.append(group.name)
-            self.importances.append(group.importance)
+            if group.alternatives or unmeetable:
+                self.groups.append((len(self.places) - 1, group))
+                if group.has_blank and strict:
+                    way = "remove it, or drop it with the policy empty_groups=drop"
+                    self.faults.add(where, f"a group contains a blank id; {way}")
 
-    def cells(self, row: Any, where: str) -> list[Any]:
+    def cells(self, row: Any) -> list[Any]:
         """Return the groups in a row; the policy decides how to read a flat list."""
         row = plain(row)
         if row is None:
             return []
         if not isinstance(row, (list, tuple)):
-            self.faults.add(where, f'expected a list of groups such as [["a", "b"], ["c"]], found {display(row)}')
-            return []
+            raise _GroupError(f'expected a list of groups such as [["a", "b"], ["c"]], found {display(row)}')
         cells = [plain(cell) for cell in row]
         ids = [cell for cell in cells if id_text(cell) is not None]
         if not ids:
             return cells
         if len(ids) < len(cells):
-            self.faults.add(where, f"one list mixes ids and groups: {display(row)}; put every id into a group")
-            return []
-        if self.policy.flat_gt == "and":
-            return [[name] for name in ids]
-        if self.policy.flat_gt == "or":
-            return [ids]
-        self.faults.add(
-            where,
-            f"expected groups (a list of lists), found the flat list {display(row)}; say which is meant with the "
-            "policy flat_gt=and (all ids required) or flat_gt=or (any id suffices)",
-        )
-        return []
+            raise _GroupError(f"one list mixes ids and groups: {display(row)}; put every id into a group")
+        if self.policy.flat_gt == "error":
+            raise _GroupError(
+                f"expected groups (a list of lists), found the flat list {display(row)}; say which is meant with the "
+                "policy flat_gt=and (all ids required) or flat_gt=or (any id suffices)"
+            )
+        return [[name] for name in ids] if self.policy.flat_gt == "and" else [ids]
 
-    def group(self, cell: Any, where: str) -> _Group | None:
-        """Read one group, keeping the higher grade of a duplicate id; return None after an error."""
+    def group(self, cell: Any) -> _Group:
+        """Read one group, keeping the higher grade of a duplicate id."""
         if cell is None:
             return _Group([])
         if isinstance(cell, Mapping):
-            return self.described_group(cell, where)
-        if not isinstance(cell, SEQUENCES):
-            self.faults.add(where, f"expected a group of ids, found {display(cell)}")
-            return None
+            return self.described_group(cell)
         distinct: dict[tuple[str, str, int], _Alternative] = {}
         has_blank = False
-        for inner in sorted(cell, key=str) if isinstance(cell, (set, frozenset)) else cell:
+        for inner in _in_order(cell):
             is_set = isinstance(inner, Mapping) and inner.get("all") is not None
-            alternatives = self.members(inner, where) if is_set else [self.alternative(inner, where)]
-            for alternative in alternatives:
-                if alternative is None:
-                    return None
+            for alternative in self.members(inner) if is_set else [self.alternative(inner)]:
                 key = (alternative.name, kind_of(alternative.form), alternative.set_number)
                 if not alternative.name.strip():
                     has_blank = True
@@ -326,27 +305,20 @@ class _Reader:
                     distinct[key] = alternative
         return _Group(list(distinct.values()), has_blank=has_blank)
 
-    def members(self, cell: Mapping[str, Any], where: str) -> list[_Alternative | None]:
+    def members(self, cell: Mapping[str, Any]) -> list[_Alternative]:
         """Read the members of a set needed together; a set with one member becomes an ordinary alternative."""
         others = [key for key, value in cell.items() if key not in ("all", "grade") and value is not None]
         members = plain(cell["all"])
         if others or not isinstance(members, SEQUENCES) or not members:
             expected = 'a set {"all": [...]} of one alternative or more, with or without a "grade"'
-            self.faults.add(where, f"expected {expected}, found {display(cell)}")
-            return [None]
-        grade = self.grade(cell, where)
-        if grade is None:
-            return [None]
+            raise _GroupError(f"expected {expected}, found {display(cell)}")
+        grade = _grade(cell)
         distinct: dict[tuple[str, str], _Alternative] = {}
-        for inner in sorted(members, key=str) if isinstance(members, (set, frozenset)) else members:
-            graded = isinstance(inner, Mapping) and {"all", "grade"} & {k for k, v in inner.items() if v is not None}
-            if graded:
+        for inner in _in_order(members):
+            if isinstance(inner, Mapping) and {"all", "grade"} & {k for k, v in inner.items() if v is not None}:
                 what = "sets cannot be nested, and grades apply to the set, not to members"
-                self.faults.add(where, f"{what}; found {display(inner)}")
-                return [None]
-            member = self.alternative(inner, where)
-            if member is None:
-                return [None]
+                raise _GroupError(f"{what}; found {display(inner)}")
+            member = self.alternative(inner)
             key = (member.name, kind_of(member.form))
             self.repeated += key in distinct
             distinct[key] = member._replace(grade=grade, set_number=self.sets)
@@ -355,81 +327,78 @@ class _Reader:
         self.sets += 1
         return [*distinct.values()]
 
-    def grade(self, cell: Mapping[str, Any], where: str) -> float | None:
-        """Read the grade of an alternative or a set; return None after an error."""
-        grade = finite_number(cell.get("grade", 1))
-        if grade is not None and is_grade(grade):
-            return grade
-        self.faults.add(where, f"expected a grade (a number within ±2^31), found {cell.get('grade')!r}")
-        return None
-
-    def described_group(self, cell: Mapping[Any, Any], where: str) -> _Group | None:
+    def described_group(self, cell: Mapping[Any, Any]) -> _Group:
         """Read a group written as a mapping with alternatives, weight, name and importance."""
         listed = {"alternatives", "ids"} & set(cell)
         if not listed or set(cell) - {"alternatives", "ids", "weight", "name", "importance"}:
             expected = '{"alternatives": [...], "weight", "name", "importance"}'
-            self.faults.add(where, f"expected a group {expected}, found {display(cell)}")
-            return None
+            raise _GroupError(f"expected a group {expected}, found {display(cell)}")
         if len(listed) > 1:
-            self.faults.add(where, "a group has both alternatives and ids, which mean the same; keep one")
-            return None
+            raise _GroupError("a group has both alternatives and ids, which mean the same; keep one")
         weight = finite_number(cell.get("weight", 1))
         if weight is None or weight <= 0:
-            self.faults.add(where, f"expected a group weight above 0, found {cell['weight']!r}")
-            return None
+            raise _GroupError(f"expected a group weight above 0, found {cell['weight']!r}")
         alternatives = plain(cell[listed.pop()])
-        if not isinstance(alternatives, SEQUENCES):
-            self.faults.add(where, f"expected a group of ids, found {display(alternatives)}")
-            return None
-        group = self.group(alternatives, where)
+        group = self.group(_in_order(alternatives))
         name, importance = (None if cell.get(key) is None else str(cell[key]) for key in ("name", "importance"))
-        return None if group is None else group._replace(weight=weight, name=name, importance=importance)
+        return group._replace(weight=weight, name=name, importance=importance)
 
-    def alternative(self, cell: Any, where: str) -> _Alternative | None:
-        """Read one alternative, turning a blank id into an empty string; return None after an error."""
-        if isinstance(cell, Mapping):
-            return self.described_alternative(cell, where)
-        return self.alternative_id(cell, 1.0, cell, where)
-
-    def described_alternative(self, mapping: Mapping[Any, Any], where: str) -> _Alternative | None:
-        """Read an alternative written as a mapping with an id, a span or a text, and a grade."""
+    def alternative(self, cell: Any) -> _Alternative:
+        """Read one alternative, which is an id, or a mapping with an id, a span or a text, and a grade."""
+        if not isinstance(cell, Mapping):
+            return _of_id(cell, 1.0, cell)
         # A column of structs has every key in every cell.
-        cell = {key: value for key, value in mapping.items() if value is not None or key in ("id", "grade")}
-        kinds = [kind for kind in SHAPES if cell.get(kind) is not None]
+        cells = {key: value for key, value in cell.items() if value is not None or key in ("id", "grade")}
+        kinds = [kind for kind in SHAPES if cells.get(kind) is not None]
         kind = kinds[0] if len(kinds) == 1 else "id"
-        if len(kinds) > 1 or kind not in cell or set(cell) - SHAPES[kind] - {"grade", *SHAPES}:
+        if len(kinds) > 1 or kind not in cells or set(cells) - SHAPES[kind] - {"grade", *SHAPES}:
             expected = '{"id": …}, {"doc": …, "start": …, "end": …} or {"text": …}, each with or without a "grade"'
             expected += ', or a set {"all": [...]}'
-            self.faults.add(where, f"expected an alternative {expected}, found {display(mapping)}")
-            return None
-        grade = self.grade(cell, where)
-        if grade is None:
-            return None
+            raise _GroupError(f"expected an alternative {expected}, found {display(cell)}")
+        grade = _grade(cells)
         if kind == "id":
-            return self.alternative_id(cell["id"], grade, mapping, where)
+            return _of_id(cells["id"], grade, cell)
         if kind == "text":
-            if isinstance(cell["text"], str):
-                return _Alternative(cell["text"], grade, TEXT)
-            self.faults.add(where, f"expected a text, found {display(cell['text'])}")
-            return None
-        span = span_of(cell)
+            if not isinstance(cells["text"], str):
+                raise _GroupError(f"expected a text, found {display(cells['text'])}")
+            return _Alternative(cells["text"], grade, TEXT)
+        span = span_of(cells)
         if isinstance(span, str):
-            self.faults.add(where, span)
-            return None
+            raise _GroupError(span)
         return _Alternative(str(span), grade, span)
 
-    def alternative_id(self, cell: Any, grade: float, original: Any, where: str) -> _Alternative | None:
-        """Read an alternative written as an id; a missing id counts as blank."""
-        name = "" if cell is None else id_text(cell)
-        if name is None:
-            what = f"expected an id (a string or integer), found {display(original)} of type {type(cell).__name__}"
-            self.faults.add(where, what)
-            return None
-        fault = id_fault(name)
-        if fault and name.strip():
-            self.faults.add(where, f"an id {fault}: {display(name)}")
-            return None
-        return _Alternative(name, grade, None)
+
+def _if_any(cells: list[Any]) -> list[Any] | None:
+    """Return these cells, or None if all of them are None."""
+    return cells if any(cell is not None for cell in cells) else None
+
+
+def _in_order(cell: Any) -> Sequence[Any]:
+    """Return the alternatives of a group, sorted if it is a set."""
+    if not isinstance(cell, SEQUENCES):
+        raise _GroupError(f"expected a group of ids, found {display(cell)}")
+    return sorted(cell, key=str) if isinstance(cell, (set, frozenset)) else cell
+
+
+def _grade(cell: Mapping[str, Any]) -> float:
+    """Read the grade of an alternative or a set."""
+    grade = finite_number(cell.get("grade", 1))
+    if grade is None or not is_grade(grade):
+        raise _GroupError(f"expected a grade (a number within ±2^31), found {cell.get('grade')!r}")
+    return grade
+
+
+def _of_id(cell: Any, grade: float, original: Any) -> _Alternative:
+    """Read an alternative written as an id; a missing id counts as blank."""
+    name = "" if cell is None else id_text(cell)
+    if name is None:
+        raise _GroupError(
+            f"expected an id (a string or integer), found {display(original)} of type {type(cell).__name__}"
+        )
+    fault = id_fault(name)
+    if fault and name.strip():
+        raise _GroupError(f"an id {fault}: {display(name)}")
+    return _Alternative(name, grade, None)
 
 
 # The column that declares queries without an answer.

@@ -27,9 +27,6 @@ class Lists:
     lengths: Mapping[str, Mapping[str, Sequence[int | None]]] = field(default_factory=dict)
     fields: Mapping[str, Callable[[], Mapping[str, Sequence[Any]]]] = field(default_factory=dict)
 
-    def __str__(self) -> str:
-        return f"{len(self.rankings):,} queries"
-
 
 @dataclass(frozen=True, eq=False)
 class Columns:
@@ -52,9 +49,6 @@ class Columns:
     def checked(self) -> Run:
         """Rankings read from a suspicious source by the slow reader; raises `DataError` if they are invalid."""
         return self.recheck()
-
-    def __str__(self) -> str:
-        return "columns, not read yet"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,18 +75,12 @@ class Lines:
         """Results read from suspicious lines by the slow reader; raises `DataError` if they are invalid."""
         return self.recheck()
 
-    def __str__(self) -> str:
-        return "lines, not read yet"
-
 
 @dataclass(frozen=True, eq=False)
 class Remote:
     """Results that stay on a cluster, in a frame that only the cluster's engine can read."""
 
     frame: Any
-
-    def __str__(self) -> str:
-        return "on a cluster"
 
 
 @dataclass(frozen=True)
@@ -228,4 +216,6 @@ class Run:
         return iter(self.rankings)
 
     def __repr__(self) -> str:
-        return printable(f"Run({self.name or self.source or 'results'}: {self.contents})")
+        contents = {Columns: "columns, not read yet", Lines: "lines, not read yet", Remote: "on a cluster"}
+        what = contents.get(type(self.contents), f"{len(self):,} queries")
+        return printable(f"Run({self.name or self.source or 'results'}: {what})")

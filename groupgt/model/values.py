@@ -156,6 +156,11 @@ class Chunks:
             else:
                 spans[name] = span
         faults.stop()
+        return cls.from_spans(spans)
+
+    @classmethod
+    def from_spans(cls, spans: Mapping[str, Span]) -> Chunks:
+        """Store valid spans as columns."""
         start, end = (np.array([span[at] for span in spans.values()], dtype=np.int64) for at in (1, 2))
         return cls(list(spans), [span.doc for span in spans.values()], start, end)
 
@@ -216,16 +221,13 @@ class Lengths:
         faults = Faults()
         for name, mapping in (("known", self.known), ("texts", self.texts)):
             if not isinstance(mapping, Mapping):
-                faults.add(
-                    "lengths", f"expected a mapping as {name}, found {display(mapping)}; read_lengths reads a corpus"
-                )
+                what = f"expected a mapping as {name}, found {display(mapping)}; read_lengths reads a corpus"
+                faults.add("lengths", what)
         faults.stop(ConfigError)
         for unit, table in self.known.items():
             if unit not in LENGTH_UNITS or not isinstance(table, Mapping):
-                faults.add(
-                    "lengths",
-                    f"expected {listed(LENGTH_UNITS)} with {{id: length}}, found {display(unit)}: {display(table)}",
-                )
+                what = f"expected {listed(LENGTH_UNITS)} with {{id: length}}, found {display(unit)}: {display(table)}"
+                faults.add("lengths", what)
                 continue
             for name, length in table.items():
                 if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or not 0 <= length <= LONGEST:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import groupgt
-from groupgt.formats.queries import read_queries
+from groupgt.formats.corpus import read_queries
 
 TEXTS = {"301": "International organized crime", "302": "R&D of polio"}
 CLASSIC = """

@@ -96,7 +96,7 @@ def test_the_longest_id(letter: str) -> None:
 
 
 def test_nothing_is_no_id() -> None:
-    for rule in (of_columns.is_id, of_columns.is_plainly_id, of_columns.is_rank, of_columns.is_number):
+    for rule in (of_columns.is_id, of_columns.is_plainly_id, of_columns.is_number):
         assert says(rule(pl.col("text")), [None, "7"]) == [False, True]
 
 
@@ -129,12 +129,10 @@ def test_every_spelling_of_a_number() -> None:
     frame = pl.DataFrame({"text": SPELLINGS}).select(
         number=pl.when(of_columns.is_score(spelled := of_columns.number_of(pl.col("text")))).then(spelled),
         is_number=of_columns.is_number(pl.col("text")),
-        is_rank=of_columns.is_rank(pl.col("text")),
     )
-    for text, number, is_number, is_rank in zip(SPELLINGS, *(frame[name].to_list() for name in frame.columns)):
+    for text, number, is_number in zip(SPELLINGS, *(frame[name].to_list() for name in frame.columns)):
         assert same_double(validity.number_of(text), number), text
         assert validity.is_number(text) is is_number, text
-        assert validity.is_rank(text) is is_rank, text
         if text == text.strip() and text.split() == [text]:
             assert same_double(validity.number_of_bytes(text.encode()), number), text
 
