@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
-from groupgt.errors import ConfigError, DataError, Faults, display, listed
+from groupgt.errors import ConfigError, DataError, Faults, display, listed, warn
 from groupgt.evaluation.options import TruthOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.sources import Sources
@@ -330,6 +330,8 @@ def _truth_of(truth: GroundTruth, groups: list[dict[str, float]], dropped: set[s
             alternatives = [name if grade == 1 else {"id": name, "grade": grade} for name, grade in grades.items()]
             if alternatives:
                 rows[-1].append({**group, "alternatives": alternatives} if isinstance(group, dict) else alternatives)
+    if truth.excluded:
+        warn("excluded_ids are ids of the old chunks; they are not carried over")
     carried = GroundTruth.from_rows(truth.qids, rows, Policy(), texts=truth.texts, columns=truth.columns)
     carried = replace(carried, keys=truth.keys, shape=truth.shape)
     return carried.select(query for query, qid in enumerate(truth.qids) if qid not in dropped) if dropped else carried

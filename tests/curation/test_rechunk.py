@@ -63,6 +63,13 @@ def test_what_is_known_of_groups_and_queries_goes_with_them(tmp_path: Path) -> N
     assert (found.texts, found.columns) == (["why?"], {"kind": ["x"]})
 
 
+def test_excluded_ids_of_old_chunks_are_told() -> None:
+    truth = groupgt.GroundTruth.of({"q": [["a"]]}, excluded_ids={"q": ["b"]})
+    chunks = {"a": ("d", 0, 10), "b": ("d", 10, 20)}
+    with pytest.warns(groupgt.GroupgtWarning, match="excluded_ids are ids of the old chunks"):
+        groupgt.rechunk(truth, chunks, {"n": ("d", 0, 20)})
+
+
 def test_several_that_become_one_have_its_highest_grade() -> None:
     truth = {"q": [[{"id": "o1", "grade": 1}, {"id": "o2", "grade": 2}]]}
     whole = {"n": ("d", 0, 200)}

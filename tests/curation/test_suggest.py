@@ -11,7 +11,7 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.curation.near import near_duplicates
-from groupgt.curation.suggest import HEADERS, accepted, check_of
+from groupgt.curation.suggest import HEADERS, accepted, check_of, rows_of
 
 pytest.importorskip("rapidfuzz", reason="the extra groupgt[text] is not installed")
 
@@ -99,6 +99,14 @@ def test_only_what_is_marked_is_taken_up(folder: Path, ending: str, capsys: pyte
     assert (more.texts, more.columns) == (before.texts, before.columns)
     lines = [(folder / name).read_text(encoding="utf-8").splitlines() for name in ("truth.jsonl", "more.jsonl")]
     assert list(json.loads(lines[1][0])) == list(json.loads(lines[0][0]))
+
+
+def test_shape_and_excluded_ids_are_kept(folder: Path) -> None:
+    truth = groupgt.GroundTruth.of({"q": GROUPS}, shape="subtopics", excluded_ids={"q": ["x"]})
+    rows = rows_of(near_duplicates(truth, CORPUS, 1.0))
+    (folder / "review.jsonl").write_text(json.dumps(dict(zip(HEADERS, ["yes", *rows[0][1:]]))) + "\n")
+    extended, count, _ = accepted(truth, folder / "review.jsonl")
+    assert (count, extended.shape, extended.excluded) == (1, "subtopics", [frozenset({"x"})])
 
 
 def test_evidence_stands_beside_each_candidate(folder: Path) -> None:
