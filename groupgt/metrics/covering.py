@@ -19,6 +19,7 @@ import numpy as np
 from groupgt.metrics.base import Cut
 from groupgt.metrics.ideals import Discount, IdealGains, descending, gain_of
 from groupgt.metrics.views import changes
+from groupgt.metrics.worksheet import Sheet, at_most_one, over, plus
 from groupgt.model.hits import Floats, Ints, Judgments
 
 # A state is the best gain of each group so far. Up to this many states, ideals are exact.
@@ -115,6 +116,21 @@ def best_ranking(judgments: Judgments, query: int, gain: str | None, discount: D
     """Returns the ideal ranking of one query, solved once for all runs and cutoffs."""
     key = ("best ranking", query, gain, discount)
     return judgments.once(key, lambda: solve(problem_of(judgments, query, gain), discount))
+
+
+def explain_share_of_best(
+    sheet: Sheet,
+    terms: Sequence[tuple[int, float]],
+    gain: str | None,
+    discount: Discount,
+    share: Callable[[int, float], str],
+) -> str:
+    """Formats the sum of discounted (rank, gain) `terms` as a share of the ideal, which `share` formats alike."""
+    ideal = best_ranking(sheet.judgments, sheet.query, gain, discount).gains(sheet.ideal)
+    both = terms, [(rank, value * sheet.scale) for rank, value in enumerate(ideal, 1)]
+    text = over(*(plus(share(rank, value) for rank, value in gains) for gains in both))
+    reached, most = (sum(value * _share(discount, rank) for rank, value in gains) for gains in both)
+    return at_most_one(text, reached, most * (1 + 1e-12))
 
 
 def problem_of(judgments: Judgments, query: int, gain: str | None) -> Problem:

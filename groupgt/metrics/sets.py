@@ -14,10 +14,9 @@ from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.model.values import total
 
 
-def _count(hits: Hits, cut: Cut, rows: views.Results | views.MetGroups | views.HitRows) -> Ints:
+def _count(hits: Hits, cut: Cut, rows: views.Rows) -> Ints:
     """Counts the rows within the cutoff, shape (Q,)."""
-    within = rows.rank <= cut.top[rows.query]
-    return np.bincount(rows.query[within], minlength=hits.size)
+    return np.bincount(rows.query[rows.rank <= cut.top[rows.query]], minlength=hits.size)
 
 
 def _relevant(hits: Hits, cut: Cut) -> Ints:
@@ -53,13 +52,16 @@ def recall_trec(hits: Hits, cut: Cut) -> Floats:
 
 
 def recall_coverage(hits: Hits, cut: Cut) -> Floats:
+    return weighted_mean(hits, views.met_groups(hits).within(cut), 1.0)
+
+
+def weighted_mean(hits: Hits, rows: views.MetGroups, value: Floats | float) -> Floats:
+    """Returns the weighted mean over groups, shape (Q,), of a value for each covered group and 0 for others."""
     judgments = hits.judgments
-    rows = views.met_groups(hits)
-    within = rows.rank <= cut.top[rows.query]
-    # Sum in the order of groups, like the total: if every group is covered, the value is exactly 1.
-    met = np.zeros(len(judgments.group_query))
-    met[rows.group[within]] = 1.0
-    return ratio(total(judgments.group_query, met * judgments.weight, hits.size), judgments.total_weight)
+    # Sum in the order of groups, like the total weight: if every value is 1, the mean is exactly 1.
+    values = np.zeros(len(judgments.group_query))
+    values[rows.group] = value
+    return ratio(total(judgments.group_query, values * judgments.weight, hits.size), judgments.total_weight)
 
 
 def _f1(precision: Formula, recall: Formula) -> Formula:
@@ -116,10 +118,8 @@ def redundancy(hits: Hits, cut: Cut) -> Floats:
 
 
 def judged(hits: Hits, cut: Cut, negative: str = "False") -> Floats:
-    results = views.judged_results(hits)
-    counts = (results.gain >= 0) | (negative == "True")
-    query = results.query[counts & (results.rank <= cut.top[results.query])]
-    return ratio(np.bincount(query, minlength=hits.size), cut.top)
+    rows = views.judged_results(hits)
+    return ratio(_count(hits, cut, rows if negative == "True" else rows.at(rows.gain >= 0)), cut.top)
 
 
 def bpref(hits: Hits, cut: Cut) -> Floats:
@@ -135,6 +135,14 @@ def bpref(hits: Hits, cut: Cut) -> Floats:
     relevant, non_relevant = judgments.relevant[query], judgments.rejected[query]
     share = ratio(np.minimum(over_it, relevant), np.minimum(non_relevant, relevant))
     return ratio(total(query, 1.0 - share, hits.size), judgments.relevant)
+
+
+def abstains(hits: Hits, cut: Cut) -> Floats:
+    return _flag(cut.top == 0)
+
+
+def false_returns(hits: Hits, cut: Cut) -> Floats:
+    return cut.top.astype(np.float64)
 
 
 def _one_if(holds: bool) -> str:
@@ -258,62 +266,78 @@ DEFINITIONS = (
     one_meaning(
         "mrecall",
         "Whether min(number of groups, k) groups are covered.",
-        Formula(
-            mrecall,
-            "1 if at least min(m, k) groups are covered in top, else 0; without @k, or with a budget, all m",
-            _explain_mrecall,
-            "Min et al., EMNLP 2021",
-            takes_sets=True,
-        ),
+        mrecall,
+        "1 if at least min(m, k) groups are covered in top, else 0; without @k, or with a budget, all m",
+        _explain_mrecall,
+        "Min et al., EMNLP 2021",
+        takes_sets=True,
         warning="mrecall can fall as k grows: as long as k is below m, k groups are enough.",
     ),
     one_meaning(
         "hits",
         "Number of distinct relevant results.",
-        Formula(
-            count_hits,
-            "number of distinct relevant results in top",
-            lambda sheet: plus("1" for _ in sheet.results),
-            "ranx",
-        ),
+        count_hits,
+        "number of distinct relevant results in top",
+        lambda sheet: plus("1" for _ in sheet.results),
+        "ranx",
         bounded=False,
     ),
     one_meaning(
         "r_precision",
         "Precision at R, the number of relevant documents.",
-        Formula(r_precision, "relevant in the first R of top ÷ R", _explain_r_precision, "trec_eval Rprec, ranx"),
+        r_precision,
+        "relevant in the first R of top ÷ R",
+        _explain_r_precision,
+        "trec_eval Rprec, ranx",
     ),
     one_meaning(
         "redundancy",
         "Fraction of results that are relevant but cover no new group; null for an empty ranking.",
-        Formula(
-            redundancy,
-            "(relevant results − results that cover a new group) in top ÷ len(top)",
-            lambda sheet: over(f"{len(sheet.results)} - {len(sheet.novel)}", sheet.top),
-        ),
+        redundancy,
+        "(relevant results − results that cover a new group) in top ÷ len(top)",
+        lambda sheet: over(f"{len(sheet.results)} - {len(sheet.novel)}", sheet.top),
         higher_is_better=False,
     ),
     one_meaning(
         "judged",
         "Fraction of results that are judged.",
-        Formula(
-            judged,
-            "results in top with a grade ≥ 0 (with `negative=True` any grade, as ir-measures counts) ÷ len(top)",
-            _explain_judged,
-            "ir-measures Judged",
-        ),
+        judged,
+        "results in top with a grade ≥ 0 (with `negative=True` any grade, as ir-measures counts) ÷ len(top)",
+        _explain_judged,
+        "ir-measures Judged",
         Parameter("negative", "False", "True or False", choices=("False", "True")),
     ),
     one_meaning(
         "bpref",
         "How rarely judged non-relevant results rank above relevant ones; unjudged results are ignored.",
-        Formula(
-            bpref,
-            "(1/R) Σ over retrieved relevant of 1 − min(judged non-relevant above it, R) ÷ min(N, R), "
-            "each term 1 if none is above",
-            _explain_bpref,
-            "trec_eval; Buckley & Voorhees, SIGIR 2004",
-        ),
+        bpref,
+        "(1/R) Σ over retrieved relevant of 1 − min(judged non-relevant above it, R) ÷ min(N, R), "
+        "each term 1 if none is above",
+        _explain_bpref,
+        "trec_eval; Buckley & Voorhees, SIGIR 2004",
         takes_cutoff=False,
+    ),
+)
+# Metrics for queries declared unanswerable: the fewer results, the better.
+UNANSWERABLE = (
+    one_meaning(
+        "abstains",
+        "Whether a query declared unanswerable has no results within the cutoff; undefined for other queries.",
+        abstains,
+        "1 if top is empty, else 0",
+        lambda sheet: _one_if(not sheet.top),
+        takes_sets=True,
+        of_unanswerable=True,
+    ),
+    one_meaning(
+        "false_returns",
+        "Number of results for a query declared unanswerable; undefined for other queries.",
+        false_returns,
+        "|top|",
+        lambda sheet: number(sheet.top),
+        takes_sets=True,
+        bounded=False,
+        higher_is_better=False,
+        of_unanswerable=True,
     ),
 )

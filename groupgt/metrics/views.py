@@ -12,6 +12,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
+from groupgt.metrics.base import Cut
 from groupgt.model.hits import Bools, Floats, Hits, Ints
 
 P = ParamSpec("P")
@@ -39,6 +40,10 @@ class Rows:
     def at(self, places: Ints | Bools) -> Self:
         """Returns the rows at the given positions."""
         return type(self)(*(getattr(self, field.name)[places] for field in fields(self)))
+
+    def within(self, cut: Cut) -> Self:
+        """Returns the rows within the cutoff."""
+        return self.at(np.flatnonzero(self.rank <= cut.top[self.query]))
 
 
 @dataclass(frozen=True, eq=False)

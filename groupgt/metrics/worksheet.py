@@ -5,7 +5,7 @@ An expression contains only numbers, `+ - * / **`, brackets and `log2`, so a rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -38,6 +38,17 @@ class Group:
     def first(self) -> int | None:
         """The rank at which the group is first covered, or None."""
         return self.hits[0].rank if self.hits else None
+
+
+def _table(view: Callable[[Hits], views.Results]) -> cached_property[tuple[tuple[int, float], ...]]:
+    """Builds a property of a `Sheet`: (rank, grade) for each of the query's results in a view, within the cutoff."""
+
+    def pairs(sheet: Sheet) -> tuple[tuple[int, float], ...]:
+        table = view(sheet.hits)
+        chosen = (table.query == sheet.query) & (table.rank <= sheet.top)
+        return tuple(zip(table.rank[chosen].tolist(), table.gain[chosen].tolist()))
+
+    return cached_property(pairs)
 
 
 @dataclass(frozen=True)
@@ -76,30 +87,12 @@ class Sheet:
         """All groups of the query, with repeated hits if the policy keeps them."""
         return _groups(self.hits, self.query, self.top, repeats=True)
 
-    @cached_property
-    def results(self) -> tuple[tuple[int, float], ...]:
-        """The relevant results."""
-        return self._results(views.relevant_results(self.hits))
-
-    @cached_property
-    def graded(self) -> tuple[tuple[int, float], ...]:
-        """The results with a grade above 0, regardless of the policy's relevance level."""
-        return self._results(views.graded_results(self.hits))
-
-    @cached_property
-    def counted(self) -> tuple[tuple[int, float], ...]:
-        """The relevant results, with repeats if the policy keeps them."""
-        return self._results(views.counted_results(self.hits))
-
-    @cached_property
-    def judged(self) -> tuple[tuple[int, float], ...]:
-        """All judged results."""
-        return self._results(views.judged_results(self.hits))
-
-    @cached_property
-    def novel(self) -> tuple[tuple[int, float], ...]:
-        """The results that cover a new group, with the highest grade among the newly covered groups."""
-        return self._results(views.novel_results(self.hits))
+    # The tables of results, named after their views.
+    results = _table(views.relevant_results)
+    graded = _table(views.graded_results)
+    counted = _table(views.counted_results)
+    judged = _table(views.judged_results)
+    novel = _table(views.novel_results)
 
     @cached_property
     def documents(self) -> int:
@@ -113,10 +106,6 @@ class Sheet:
         contents = cast(Contents, self.hits.contents)
         chosen = (contents.query == self.query) & (contents.rank <= self.top)
         return {name: column[chosen].tolist() for name, column in contents.scores.items()}
-
-    def _results(self, table: views.Results) -> tuple[tuple[int, float], ...]:
-        chosen = (table.query == self.query) & (table.rank <= self.top)
-        return tuple(zip(table.rank[chosen].tolist(), table.gain[chosen].tolist()))
 
     @property
     def scale(self) -> float:
@@ -201,6 +190,11 @@ def at_most_one(text: str, value: float, ideal: float) -> str:
 def log_share(rank: int, gain: float = 1.0) -> str:
     """Formats `gain/log2(rank+1)`."""
     return f"{number(gain)}/log2({rank}+1)"
+
+
+def rank_share(rank: int, gain: float = 1.0) -> str:
+    """Formats `gain/rank`."""
+    return f"{number(gain)}/{rank}"
 
 
 def _bracketed(text: str) -> str:
