@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from groupgt.comparison.systems import Systems
 from groupgt.errors import ConfigError
-from groupgt.evaluation.corrected import OF_DELTAS, reach_at
+from groupgt.evaluation.estimates import OF_DELTAS, reach_at
 from groupgt.render.results import Result
 
 # Numbers of audited queries.

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from groupgt.comparison.tests import SLACK, Inference, on_grid, resampled_counts
-from groupgt.evaluation.quantiles import normal_quantile, student_quantile
+from groupgt.evaluation.estimates import normal_quantile, student_quantile
 from groupgt.model.hits import Bools, Floats
 
 Bounds = tuple[float, float]

@@ -18,7 +18,7 @@ from groupgt.engines.carriers import carrier_of, renamed
 from groupgt.engines.choice import Engine
 from groupgt.engines.condensed import check_condensed, condensed
 from groupgt.errors import ConfigError, DataError, Faults
-from groupgt.evaluation.corrected import FEWEST
+from groupgt.evaluation.estimates import FEWEST
 from groupgt.evaluation.inputs import refuse_swapped
 from groupgt.evaluation.options import EvaluateOptions, takes_options
 from groupgt.evaluation.request import Audit, Request

@@ -14,8 +14,7 @@ import numpy as np
 
 from groupgt.engines.base import Labelled
 from groupgt.errors import ConfigError, MetricError, near_names, printable
-from groupgt.evaluation.corrected import Corrected, of_column
-from groupgt.evaluation.estimates import estimate_of
+from groupgt.evaluation.estimates import Corrected, estimate_of, of_column
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
