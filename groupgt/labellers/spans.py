@@ -14,7 +14,7 @@ from annotated_types import Gt, Le
 from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, display
-from groupgt.labellers.base import Labeller, Matches, Results, Table, Tables, matches_of, query_of, spread
+from groupgt.labellers.base import NONE, Labeller, Matches, Results, Table, Tables, matches_of, query_of, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 from groupgt.model.values import SPELLED, Chunks, Form, Span, kind_of
@@ -175,7 +175,7 @@ class Spans(Labeller):
         self, truth: GroundTruth, results: Results, alternatives: Places, numbers: Mapping[str, int]
     ) -> Matches:
         """Match spans that come with results."""
-        query, keys = results.pairs()
+        query, keys = results.queries, results.names
         carried = self._carried(truth, query, keys, numbers)
         # Documents without judgments in a query are excluded before the join.
         size = len(numbers)
@@ -211,8 +211,7 @@ class Spans(Labeller):
 
     def _joined(self, results: Places, alternatives: Places) -> tuple[Ints, Ints, Ints, Ints]:
         """Return (result, alternative, from, to) for pairs that overlap enough or, with `joint`, for all overlaps."""
-        none = np.zeros(0, dtype=np.int64)
-        blocks = [(none, none, none, none)]
+        blocks = [(NONE, NONE, NONE, NONE)]
         for result, alternative in overlapping(results, alternatives):
             low = np.maximum(results.start[result], alternatives.start[alternative])
             high = np.minimum(results.end[result], alternatives.end[alternative])
@@ -347,7 +346,7 @@ def first_covered(owner: Ints, low: Ints, high: Ints, need: Ints) -> tuple[Ints,
     rows: list[Ints] = []
     parts: list[Ints] = []
     covered = np.zeros(len(bounds), dtype=np.bool_)
-    for row, part in _pieces(first, last):
+    for row, part in _ranges(first, last, np.arange(len(bounds)), "left"):
         # Keep the first piece of each part; pieces are in order, and `np.unique` returns the first index.
         fresh = ~covered[part]
         row, part = row[fresh], part[fresh]
@@ -356,7 +355,7 @@ def first_covered(owner: Ints, low: Ints, high: Ints, need: Ints) -> tuple[Ints,
         parts.append(part)
         covered[part] = True
     if not rows:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        return NONE, NONE
     row, part = np.concatenate(rows), np.concatenate(parts)
     length = points[bounds[part + 1] % size] - points[bounds[part] % size]
     of = bounds[part] // size
@@ -369,11 +368,6 @@ def first_covered(owner: Ints, low: Ints, high: Ints, need: Ints) -> tuple[Ints,
     _, place = np.unique(of[enough], return_index=True)
     chosen = enough[place]
     return row[chosen], of[chosen]
-
-
-def _pieces(first: Ints, last: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield (piece, part) for all parts of each piece, in blocks."""
-    yield from _ranges(first, last, np.arange(int(last.max()) if len(last) else 0), "left")
 
 
 def _ranges(start: Ints, end: Ints, points: Ints, side: Literal["left", "right"]) -> Iterator[tuple[Ints, Ints]]:

@@ -71,10 +71,8 @@ class Text(Reader):
     described = frozenset({"method", "threshold", "case_sensitive", "punctuation"})
 
     def __init__(self, options: Options, tables: Tables) -> None:
-        self.options = options
+        super().__init__(options, tables)
         self.normal = Normalization(options.case_sensitive, options.punctuation)
-        self.corpus = tables.texts(options.corpus, "corpus")
-        self.reference = tables.texts(options.reference, "reference")
         self.normalized = Cached(self.normal).__getitem__
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
@@ -106,8 +104,8 @@ class Text(Reader):
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Compare every result with the alternatives of its query; each pair of texts is compared only once."""
-        query, keys = results.pairs()
-        texts = result_texts(truth, query, keys, results.texts(), self.corpus, f"the labeller {self.name}")
+        query, keys = results.queries, results.names
+        texts = result_texts(truth, query, keys, results.texts, self.corpus, f"the labeller {self.name}")
         targets = alternative_texts(truth, self.reference)
         result, alternative = pairs_of(truth, query)
         pairs = text_pairs([*map(self.normalized, texts)], [*map(self.normalized, targets)], result, alternative)
