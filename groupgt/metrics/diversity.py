@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum
@@ -97,10 +97,6 @@ def nnrbp(hits: Hits, cut: Cut, alpha: float = 0.5, beta: float = 0.5) -> Floats
     return ratio(_novelty(hits, cut, alpha, discount), _ideal(hits, cut, alpha, discount, None))
 
 
-def map_ia(hits: Hits, cut: Cut) -> Floats:
-    return average_over_groups(hits, cut, found=False)
-
-
 def p_ia(hits: Hits, cut: Cut) -> Floats:
     rows = views.group_hits(hits)[0].within(cut)
     return ratio(np.bincount(rows.query, minlength=hits.size) / np.maximum(hits.judgments.groups, 1), cut.k)
@@ -126,9 +122,15 @@ def _greedy(judgments: Judgments, alpha: float, weight: Floats | None) -> IdealG
         each = weight if weight is not None else np.ones(len(judgments.group_query))
         parts += _step_by_step(judgments, relevant[shared & ~weighted], alpha, each, exact=False)
         parts += _step_by_step(judgments, relevant[weighted], alpha, each, exact=True)
-    joined = IdealGains(*(np.concatenate(columns) for columns in zip(*((p.query, p.rank, p.gain) for p in parts))))
-    order = np.argsort(joined.query, kind="stable")
-    return IdealGains(joined.query[order], joined.rank[order], joined.gain[order])
+    return _joined(parts)
+
+
+def _joined(parts: Sequence[IdealGains]) -> IdealGains:
+    """Joins gains and sorts them by query; each query's ranks must be in order."""
+    query = np.concatenate([part.query for part in parts])
+    order = np.argsort(query, kind="stable")
+    rank, gain = np.concatenate([part.rank for part in parts]), np.concatenate([part.gain for part in parts])
+    return IdealGains(query[order], rank[order], gain[order])
 
 
 def _apart(judgments: Judgments, rows: Ints, alpha: float, weight: Floats | None) -> IdealGains:
@@ -145,7 +147,9 @@ def _apart(judgments: Judgments, rows: Ints, alpha: float, weight: Floats | None
     return IdealGains(query, np.arange(1, len(rows) + 1) - first[query], ideals.power(1 - alpha, before))
 
 
-def _step_by_step(judgments: Judgments, rows: Ints, alpha: float, weight: Floats, *, exact: bool) -> list[IdealGains]:
+def _step_by_step(
+    judgments: Judgments, rows: Ints, alpha: float, weight: Floats, *, exact: bool
+) -> Iterator[IdealGains]:
     """Computes gains if groups share documents, where the best document depends on the previous ones.
 
     Gains with weights other than 1 are summed exactly, so that equal gains compare equal whatever the group order.
@@ -157,20 +161,16 @@ def _step_by_step(judgments: Judgments, rows: Ints, alpha: float, weight: Floats
     query[document] = owner
     if alpha == 0:  # every hit is worth the same, regardless of earlier ones
         by_document = np.argsort(document, kind="stable")
-        part = weight[group[by_document]]
-        gains = _exact_totals(document[by_document], part) if exact else total(document[by_document], part, len(query))
-        return [descending(query, gains)]
+        key, terms = document[by_document], weight[group[by_document]]
+        gains = _exact_totals(key, terms) if exact else total(key, terms, len(query))
+        yield descending(query, gains)
+        return
     large = np.bincount(query, minlength=judgments.size) > SMALL_DOCUMENTS
-    crowded = np.flatnonzero(large)
-    bounds = zip(
-        crowded.tolist(), np.searchsorted(owner, crowded).tolist(), np.searchsorted(owner, crowded + 1).tolist()
-    )
-    parts = [
-        _Crowd(document[low:high], group[low:high], alpha, weight, exact=exact).ideal(number)
-        for number, low, high in bounds
-    ]
+    for crowded in np.flatnonzero(large).tolist():
+        part = views.part_of(owner, crowded)
+        yield _Crowd(document[part], group[part], alpha, weight, exact=exact).ideal(crowded)
     small = ~large[owner]
-    return [*parts, _greedy_all(query, document[small], group[small], alpha, weight, exact=exact)]
+    yield from _greedy_all(query, document[small], group[small], alpha, weight, exact=exact)
 
 
 def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
@@ -180,12 +180,11 @@ def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
     return np.flatnonzero(used), (np.cumsum(used) - 1)[numbers]
 
 
-def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, weight: Floats, *, exact: bool) -> IdealGains:
-    """Ranks the documents of all queries together, rank by rank."""
+def _greedy_all(
+    query: Ints, document: Ints, group: Ints, alpha: float, weight: Floats, *, exact: bool
+) -> Iterator[IdealGains]:
+    """Ranks the documents of all queries together, and yields the gains at each rank."""
     hits_so_far = np.zeros(len(weight), dtype=np.int64)
-    queries: list[Ints] = []
-    ranks: list[Ints] = []
-    gains: list[Floats] = []
     rank = 0
     several = bool(len(document)) and int(np.bincount(document).max()) > 2
     while len(document):
@@ -206,15 +205,10 @@ def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, weight: 
         pick[number[is_best]] = is_best
         taken = np.zeros(len(alive), dtype=np.bool_)
         taken[pick] = True
-        queries.append(owner[starts])
-        ranks.append(np.full(len(starts), rank, dtype=np.int64))
-        gains.append(best)
+        yield IdealGains(owner[starts], np.full(len(starts), rank, dtype=np.int64), best)
         gone = taken[local]
         np.add.at(hits_so_far, group[gone], 1)
         document, group = document[~gone], group[~gone]
-    if not queries:
-        return IdealGains(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    return IdealGains(np.concatenate(queries), np.concatenate(ranks), np.concatenate(gains))
 
 
 def _exact_totals(key: Ints, terms: Floats) -> Floats:
@@ -433,7 +427,7 @@ DEFINITIONS = (
     one_meaning(
         "map_ia",
         "Intent-aware mean average precision.",
-        map_ia,
+        lambda hits, cut: average_over_groups(hits, cut, found=False),
         "(1/m) Σ_g (1/|G_g|) Σ_{r hits g} C_g(r)/r, C_g(r) the hits of g up to r",
         lambda sheet: explain_average(sheet, found=False),
         "Agrawal+, WSDM 2009; ndeval (full depth)",

@@ -47,10 +47,6 @@ def average_over_groups(hits: Hits, cut: Cut, *, found: bool) -> Floats:
     return ratio(total(judgments.group_query, average, hits.size), judgments.groups)
 
 
-def map_autorag(hits: Hits, cut: Cut) -> Floats:
-    return average_over_groups(hits, cut, found=True)
-
-
 def map_trec(hits: Hits, cut: Cut) -> Floats:
     rows = views.relevant_results(hits).within(cut)
     return ratio(total(rows.query, rows.nth / rows.rank, hits.size), hits.judgments.relevant)
@@ -76,14 +72,6 @@ def iprec(hits: Hits, cut: Cut, recall: float = 0) -> Floats:
     value = np.zeros(hits.size)
     np.maximum.at(value, rows.query[deep_enough], (rows.nth / rows.rank)[deep_enough])
     return value
-
-
-def num_ret(hits: Hits, cut: Cut) -> Floats:
-    return cut.top.astype(np.float64)
-
-
-def num_rel(hits: Hits, cut: Cut) -> Floats:
-    return hits.judgments.relevant.astype(np.float64)
 
 
 def gm_map(hits: Hits, cut: Cut) -> Floats:
@@ -161,7 +149,7 @@ DEFINITIONS = (
         "Mean precision at the ranks of relevant results.",
         {
             "autorag": Formula(
-                map_autorag,
+                lambda hits, cut: average_over_groups(hits, cut, found=True),
                 "mean over groups of the mean of precision_g at that group's hits (÷ hits found; 0 if none)",
                 lambda sheet: explain_average(sheet, found=True),
                 "AutoRAG",
@@ -201,7 +189,7 @@ OF_TREC_EVAL = (
     one_meaning(
         "num_ret",
         "Number of results retrieved. trec_eval prints the sum over queries; this is the mean.",
-        num_ret,
+        lambda hits, cut: cut.top.astype(np.float64),
         "number of results",
         lambda sheet: number(sheet.top),
         "trec_eval num_ret",
@@ -211,7 +199,7 @@ OF_TREC_EVAL = (
     one_meaning(
         "num_rel",
         "Number of relevant documents. trec_eval prints the sum over queries; this is the mean.",
-        num_rel,
+        lambda hits, cut: hits.judgments.relevant.astype(np.float64),
         "R",
         lambda sheet: number(sheet.relevant),
         "trec_eval num_rel",

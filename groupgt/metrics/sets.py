@@ -31,24 +31,8 @@ def _groups(hits: Hits, cut: Cut) -> Ints:
     return _count(hits, cut, views.met_groups(hits))
 
 
-def precision_autorag(hits: Hits, cut: Cut) -> Floats:
-    return ratio(_relevant(hits, cut), cut.top)
-
-
-def precision_trec(hits: Hits, cut: Cut) -> Floats:
-    return ratio(_relevant(hits, cut), cut.k)
-
-
-def precision_coverage(hits: Hits, cut: Cut) -> Floats:
-    return ratio(_count(hits, cut, views.novel_results(hits)), cut.top)
-
-
 def recall_autorag(hits: Hits, cut: Cut) -> Floats:
     return ratio(_groups(hits, cut), hits.judgments.groups)
-
-
-def recall_trec(hits: Hits, cut: Cut) -> Floats:
-    return ratio(_documents(hits, cut), hits.judgments.relevant)
 
 
 def recall_coverage(hits: Hits, cut: Cut) -> Floats:
@@ -82,28 +66,14 @@ def _flag(holds: Bools) -> Floats:
     return np.asarray(holds, dtype=np.float64)
 
 
-def hit_rate(hits: Hits, cut: Cut) -> Floats:
-    return _flag(_groups(hits, cut) > 0)
-
-
-def complete_groups(hits: Hits, cut: Cut) -> Floats:
-    groups = hits.judgments.groups
-    return _flag((_groups(hits, cut) == groups) & (groups > 0))
-
-
-def complete_trec(hits: Hits, cut: Cut) -> Floats:
-    relevant = hits.judgments.relevant
-    return _flag((_documents(hits, cut) == relevant) & (relevant > 0))
+def _all_of(found: Ints, every: Ints) -> Floats:
+    return _flag((found == every) & (every > 0))
 
 
 def mrecall(hits: Hits, cut: Cut) -> Floats:
     groups = hits.judgments.groups
     needed = groups if cut.ideal is None else np.minimum(groups, cut.ideal)
     return _flag((_groups(hits, cut) >= needed) & (groups > 0))
-
-
-def count_hits(hits: Hits, cut: Cut) -> Floats:
-    return _relevant(hits, cut).astype(np.float64)
 
 
 def r_precision(hits: Hits, cut: Cut) -> Floats:
@@ -135,14 +105,6 @@ def bpref(hits: Hits, cut: Cut) -> Floats:
     relevant, non_relevant = judgments.relevant[query], judgments.rejected[query]
     share = ratio(np.minimum(over_it, relevant), np.minimum(non_relevant, relevant))
     return ratio(total(query, 1.0 - share, hits.size), judgments.relevant)
-
-
-def abstains(hits: Hits, cut: Cut) -> Floats:
-    return _flag(cut.top == 0)
-
-
-def false_returns(hits: Hits, cut: Cut) -> Floats:
-    return cut.top.astype(np.float64)
 
 
 def _one_if(holds: bool) -> str:
@@ -179,19 +141,19 @@ def _explain_bpref(sheet: Sheet) -> str:
 
 PRECISION: dict[str | None, Formula] = {
     "autorag": Formula(
-        precision_autorag,
+        lambda hits, cut: ratio(_relevant(hits, cut), cut.top),
         "distinct relevant results in top ÷ len(top)",
         lambda sheet: over(number(len(sheet.results)), sheet.top),
         "AutoRAG",
     ),
     "trec": Formula(
-        precision_trec,
+        lambda hits, cut: ratio(_relevant(hits, cut), cut.k),
         "relevant results in top ÷ k",
         lambda sheet: over(number(len(sheet.results)), sheet.k),
         "trec_eval P",
     ),
     "coverage": Formula(
-        precision_coverage,
+        lambda hits, cut: ratio(_count(hits, cut, views.novel_results(hits)), cut.top),
         "results that cover a new group ÷ len(top)",
         lambda sheet: over(number(len(sheet.novel)), sheet.top),
     ),
@@ -205,7 +167,7 @@ RECALL: dict[str | None, Formula] = {
         takes_sets=True,
     ),
     "trec": Formula(
-        recall_trec,
+        lambda hits, cut: ratio(_documents(hits, cut), hits.judgments.relevant),
         "distinct relevant found ÷ R",
         lambda sheet: over(number(sheet.documents), sheet.relevant),
         "trec_eval recall",
@@ -219,10 +181,13 @@ RECALL: dict[str | None, Formula] = {
     ),
 }
 HIT_RATE = Formula(
-    hit_rate, "1 if any group is covered, else 0", lambda sheet: _one_if(bool(sheet.met)), takes_sets=True
+    lambda hits, cut: _flag(_groups(hits, cut) > 0),
+    "1 if any group is covered, else 0",
+    lambda sheet: _one_if(bool(sheet.met)),
+    takes_sets=True,
 )
 COMPLETE = Formula(
-    complete_groups,
+    lambda hits, cut: _all_of(_groups(hits, cut), hits.judgments.groups),
     "1 if every group is covered, else 0",
     lambda sheet: _one_if(0 < len(sheet.groups) == len(sheet.met)),
     takes_sets=True,
@@ -256,7 +221,7 @@ DEFINITIONS = (
         {
             "autorag": replace(COMPLETE, source="AutoRAG-Research full recall"),
             "trec": Formula(
-                complete_trec,
+                lambda hits, cut: _all_of(_documents(hits, cut), hits.judgments.relevant),
                 "1 if all R relevant are found, else 0",
                 lambda sheet: _one_if(0 < sheet.relevant == sheet.documents),
             ),
@@ -276,7 +241,7 @@ DEFINITIONS = (
     one_meaning(
         "hits",
         "Number of distinct relevant results.",
-        count_hits,
+        lambda hits, cut: _relevant(hits, cut).astype(np.float64),
         "number of distinct relevant results in top",
         lambda sheet: plus("1" for _ in sheet.results),
         "ranx",
@@ -323,7 +288,7 @@ UNANSWERABLE = (
     one_meaning(
         "abstains",
         "Whether a query declared unanswerable has no results within the cutoff; undefined for other queries.",
-        abstains,
+        lambda hits, cut: _flag(cut.top == 0),
         "1 if top is empty, else 0",
         lambda sheet: _one_if(not sheet.top),
         takes_sets=True,
@@ -332,7 +297,7 @@ UNANSWERABLE = (
     one_meaning(
         "false_returns",
         "Number of results for a query declared unanswerable; undefined for other queries.",
-        false_returns,
+        lambda hits, cut: cut.top.astype(np.float64),
         "|top|",
         lambda sheet: number(sheet.top),
         takes_sets=True,

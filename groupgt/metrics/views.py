@@ -207,6 +207,11 @@ def _results(hits: Hits, rows: HitRows) -> Results:
     return Results(query, rows.rank[starts], _nth(query), gain)
 
 
+def part_of(queries: Ints, query: int) -> slice:
+    """Returns the slice with the rows of one query, given rows sorted by query."""
+    return slice(*np.searchsorted(queries, [query, query + 1]).tolist())
+
+
 def changes(column: Ints, *others: Ints) -> Bools:
     """Marks rows that differ from the previous row in any of the columns."""
     changed = np.ones(len(column), dtype=np.bool_)

@@ -14,7 +14,7 @@ import numpy as np
 
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut
-from groupgt.model.hits import Contents, Hits, Ints, Judgments
+from groupgt.model.hits import Contents, Hits, Judgments
 
 
 @dataclass(frozen=True)
@@ -135,23 +135,18 @@ def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, 
     rows, nth = views.group_hits(hits, repeats=repeats)
     first, last = np.searchsorted(judgments.group_query, [query, query + 1]).tolist()
     hits_of: list[list[Hit]] = [[] for _ in range(first, last)]
-    part = _part(rows.query, query)
+    part = views.part_of(rows.query, query)
     columns = (rows.group[part], rows.rank[part], nth[part], rows.grade[part])
     for group, rank, number_of_hit, grade in zip(*(column.tolist() for column in columns)):
         if rank <= top:
             hits_of[group - first].append(Hit(rank, number_of_hit, grade))
     grades: list[list[float]] = [[] for _ in range(first, last)]
-    part = _part(judgments.alternative_query, query)
+    part = views.part_of(judgments.alternative_query, query)
     for group, grade in zip(judgments.alternative_group[part].tolist(), judgments.alternative_grade[part].tolist()):
         if group >= 0:
             grades[group - first].append(grade)
     weights = judgments.group_weight[first:last].tolist()
     return tuple(Group(*parts) for parts in zip(weights, map(tuple, grades), map(tuple, hits_of)))
-
-
-def _part(queries: Ints, query: int) -> slice:
-    """Returns the slice with the rows of one query, given rows sorted by query."""
-    return slice(*np.searchsorted(queries, [query, query + 1]).tolist())
 
 
 def number(value: float) -> str:
