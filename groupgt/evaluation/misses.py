@@ -106,9 +106,7 @@ def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mappi
     coverage = np.divide(covered, judgments.total_weight, out=np.ones(len(truth)), where=judgments.total_weight > 0)
     earliness = total(judgments.group_query, (rank > 0) / np.maximum(rank, 1), len(truth))
     complete = np.bincount(judgments.group_query[met], minlength=len(truth)) == judgments.groups
-    counts = judgments.groups > 0  # queries that count as 0 without a group miss none
-    if evaluation.policy.missing == "skip":
-        counts = counts & evaluation.labelled.present
+    counts = evaluation.counting & (judgments.groups > 0)  # queries that count as 0 without a group miss none
     incomplete = np.flatnonzero(counts & ~complete)
     order = np.lexsort((incomplete, earliness[incomplete], coverage[incomplete]))
     queries = [

@@ -152,14 +152,13 @@ class _Curve:
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> _Curve:
-        truth, labelled = evaluation.truth, evaluation.labelled
+        truth = evaluation.truth
         query, scores = scores_of(truth, evaluation.run, evaluation.policy)
         start = np.searchsorted(query, np.arange(len(truth)))
         best = np.full(len(truth), -np.inf)
         has_results = np.bincount(query, minlength=len(truth)) > 0
         best[has_results] = scores[start[has_results]]
-        judgments = truth.judgments
-        counts = judgments.defined & labelled.present if evaluation.policy.missing == "skip" else judgments.defined
+        judgments, counts = truth.judgments, evaluation.counting
         ranks = MetRanks.of(evaluation, np.iinfo(np.int64).max)
         met = ranks.met & counts[judgments.group_query]
         of_query = judgments.group_query[met]
