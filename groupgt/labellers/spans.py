@@ -215,13 +215,13 @@ class Spans(Labeller):
         for result, alternative in overlapping(results, alternatives):
             low = np.maximum(results.start[result], alternatives.start[alternative])
             high = np.minimum(results.end[result], alternatives.end[alternative])
-            if self.options.joint:
-                blocks.append((result, alternative, low, high))
-                continue
-            length = results.end[result] - results.start[result]
-            size = alternatives.end[alternative] - alternatives.start[alternative]
-            enough = self.enough(high - low, length, size)
-            blocks.append((result[enough], alternative[enough], low[enough], high[enough]))
+            block = result, alternative, low, high
+            if not self.options.joint:
+                length = results.end[result] - results.start[result]
+                size = alternatives.end[alternative] - alternatives.start[alternative]
+                enough = self.enough(high - low, length, size)
+                block = result[enough], alternative[enough], low[enough], high[enough]
+            blocks.append(block)
         row, alternative, low, high = (np.concatenate(column) for column in zip(*blocks))
         return row, alternative, low, high
 

@@ -24,9 +24,7 @@ def _discounted(hits: Hits, cut: Cut, rows: views.Rows, gain: Floats) -> Floats:
 
 
 def ndcg_autorag(hits: Hits, cut: Cut) -> Floats:
-    rows = views.counted_results(hits)
-    judgments = hits.judgments
-    listed = np.bincount(judgments.alternative_query[judgments.alternative_group >= 0], minlength=hits.size)
+    rows, listed = views.counted_results(hits), views.listed(hits.judgments)
     depth = listed if cut.no_cut else np.minimum(listed, cut.top)
     highest = int(depth.max()) if len(depth) else 0
     ideal = np.concatenate(([0.0], np.cumsum(ideals.log2(np.arange(1, highest + 1, dtype=np.int64)))))

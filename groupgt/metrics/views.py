@@ -13,7 +13,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 import numpy as np
 
 from groupgt.metrics.base import Cut
-from groupgt.model.hits import Bools, Floats, Hits, Ints
+from groupgt.model.hits import Bools, Floats, Hits, Ints, Judgments
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -205,6 +205,11 @@ def _results(hits: Hits, rows: HitRows) -> Results:
     gain = np.maximum.reduceat(grade, starts)
     query = rows.query[starts]
     return Results(query, rows.rank[starts], _nth(query), gain)
+
+
+def listed(judgments: Judgments) -> Ints:
+    """Counts the relevant alternatives of each query, shape (Q,); a document in two groups counts twice."""
+    return np.bincount(judgments.alternative_query[judgments.alternative_group >= 0], minlength=judgments.size)
 
 
 def part_of(queries: Ints, query: int) -> slice:
