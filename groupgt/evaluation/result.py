@@ -254,7 +254,7 @@ class Evaluation(Result):
             least: Minimum mean for each metric; metrics may be spelled in any valid way.
         """
         __tracebackhide__ = True  # pytest then shows the line of the test and not this one
-        from groupgt.evaluation.requirements import shortfalls
+        from groupgt.evaluation.misses import shortfalls
 
         if message := shortfalls(self, least):
             raise AssertionError(message)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,8 @@ class Labeller:
     ids: `parent` or `span`. If `reads_results` is True, results are read beforehand and passed to `match`; otherwise,
     `match` gets None. `str(labeller)` is printed below tables: `description` covers the options in `described`, and all
     other options that differ from their defaults follow by name, except for files and options in `decides_nothing`.
+    Labellers are created from their options and `inputs`, a `groupgt.evaluation.sources.Sources` that reads the files
+    and functions named in options.
     """
 
     name = ""
@@ -125,38 +127,6 @@ Table = Annotated[
     ),
     FILE,
 ]
-
-
-class Tables(Protocol):
-    """Protocol for reading the files and functions that a labeller needs in addition to its options."""
-
-    def texts(self, source: Any, option: str) -> Mapping[str, str]:
-        """Return texts by id from a path, a mapping, or (if there is no source) the current corpus."""
-        ...
-
-    def chunks(self, source: Any, option: str) -> Chunks | None:
-        """Return chunk spans from a chunk table or the current corpus, or None if there is neither."""
-        ...
-
-    def parents(self, source: Any, column: str) -> Mapping[str, str]:
-        """Return `{id: parent}` from a file or a mapping."""
-        ...
-
-    def vectors(self, source: Any, option: str) -> Mapping[str, Any]:
-        """Return `{id: vector}` from a file or a mapping."""
-        ...
-
-    def encoder(self, model: str) -> Callable[[list[str]], Any]:
-        """Return a function that encodes texts as vectors."""
-        ...
-
-    def function(self, target: Any) -> Callable[..., Any]:
-        """Return a user function; raise an error if code is not allowed."""
-        ...
-
-    def verdicts(self, judge: str, *, vouched: bool) -> Any:
-        """Return the cached verdicts of a judge; they are kept between runs only if `vouched` is True."""
-        ...
 
 
 NONE = np.zeros(0, dtype=np.int64)

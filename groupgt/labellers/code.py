@@ -15,7 +15,7 @@ from annotated_types import Ge, Gt, Le
 from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of, pairs_of
+from groupgt.labellers.base import Matches, Results, Table, matches_of, pairs_of
 from groupgt.labellers.likeness import Reader
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.validity import finite_number
@@ -92,12 +92,12 @@ class Code(Reader):
     described = frozenset({"target", "threshold", "version"})
     decides_nothing = frozenset({"batch_size"})
 
-    def __init__(self, options: Options, tables: Tables) -> None:
-        self.function = tables.function(options.target)
-        super().__init__(options, tables)
+    def __init__(self, options: Options, inputs: Any) -> None:
+        self.function = inputs.function(options.target)
+        super().__init__(options, inputs)
         self.title = options.target if isinstance(options.target, str) else getattr(options.target, "__name__", "code")
         judge = json.dumps(["code", self.title, options.version])
-        self.kept: Any = tables.verdicts(judge, vouched=bool(options.version))
+        self.kept: Any = inputs.verdicts(judge, vouched=bool(options.version))
         self.seconds = 0.0
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of, pairs_of
+from groupgt.labellers.base import Matches, Results, Table, matches_of, pairs_of
 from groupgt.labellers.likeness import Reader, alternative_texts, result_texts
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.options import Called, Clash, Folder
@@ -55,15 +55,15 @@ class Embedding(Reader):
     name = "embedding"
     described = frozenset({"threshold", "model"})
 
-    def __init__(self, options: Options, tables: Tables) -> None:
+    def __init__(self, options: Options, inputs: Any) -> None:
         self.options = options
-        self.documents = None if options.documents == "" else tables.vectors(options.documents, "documents")
-        self.alternatives = None if options.alternatives == "" else tables.vectors(options.alternatives, "alternatives")
-        self.encode = tables.encoder(options.model) if options.model else None
+        self.documents = None if options.documents == "" else inputs.vectors(options.documents, "documents")
+        self.alternatives = None if options.alternatives == "" else inputs.vectors(options.alternatives, "alternatives")
+        self.encode = inputs.encoder(options.model) if options.model else None
         if self.documents is None:
-            self.corpus = tables.texts(options.corpus, "corpus")
+            self.corpus = inputs.texts(options.corpus, "corpus")
         if self.alternatives is None:
-            self.reference = tables.texts(options.reference, "reference")
+            self.reference = inputs.texts(options.reference, "reference")
         self.encoded: dict[str, Any] = {}
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:

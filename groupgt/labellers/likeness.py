@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.labellers.base import Cached, Labeller, Tables, query_of, spread, starts_of
+from groupgt.labellers.base import Cached, Labeller, query_of, spread, starts_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.values import TEXT, kind_of
@@ -216,10 +216,10 @@ class Reader(Labeller):
     corpus: Mapping[str, str] = MappingProxyType({})
     reference: Mapping[str, str] = MappingProxyType({})
 
-    def __init__(self, options: Any, tables: Tables) -> None:
+    def __init__(self, options: Any, inputs: Any) -> None:
         self.options = options
-        self.corpus = tables.texts(options.corpus, "corpus")
-        self.reference = tables.texts(options.reference, "reference")
+        self.corpus = inputs.texts(options.corpus, "corpus")
+        self.reference = inputs.texts(options.reference, "reference")
 
     def texts(self) -> Mapping[str, str]:
         """Return the texts of the reference and the corpus."""

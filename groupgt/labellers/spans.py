@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from annotated_types import Gt, Le
 from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, display
-from groupgt.labellers.base import NONE, Labeller, Matches, Results, Table, Tables, matches_of, query_of, spread
+from groupgt.labellers.base import NONE, Labeller, Matches, Results, Table, matches_of, query_of, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 from groupgt.model.values import SPELLED, Chunks, Form, Span, kind_of
@@ -78,11 +78,11 @@ class Spans(Labeller):
     name = "spans"
     described = frozenset({"min_overlap", "of", "joint", "unit"})
 
-    def __init__(self, options: Options, tables: Tables) -> None:
+    def __init__(self, options: Options, inputs: Any) -> None:
         self.options = options
         self.share = Fraction(repr(float(options.min_overlap))).limit_denominator(PARTS)
-        self.chunks = tables.chunks(options.chunks, "chunks")
-        self.reference = tables.chunks(options.reference, "reference") if options.reference else None
+        self.chunks: Chunks | None = inputs.chunks(options.chunks, "chunks")
+        self.reference: Chunks | None = inputs.chunks(options.reference, "reference") if options.reference else None
         self.reads_results = self.chunks is None
         self.column = "span" if self.reads_results else ""
         # Spans of pages and lines include the last one: half-open intervals end one later.

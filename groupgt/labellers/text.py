@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Gt, Le
 from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.labellers.base import Cached, Matches, Results, Table, Tables, matches_of, pairs_of, query_of
+from groupgt.labellers.base import Cached, Matches, Results, Table, matches_of, pairs_of, query_of
 from groupgt.labellers.likeness import (
     METHODS,
     SLACK,
@@ -70,8 +70,8 @@ class Text(Reader):
     name = "text"
     described = frozenset({"method", "threshold", "case_sensitive", "punctuation"})
 
-    def __init__(self, options: Options, tables: Tables) -> None:
-        super().__init__(options, tables)
+    def __init__(self, options: Options, inputs: Any) -> None:
+        super().__init__(options, inputs)
         self.normal = Normalization(options.case_sensitive, options.punctuation)
         self.normalized = Cached(self.normal).__getitem__
 
