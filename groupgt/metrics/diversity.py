@@ -52,6 +52,10 @@ def _ideal(
     return judgments.once(key, lambda: ideal.discounted(judgments, discount, depth))
 
 
+def _share_of_ideal(hits: Hits, cut: Cut, alpha: float, discount: Discount, depth: Ints | None) -> Floats:
+    return ratio(_novelty(hits, cut, alpha, discount), _ideal(hits, cut, alpha, discount, depth))
+
+
 def alpha_ndcg(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
     judgments = hits.judgments
     reached = _novelty(hits, cut, alpha, ideals.log2, judgments.weight)
@@ -73,10 +77,6 @@ def err_ia(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
     return ratio(_novelty(hits, cut, alpha, ideals.inverse), most)
 
 
-def nerr_ia(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
-    return ratio(_novelty(hits, cut, alpha, ideals.inverse), _ideal(hits, cut, alpha, ideals.inverse, cut.ideal))
-
-
 @dataclass(frozen=True)
 class _Persistence:
     """The discount β^(rank − 1); instances with equal β compare equal, so cached ideals are reused."""
@@ -90,11 +90,6 @@ class _Persistence:
 def nrbp(hits: Hits, cut: Cut, alpha: float = 0.5, beta: float = 0.5) -> Floats:
     scale = 1 - (1 - alpha) * beta
     return ratio(scale * _novelty(hits, cut, alpha, _Persistence(beta)), hits.judgments.groups)
-
-
-def nnrbp(hits: Hits, cut: Cut, alpha: float = 0.5, beta: float = 0.5) -> Floats:
-    discount = _Persistence(beta)
-    return ratio(_novelty(hits, cut, alpha, discount), _ideal(hits, cut, alpha, discount, None))
 
 
 def p_ia(hits: Hits, cut: Cut) -> Floats:
@@ -310,16 +305,13 @@ def _terms(sheet: Sheet, alpha: float, share: Share, *, weighted: bool = False) 
     return plus(share(rank, (1 - alpha) ** (nth - 1) * (weight if weighted else 1.0)) for rank, nth, weight in hits)
 
 
-def _ideal_terms(sheet: Sheet, alpha: float, share: Share, depth: int | None, *, weighted: bool = False) -> str:
+def _explain_share(sheet: Sheet, alpha: float, share: Share, depth: int | None, *, weighted: bool = False) -> str:
+    """Formats the terms of the query as a share of those of the greedy ideal, cut at `depth`."""
     ideal = greedy_ideal(sheet.judgments, alpha, weighted=weighted)
     scale = sheet.scale if weighted else 1.0
     looked_at = (ideal.query == sheet.query) & (ideal.rank <= (len(ideal.rank) if depth is None else depth))
-    return plus(map(share, ideal.rank[looked_at].tolist(), (scale * ideal.gain[looked_at]).tolist()))
-
-
-def _explain_alpha_ndcg(sheet: Sheet, alpha: float = 0.5) -> str:
-    best = _ideal_terms(sheet, alpha, log_share, sheet.ideal, weighted=True)
-    return over(_terms(sheet, alpha, log_share, weighted=True), best)
+    best = map(share, ideal.rank[looked_at].tolist(), (scale * ideal.gain[looked_at]).tolist())
+    return over(_terms(sheet, alpha, share, weighted=weighted), plus(best))
 
 
 def _explain_most(sheet: Sheet, alpha: float, discount: Discount, groups: float) -> str:
@@ -336,10 +328,6 @@ def _explain_err_ia(sheet: Sheet, alpha: float = 0.5) -> str:
     return over(_terms(sheet, alpha, rank_share), _explain_most(sheet, alpha, ideals.inverse, len(sheet.groups)))
 
 
-def _explain_nerr_ia(sheet: Sheet, alpha: float = 0.5) -> str:
-    return over(_terms(sheet, alpha, rank_share), _ideal_terms(sheet, alpha, rank_share, sheet.ideal))
-
-
 def _persisting(beta: float) -> Share:
     return lambda rank, gain: times(number(gain), f"{number(beta)}**{rank - 1}" if rank > 1 else "1")
 
@@ -347,10 +335,6 @@ def _persisting(beta: float) -> Share:
 def _explain_nrbp(sheet: Sheet, alpha: float = 0.5, beta: float = 0.5) -> str:
     scale = f"(1 - {number(1 - alpha)}*{number(beta)})"
     return over(f"{scale} * ({_terms(sheet, alpha, _persisting(beta))})", len(sheet.groups))
-
-
-def _explain_nnrbp(sheet: Sheet, alpha: float = 0.5, beta: float = 0.5) -> str:
-    return over(_terms(sheet, alpha, _persisting(beta)), _ideal_terms(sheet, alpha, _persisting(beta), None))
 
 
 def _explain_p_ia(sheet: Sheet) -> str:
@@ -369,7 +353,7 @@ DEFINITIONS = (
         "Discounted cumulative gain, each further hit of a group discounted by (1 − α), normalized by the ideal.",
         alpha_ndcg,
         "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) ÷ the same of the greedy ideal, cut at k",
-        _explain_alpha_ndcg,
+        lambda sheet, alpha=0.5: _explain_share(sheet, alpha, log_share, sheet.ideal, weighted=True),
         "Clarke+, SIGIR 2008; ndeval (where weights are 1)",
         ALPHA,
         warning=_GREEDY,
@@ -396,9 +380,9 @@ DEFINITIONS = (
     one_meaning(
         "nerr_ia",
         "Intent-aware expected reciprocal rank, normalized by alpha_ndcg's ideal ranking.",
-        nerr_ia,
+        lambda hits, cut, alpha=0.5: _share_of_ideal(hits, cut, alpha, ideals.inverse, cut.ideal),
         "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal ranking, cut at k",
-        _explain_nerr_ia,
+        lambda sheet, alpha=0.5: _explain_share(sheet, alpha, rank_share, sheet.ideal),
         "ndeval",
         ALPHA,
         warning=_GREEDY,
@@ -416,9 +400,9 @@ DEFINITIONS = (
     one_meaning(
         "nnrbp",
         "Novelty- and rank-biased precision, normalized by alpha_ndcg's ideal ranking.",
-        nnrbp,
+        lambda hits, cut, alpha=0.5, beta=0.5: _share_of_ideal(hits, cut, alpha, _Persistence(beta), None),
         "Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal at full length",
-        _explain_nnrbp,
+        lambda sheet, alpha=0.5, beta=0.5: _explain_share(sheet, alpha, _persisting(beta), None),
         "ndeval (full depth)",
         ALPHA,
         BETA,
