@@ -160,9 +160,8 @@ LONGEST_QUERY = 60
 
 def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
     """Return a message about each mean that falls short of its requirement; empty if none does."""
-    required = _checked(evaluation, least)
     parts = []
-    for text, number in required.items():
+    for text, number in _checked(evaluation, least).items():
         mean = evaluation.means[text]
         if math.isnan(mean):
             parts.append(f"{text}: no mean, because there are no queries to evaluate; expected at least {number:g}")
@@ -224,9 +223,8 @@ def _missed(ranks: MetRanks, query: int) -> str:
     if not unmet:
         return f"every group is covered, at rank {', '.join(str(group['rank']) for group in groups)}"
     results, top = int(ranks.evaluation.labelled.hits.length[query]), int(ranks.top[query])
-    missed = [
-        f"misses {group['group']}{f' ({named})' if named else ''}: {place_of(group, results, top)}"
-        for group in unmet
-        for named in (first_of(group["alternatives"], ALTERNATIVES, " or "),)
-    ]
+    missed = []
+    for group in unmet:
+        named = f" ({first_of(group['alternatives'], ALTERNATIVES, ' or ')})" if group["alternatives"] else ""
+        missed.append(f"misses {group['group']}{named}: {place_of(group, results, top)}")
     return first_of(missed, GROUPS, "; ")

@@ -158,16 +158,14 @@ class Evaluation(Result):
         """
         defined, present = self.truth.judgments.defined, self.labelled.present
         unanswerable = self.truth.unanswerable
-        missing = int((defined & ~present).sum())
-        undefined = int((~defined & ~unanswerable).sum())
         declared = {"unanswerable": int(unanswerable.sum()), "without_row": int((unanswerable & ~present).sum())}
         cutoffs = {metric.cutoff for metric in self.metrics.values()}
         depths = [None if cutoff is None else Cut.at(self.labelled.hits, cutoff).k for cutoff in cutoffs]
         return {
             "queries": len(self.truth),
             "evaluated": int(self.counting.sum()),
-            "undefined": undefined,
-            "missing": missing,
+            "undefined": int((~defined & ~unanswerable).sum()),
+            "missing": int((defined & ~present).sum()),
             "extra": self.labelled.extra,
             "duplicates": self.labelled.duplicated,
             "ties": self.labelled.tied_at(depths),

@@ -17,7 +17,7 @@ from groupgt.errors import DataError, Faults, GroupgtWarning, display
 from groupgt.labellers.base import NONE, Labeller, Matches, Results, Table, matches_of, query_of, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
-from groupgt.model.values import SPELLED, Chunks, Form, Span, kind_of
+from groupgt.model.values import SPELLED, Chunks, Form, Span
 from groupgt.options import Clash
 from groupgt.plugins import Plugin
 from groupgt.runtime import pl
@@ -120,9 +120,9 @@ class Spans(Labeller):
         """Return an error message, with a fix, for an alternative that is not a span."""
         if form is None and self.reference is not None:
             return f"the alternative {display(name)} is not in the reference"
-        is_id = form is None
-        kind = {"id": "an id", "text": "a text"}[kind_of(form)]
-        way = "name the table of the chunks that were judged as `reference`" if is_id else "choose the labeller text"
+        kind, way = "a text", "choose the labeller text"
+        if form is None:
+            kind, way = "an id", "name the table of the chunks that were judged as `reference`"
         return f"the labeller spans reads alternatives {{doc, start, end}}, and {display(name)} is {kind}; {way}"
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
@@ -133,15 +133,15 @@ class Spans(Labeller):
         reached = matches.alternatives
         if self.options.joint:
             _, reached = first_covered(reached, matches.low, matches.high, self._needed(truth))
-        ways = ["lower min_overlap"]
-        if not self.options.joint and self.options.of == "alternative":
-            ways.append("let chunks cover an alternative together (joint: true)")
-        elif self.options.of != "alternative":
-            ways.append("measure the share of the alternative (of: alternative)")
+        way = "lower min_overlap"
+        if self.options.of != "alternative":
+            way += " or measure the share of the alternative (of: alternative)"
+        elif not self.options.joint:
+            way += " or let chunks cover an alternative together (joint: true)"
         # Documents without any chunks get a separate warning.
         there = set(self.chunks.docs)
         places = [at for at, span in enumerate(_places_of(truth)) if span.doc in there]
-        return np.setdiff1d(np.array(places, dtype=np.int64), reached), " or ".join(ways)
+        return np.setdiff1d(np.array(places, dtype=np.int64), reached), way
 
     def match(self, truth: GroundTruth, results: Results | None) -> Matches:
         """Join the spans of results and alternatives by interval, one document at a time."""

@@ -28,7 +28,8 @@ def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:
             f"write err(max_grade={grade:g})"
         )
     rows = views.relevant_results(hits)
-    stop = np.array([_satisfied(grade, max_grade) for grade in rows.gain.tolist()])
+    # (2^grade − 1) / 2^max_grade, without overflow.
+    stop = np.array([2.0 ** (grade - max_grade) - 2.0**-max_grade for grade in rows.gain.tolist()])
     going_on = np.ones(hits.size)
     terms = np.zeros(len(rows.query))
     # One step per relevant result of the query with the most; all queries advance together.
@@ -41,11 +42,6 @@ def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:
         going_on[query] *= 1 - stop[step]
     within = rows.rank <= cut.top[rows.query]
     return total(rows.query[within], terms[within], hits.size)
-
-
-def _satisfied(grade: float, max_grade: float) -> float:
-    """Returns (2^grade − 1) / 2^max_grade without overflow."""
-    return float(2.0 ** (grade - max_grade) - 2.0**-max_grade)
 
 
 def rbp(hits: Hits, cut: Cut, p: float = 0.8) -> Floats:
