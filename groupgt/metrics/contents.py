@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from groupgt.errors import MetricError
 from groupgt.metrics.base import Cut, Definition, one_meaning, ratio
-from groupgt.metrics.worksheet import number, over, plus
+from groupgt.metrics.worksheet import over, plus
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.values import total
 
@@ -39,7 +39,7 @@ def _definition(measure: str, summary: str, formula: str) -> Definition:
         summary,
         _mean(measure),
         f"Σ over results in top of the largest {formula} over the relevant alternatives ÷ len(top)",
-        lambda sheet: over(plus(number(score) for score in sheet.contents[measure] if score), sheet.top),
+        lambda sheet: over(plus(score for score in sheet.contents[measure] if score), sheet.top),
         f"AutoRAG retrieval_token_{measure}",
         warning=_WARNING,
         reads_texts=True,

@@ -316,7 +316,7 @@ def _explain_share(sheet: Sheet, alpha: float, share: Share, depth: int | None, 
 
 def _explain_most(sheet: Sheet, alpha: float, discount: Discount, groups: float) -> str:
     most = float(ideals.geometric_sum(1 - alpha, discount, np.array([sheet.k]))[0])
-    return times(number(groups), number(most))
+    return times(groups, most)
 
 
 def _explain_alpha_dcg(sheet: Sheet, alpha: float = 0.5) -> str:
@@ -329,7 +329,7 @@ def _explain_err_ia(sheet: Sheet, alpha: float = 0.5) -> str:
 
 
 def _persisting(beta: float) -> Share:
-    return lambda rank, gain: times(number(gain), f"{number(beta)}**{rank - 1}" if rank > 1 else "1")
+    return lambda rank, gain: times(gain, f"{number(beta)}**{rank - 1}" if rank > 1 else "1")
 
 
 def _explain_nrbp(sheet: Sheet, alpha: float = 0.5, beta: float = 0.5) -> str:
@@ -339,7 +339,7 @@ def _explain_nrbp(sheet: Sheet, alpha: float = 0.5, beta: float = 0.5) -> str:
 
 def _explain_p_ia(sheet: Sheet) -> str:
     count = sum(len(group.hits) for group in sheet.groups)
-    return over(number(count), times(number(sheet.k), number(len(sheet.groups))) if sheet.k else 0)
+    return over(count, times(sheet.k, len(sheet.groups)) if sheet.k else 0)
 
 
 _GREEDY = (

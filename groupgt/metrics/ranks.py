@@ -100,8 +100,8 @@ def _explain_map_trec(sheet: Sheet) -> str:
 
 def _explain_map_coverage(sheet: Sheet) -> str:
     numbers = {rank: nth for nth, (rank, _) in enumerate(sheet.novel, 1)}
-    terms = (times(number(group.weight), f"{numbers[group.first or 0]}/{group.first}") for group in sheet.met)
-    return over(plus(terms), plus(number(group.weight) for group in sheet.groups))
+    terms = (times(group.weight, f"{numbers[group.first or 0]}/{group.first}") for group in sheet.met)
+    return over(plus(terms), plus(group.weight for group in sheet.groups))
 
 
 def _explain_completion_rr(sheet: Sheet) -> str:

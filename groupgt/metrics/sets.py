@@ -107,26 +107,22 @@ def bpref(hits: Hits, cut: Cut) -> Floats:
     return ratio(total(query, 1.0 - share, hits.size), judgments.relevant)
 
 
-def _one_if(holds: bool) -> str:
-    return "1" if holds else "0"
-
-
 def _weights(groups: Iterable[Group]) -> str:
-    return plus(number(group.weight) for group in groups)
+    return plus(group.weight for group in groups)
 
 
 def _explain_mrecall(sheet: Sheet) -> str:
     groups = len(sheet.groups)
     needed = groups if sheet.ideal is None else min(groups, sheet.ideal)
-    return _one_if(bool(groups) and len(sheet.met) >= needed)
+    return number(bool(groups) and len(sheet.met) >= needed)
 
 
 def _explain_r_precision(sheet: Sheet) -> str:
-    return over(number(sum(rank <= sheet.relevant for rank, _ in sheet.results)), sheet.relevant)
+    return over(sum(rank <= sheet.relevant for rank, _ in sheet.results), sheet.relevant)
 
 
 def _explain_judged(sheet: Sheet, negative: str = "False") -> str:
-    return over(number(sum(negative == "True" or grade >= 0 for _, grade in sheet.judged)), sheet.top)
+    return over(sum(negative == "True" or grade >= 0 for _, grade in sheet.judged), sheet.top)
 
 
 def _explain_bpref(sheet: Sheet) -> str:
@@ -143,33 +139,33 @@ PRECISION: dict[str | None, Formula] = {
     "autorag": Formula(
         lambda hits, cut: ratio(_relevant(hits, cut), cut.top),
         "distinct relevant results in top ÷ len(top)",
-        lambda sheet: over(number(len(sheet.results)), sheet.top),
+        lambda sheet: over(len(sheet.results), sheet.top),
         "AutoRAG",
     ),
     "trec": Formula(
         lambda hits, cut: ratio(_relevant(hits, cut), cut.k),
         "relevant results in top ÷ k",
-        lambda sheet: over(number(len(sheet.results)), sheet.k),
+        lambda sheet: over(len(sheet.results), sheet.k),
         "trec_eval P",
     ),
     "coverage": Formula(
         lambda hits, cut: ratio(_count(hits, cut, views.novel_results(hits)), cut.top),
         "results that cover a new group ÷ len(top)",
-        lambda sheet: over(number(len(sheet.novel)), sheet.top),
+        lambda sheet: over(len(sheet.novel), sheet.top),
     ),
 }
 RECALL: dict[str | None, Formula] = {
     "autorag": Formula(
         recall_autorag,
         "groups covered ÷ m",
-        lambda sheet: over(number(len(sheet.met)), len(sheet.groups)),
+        lambda sheet: over(len(sheet.met), len(sheet.groups)),
         "AutoRAG",
         takes_sets=True,
     ),
     "trec": Formula(
         lambda hits, cut: ratio(_documents(hits, cut), hits.judgments.relevant),
         "distinct relevant found ÷ R",
-        lambda sheet: over(number(sheet.documents), sheet.relevant),
+        lambda sheet: over(sheet.documents, sheet.relevant),
         "trec_eval recall",
     ),
     "coverage": Formula(
@@ -183,13 +179,13 @@ RECALL: dict[str | None, Formula] = {
 HIT_RATE = Formula(
     lambda hits, cut: _flag(_groups(hits, cut) > 0),
     "1 if any group is covered, else 0",
-    lambda sheet: _one_if(bool(sheet.met)),
+    lambda sheet: number(bool(sheet.met)),
     takes_sets=True,
 )
 COMPLETE = Formula(
     lambda hits, cut: _all_of(_groups(hits, cut), hits.judgments.groups),
     "1 if every group is covered, else 0",
-    lambda sheet: _one_if(0 < len(sheet.groups) == len(sheet.met)),
+    lambda sheet: number(0 < len(sheet.groups) == len(sheet.met)),
     takes_sets=True,
 )
 
@@ -223,7 +219,7 @@ DEFINITIONS = (
             "trec": Formula(
                 lambda hits, cut: _all_of(_documents(hits, cut), hits.judgments.relevant),
                 "1 if all R relevant are found, else 0",
-                lambda sheet: _one_if(0 < sheet.relevant == sheet.documents),
+                lambda sheet: number(0 < sheet.relevant == sheet.documents),
             ),
             "coverage": COMPLETE,
         },
@@ -290,7 +286,7 @@ UNANSWERABLE = (
         "Whether a query declared unanswerable has no results within the cutoff; undefined for other queries.",
         lambda hits, cut: _flag(cut.top == 0),
         "1 if top is empty, else 0",
-        lambda sheet: _one_if(not sheet.top),
+        lambda sheet: number(not sheet.top),
         takes_sets=True,
         of_unanswerable=True,
     ),

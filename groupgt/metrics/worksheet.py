@@ -149,32 +149,32 @@ def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, 
     return tuple(Group(*parts) for parts in zip(weights, map(tuple, grades), map(tuple, hits_of)))
 
 
-def number(value: float) -> str:
-    """Formats a number with up to 12 digits.
+def number(value: float | str) -> str:
+    """Formats a number with up to 12 digits; text stays as it is.
 
     >>> number(2.0), number(0.1), number(-0.5)
     ('2', '0.1', '(-0.5)')
     """
+    if isinstance(value, str):
+        return value
     text = str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.12g}"
     return f"({text})" if value < 0 else text
 
 
-def plus(terms: Iterable[str]) -> str:
+def plus(terms: Iterable[float | str]) -> str:
     """Joins terms as `a + b`, or returns `0` if there are none."""
-    return " + ".join(terms) or "0"
+    return " + ".join(map(number, terms)) or "0"
 
 
-def times(*factors: str) -> str:
+def times(*factors: float | str) -> str:
     """Joins factors as `a*b`, leaving out factors of 1."""
-    return "*".join(factor for factor in factors if factor != "1") or "1"
+    return "*".join(factor for factor in map(number, factors) if factor != "1") or "1"
 
 
-def over(numerator: str, denominator: str | float) -> str:
+def over(numerator: float | str, denominator: float | str) -> str:
     """Formats `(numerator) / (denominator)`, or `0` if either is 0."""
-    bottom = denominator if isinstance(denominator, str) else number(denominator)
-    if "0" in (numerator, bottom):
-        return "0"
-    return f"{_bracketed(numerator)} / {_bracketed(bottom)}"
+    parts = number(numerator), number(denominator)
+    return "0" if "0" in parts else " / ".join(map(_bracketed, parts))
 
 
 def at_most_one(text: str, value: float, ideal: float) -> str:
