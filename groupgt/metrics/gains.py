@@ -17,10 +17,11 @@ from groupgt.model.values import total
 GAIN = Parameter("gain", "linear", "linear (the grade itself) or exp (2^grade − 1)", choices=("linear", "exp"))
 
 
-def _discounted(hits: Hits, cut: Cut, rows: views.Rows, gain: Floats) -> Floats:
+def _discounted(hits: Hits, cut: Cut, rows: views.Rows, gain: Floats | None) -> Floats:
     """Returns Σ gain · 1/log2(rank + 1) over the top results, shape (Q,)."""
     within = rows.rank <= cut.top[rows.query]
-    return total(rows.query[within], gain[within] * ideals.log2(rows.rank[within]), hits.size)
+    terms = ideals.log2(rows.rank[within])
+    return total(rows.query[within], terms if gain is None else gain[within] * terms, hits.size)
 
 
 def ndcg_autorag(hits: Hits, cut: Cut) -> Floats:
@@ -28,7 +29,7 @@ def ndcg_autorag(hits: Hits, cut: Cut) -> Floats:
     depth = listed if cut.no_cut else np.minimum(listed, cut.top)
     highest = int(depth.max()) if len(depth) else 0
     ideal = np.concatenate(([0.0], np.cumsum(ideals.log2(np.arange(1, highest + 1, dtype=np.int64)))))
-    return ratio(_discounted(hits, cut, rows, np.ones(len(rows.rank))), ideal[depth])
+    return ratio(_discounted(hits, cut, rows, None), ideal[depth])
 
 
 def dcg(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:

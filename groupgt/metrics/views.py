@@ -39,11 +39,16 @@ class Rows:
 
     def at(self, places: Ints | Bools) -> Self:
         """Returns the rows at the given positions."""
+        if places.dtype == np.bool_:
+            # Positions are faster than a mask, and all rows need no copy.
+            if places.all():
+                return self
+            places = np.flatnonzero(places)
         return type(self)(*(getattr(self, field.name)[places] for field in fields(self)))
 
     def within(self, cut: Cut) -> Self:
         """Returns the rows within the cutoff."""
-        return self.at(np.flatnonzero(self.rank <= cut.top[self.query]))
+        return self.at(self.rank <= cut.top[self.query])
 
 
 @dataclass(frozen=True, eq=False)
