@@ -12,7 +12,7 @@ import argparse
 
 import numpy as np
 
-from groupgt.evaluation.annotators import averaged
+from groupgt.evaluation.estimates import averaged
 
 GROUPS, ALTERNATIVES, DEPTH = 3, 2, 6
 

@@ -18,8 +18,7 @@ import math
 
 import numpy as np
 
-from groupgt.evaluation.corrected import OF_DELTAS, corrected
-from groupgt.evaluation.quantiles import student_quantile
+from groupgt.evaluation.estimates import OF_DELTAS, corrected, student_quantile
 
 QUERIES, DEPTH = 300, 10
 # Sensitivity, false positives, and whether errors cluster by query.

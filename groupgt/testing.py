@@ -20,6 +20,7 @@ from groupgt.model.hits import Floats
 
 # Queries by id: the groups as in ground truth, and a ranking.
 Batch = Mapping[str, tuple[list[Any], list[str]]]
+Changed = dict[str, tuple[list[Any], list[str]]]
 # (batch, metrics, policy) → the values of each metric, shape (Q,).
 Values = Callable[[Batch, Sequence[Metric], Any], Mapping[Metric, Floats]]
 SLACK = 1e-12
@@ -130,7 +131,7 @@ def bounded(
 
 def order(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
     """Check that group order, the order within groups, and id names do not matter."""
-    changed: dict[str, tuple[list[Any], list[str]]] = {}
+    changed: Changed = {}
     for qid, (groups, ranking) in batch.items():
         names = sorted({name for group in groups for name, _ in alternatives(group)} | set(ranking))
         other = dict(zip(names, rng.sample([f"n{number:03d}" for number in range(len(names))], len(names))))
@@ -140,14 +141,14 @@ def order(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: V
             shuffled.append({"alternatives": rng.sample(cells, len(cells)), "weight": weight(group)})
         changed[qid] = (shuffled, [other[name] for name in ranking])
     cases = at([metric for metric in metrics if metric.name not in GREEDY], (None, 3))
-    differences = _differences(batch, cases, values(batch, cases, None), values(changed, cases, None), SLACK)
+    differences = _differences(batch, cases, values, values(changed, cases, None), SLACK)
     return [f"{case}, and {value!r} for {changed[qid][0]}, {changed[qid][1]}" for _, qid, case, value in differences]
 
 
 def repeats(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
     """Check that a repeated result never scores better than an irrelevant result at the same rank."""
-    repeated: dict[str, tuple[list[Any], list[str]]] = {}
-    replaced: dict[str, tuple[list[Any], list[str]]] = {}
+    repeated: Changed = {}
+    replaced: Changed = {}
     for qid, (groups, ranking) in batch.items():
         if ranking:
             rank = rng.randint(1, len(ranking))
@@ -161,7 +162,7 @@ def appending(batch: Batch, rng: random.Random, metrics: Sequence[Metric], value
     """Check that appending results to a ranking of k results does not change any bit of a value @k."""
     longer = appended(batch, rng)
     cases = [metric for metric in at(metrics, KS) if metric.cutoff is not None]
-    differences = _differences(batch, cases, values(batch, cases, None), values(longer, cases, None))
+    differences = _differences(batch, cases, values, values(longer, cases, None))
     return [
         f"{case}, and {value!r} for the ranking {longer[qid][1]}"
         for metric, qid, case, value in differences
@@ -178,7 +179,7 @@ def alone(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: V
     position = list(batch).index(qid)
     together = {metric: column[position:] for metric, column in values(batch, cases, None).items()}
     others = {other: rows for other, rows in batch.items() if other != qid}
-    differences = _differences(query, cases, values(query, cases, None), together)
+    differences = _differences(query, cases, values, together)
     return [f"{case} alone, and {value!r} beside {others}" for _, _, case, value in differences]
 
 
@@ -254,7 +255,7 @@ def no_better(
     return broken
 
 
-def appended(batch: Batch, rng: random.Random) -> dict[str, tuple[list[Any], list[str]]]:
+def appended(batch: Batch, rng: random.Random) -> Changed:
     """Append one to four results to each ranking in a batch."""
     longer = {}
     for qid, (groups, ranking) in batch.items():
@@ -276,23 +277,15 @@ def weight(group: Any) -> float:
 
 def share_documents(groups: Sequence[Any]) -> bool:
     """Return whether any relevant document is in two groups."""
-    seen: set[str] = set()
-    for group in groups:
-        relevant = {name for name, grade in alternatives(group) if grade > 0}
-        if relevant & seen:
-            return True
-        seen |= relevant
-    return False
+    relevant = [{name for name, grade in alternatives(group) if grade > 0} for group in groups]
+    return sum(map(len, relevant)) > len(set().union(*relevant))
 
 
 def _differences(
-    batch: Batch,
-    metrics: Iterable[Metric],
-    before: Mapping[Metric, Floats],
-    after: Mapping[Metric, Floats],
-    slack: float = 0.0,
+    batch: Batch, metrics: Sequence[Metric], values: Values, after: Mapping[Metric, Floats], slack: float = 0.0
 ) -> Iterator[tuple[Metric, str, str, float]]:
     """Yield (metric, query, text of the old value, new value) where they differ by more than the relative `slack`."""
+    before = values(batch, metrics, None)
     for metric in metrics:
         for position, (qid, (groups, ranking)) in enumerate(batch.items()):
             first, second = float(before[metric][position]), float(after[metric][position])

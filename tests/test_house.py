@@ -53,7 +53,7 @@ OUTERMOST = {"cli", "experiment", "report"}
 # of which the words are the result.
 TELLS = {"document", "encodings", "figures", "layout", "themes", "tradeoffs"}
 WRITES = {"fixed", "p_text", "signed", "small", "snippet", "span", "table"}
-WORDED = {"groupgt.evaluation.explain", "groupgt.evaluation.requirements"}
+WORDED = {"groupgt.evaluation.explain", "groupgt.evaluation.misses"}
 # Results ask for what is told of them: the one import that points right.
 HOOK = ("groupgt.render.results", "groupgt.report.tellers")
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from groupgt.comparison.tests import SLACK, Inference, around, in_errors, on_grid, resampled_counts, zeroed
-from groupgt.evaluation.quantiles import normal_quantile, student_quantile
+from groupgt.evaluation.estimates import normal_quantile, student_quantile
 from groupgt.model.hits import Bools, Floats
 
 Bounds = tuple[float, float]

@@ -22,7 +22,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import SLACK, in_errors, scipy_stats
 from groupgt.errors import ConfigError, Faults, display
-from groupgt.evaluation.corrected import OF_DELTAS, reach_at
+from groupgt.evaluation.estimates import OF_DELTAS, reach_at
 from groupgt.model.hits import Floats, Ints
 from groupgt.render.results import Result, ResultRows
 

@@ -131,7 +131,7 @@ def _of_run(
     for column, value, mask in [("", "", all_queries), *evaluation.slicer]:
         defined = truth.judgments.defined & mask
         missing = defined & ~labelled.present
-        counted = defined & labelled.present if policy.missing == "skip" else defined
+        counted = evaluation.counting & mask
         ordered = np.sort(needed[counted])
         reached = float(complete[counted].mean()) if len(ordered) else math.nan
         counts = (len(ordered), reached, int((mask & ~defined).sum()), int(missing.sum()))

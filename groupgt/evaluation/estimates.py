@@ -1,10 +1,254 @@
-"""Estimates from columns with several values per query, corrected by an audit or averaged over annotators."""
+"""Means from several values per query, with confidence intervals: over annotators, or corrected by an audit.
+
+Over annotators, the intervals reflect variance between queries and annotator disagreement.
+
+For query q and m annotators, d_q is the mean of their values and s_q² is the variance (÷ m − 1). For Q queries:
+
+    mean = Σ_q d_q ÷ Q,   variance = s² ÷ Q + Σ_q s_q² ÷ m ÷ Q²,   s² = Σ_q (d_q − mean)² ÷ (Q − 1)
+
+The interval is mean ± t · √variance with Q − 1 degrees of freedom. p is at least 2^(1 − the number of queries with a
+nonzero d_q), the minimum for a sign test. The variance does not reflect strictness shared by all annotators.
+
+A column with values from m annotators has shape (Q, 1, m). NaN means that a query does not count for an annotator; such
+queries are excluded for all annotators.
+
+An audit corrects means under a model's judgments with an annotator's judgments for a random sample of queries.
+
+For each query, f is the metric under the model's ground truth and Y is the metric under the annotator's. A is the
+sample of n queries, and B contains the other N queries:
+
+    c = Σ_A (Y − Ȳ)(f − f̄) ÷ n,   v = Σ_{A∪B} (f − mean f)² ÷ (n + N − 1),   λ = c ÷ ((1 + n÷N) v), within 0 and 1
+    corrected = λ · mean_B f + mean_A (Y − λ f)
+    variance = λ² v ÷ N + s² ÷ n,   s² = (Σ_A (r − mean r)² + 2 h²) ÷ (n + 1),   r = Y − λ f
+
+The interval is corrected ± t · √variance with n − 1 degrees of freedom, clipped to the range of the metric. h is ½ for
+metrics between 0 and 1 and ¼ for their differences; without it, a sample of equal values would give an interval of zero
+width. λ is 0 if all values from the model are equal, or if every query is in the sample. Queries without a value count
+as 0 for both f and Y.
+
+A column with both values has shape (Q, 2): f first, then Y, which is NaN outside the sample.
+
+Source: Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453; the term in h is our addition.
+"""
 
 from __future__ import annotations
 
-from groupgt.evaluation.annotators import Averaged, averaged
-from groupgt.evaluation.corrected import OF_DELTAS, Corrected, of_column
-from groupgt.model.hits import Floats
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from statistics import NormalDist
+
+import numpy as np
+
+from groupgt.model.hits import Bools, Floats
+from groupgt.model.values import summed
+
+# Beyond this many degrees of freedom, Student's quantile comes from a series expansion.
+MANY_DEGREES = 1000
+
+
+def normal_quantile(level: float) -> float:
+    """Return the z such that a standard normal variable lies within ±z with probability `level`."""
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+@lru_cache(maxsize=64)
+def student_quantile(level: float, degrees: int) -> float:
+    """Return the t such that a Student's t variable lies within ±t with probability `level`.
+
+    Uses bisection on the distribution function, a finite sum for integer degrees of freedom (Abramowitz & Stegun 26.7.3
+    and 26.7.4), or the Cornish-Fisher expansion beyond 1,000 degrees of freedom.
+    """
+    z = normal_quantile(level)
+    if degrees > MANY_DEGREES:
+        first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+        return z + first / degrees + second / degrees**2
+    low, high = z, 2 * z + 1
+    while student_within(high, degrees) < level:
+        high *= 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if student_within(middle, degrees) < level else (low, middle)
+    return high
+
+
+def student_within(t: float, degrees: int) -> float:
+    """Return the probability that a Student's t variable lies within ±t."""
+    angle = math.atan(t / math.sqrt(degrees))
+    squared, odd = math.cos(angle) ** 2, degrees % 2
+    term, summed = (math.cos(angle), 0.0) if odd else (1.0, 0.0)
+    for step in range(1, (degrees - 1) // 2 + 1 if odd else degrees // 2 + 1):
+        summed += term
+        term *= squared * (2 * step) / (2 * step + 1) if odd else squared * (2 * step - 1) / (2 * step)
+    share = math.sin(angle) * summed
+    return 2 / math.pi * (angle + share) if odd else share
+
+
+# Smaller differences are rounding errors.
+SLACK = 1e-12
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """Mean over annotators, with its standard error and the number of queries; `differing` counts nonzero values."""
+
+    mean: float
+    error: float
+    queries: int
+    differing: int
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided p-value for the hypothesis that the mean is 0."""
+        least = min(1.0, 2.0 ** (1 - self.differing))
+        if self.error < SLACK:
+            return least
+        return max(least, 1 - student_within(abs(self.mean) / self.error, self.queries - 1))
+
+    def at(self, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
+        """Return the confidence interval within bounds; the interval for a difference agrees with the p-value."""
+        reach = student_quantile(level, self.queries - 1) * self.error
+        low, high = max(self.mean - reach, bounds[0]), min(self.mean + reach, bounds[1])
+        is_open = bounds[0] < 0 and self.p_value > 1 - level
+        return (min(low, 0.0), max(high, 0.0)) if is_open else (low, high)
+
+
+def averaged(column: Floats) -> Averaged | None:
+    """Average a column of shape (Q, 1, m); return None if fewer than two queries count for every annotator.
+
+    >>> column = np.array([[[1.0, 0.5]], [[0.5, 0.5]], [[0.0, np.nan]]])
+    >>> found = averaged(column)
+    >>> found.mean, found.queries, round(found.error, 4)  # √(.03125 ÷ 2 + .125 ÷ 2 ÷ 4)
+    (0.625, 2, 0.1768)
+    """
+    complete = column[~np.isnan(column).any(axis=(1, 2)), 0, :]
+    count = len(complete)
+    if count < 2:
+        return None
+    mean = complete.mean(axis=1)
+    between = float(mean.var(ddof=1)) / count
+    within = float(complete.var(axis=1, ddof=1).sum()) / complete.shape[1] / count**2
+    return Averaged(summed(mean) / count, math.sqrt(between + within), count, int((np.abs(mean) > SLACK).sum()))
+
+
+# Minimum number of audited queries: fewer reveal too little about the model.
+FEWEST = 10
+# The bounds of differences of metrics between 0 and 1, and h for them.
+OF_DELTAS = (-1.0, 1.0), 0.25
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """Mean corrected by an audit, with its components.
+
+    `judged` is the mean over all queries under the model's ground truth, and `audited` the sample mean under the
+    annotator's. `effective` is the number of audited queries that an interval of this width would need without the
+    model; `error` is the standard error of the mean.
+    """
+
+    mean: float
+    interval: tuple[float, float]
+    judged: float
+    audited: float
+    effective: float
+    weight: float
+    sample: int
+    queries: int
+    error: float
+
+    def at(self, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
+        """Return the confidence interval at this level, clipped to the bounds."""
+        reach = student_quantile(level, self.sample - 1) * self.error
+        low, high = (min(max(end, bounds[0]), bounds[1]) for end in (self.mean - reach, self.mean + reach))
+        return low, high
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided p-value for the hypothesis that the mean is 0."""
+        return 1 - student_within(abs(self.mean) / self.error, self.sample - 1)
+
+    @property
+    def saved(self) -> float:
+        """Number of audited queries saved by using the model's judgments."""
+        return self.effective - self.sample
+
+
+def corrected(
+    judged: Floats,
+    audited: Floats,
+    is_audited: Bools,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    half: float = 0.5,
+    level: float = 0.95,
+) -> Corrected:
+    """Estimate the corrected mean of a metric within bounds.
+
+    Args:
+        judged: Metric values under the model's ground truth for all queries, shape (Q,).
+        audited: Metric values under the annotator's ground truth for the sample, in the same order, shape (n,).
+        is_audited: Mask of the queries in the sample, shape (Q,).
+        bounds: Lowest and highest possible value.
+        half: The h in the formula.
+        level: Confidence level of the interval.
+
+    >>> import numpy as np
+    >>> judged = np.array([1.0, 1.0, 0.0, 1.0] * 10)
+    >>> found = corrected(judged, np.array([1.0, 0.0, 0.0, 1.0] * 5), np.arange(40) < 20, (0.0, 1.0))
+    >>> found.judged, found.audited, round(found.mean, 4), round(found.weight, 4)
+    (0.75, 0.5, 0.5, 0.325)
+    """
+    n, others = int(is_audited.sum()), int((~is_audited).sum())
+    inside = judged[is_audited]
+    weight, variance = _weighted(judged, audited, inside, n, half)
+    rest = audited - weight * inside
+    mean = float(rest.mean()) + (weight * float(judged[~is_audited].mean()) if others else 0.0)
+    estimate = Corrected(
+        mean=mean,
+        interval=bounds,
+        judged=float(judged.mean()),
+        audited=float(audited.mean()),
+        effective=_spread(audited, n, half) / variance,
+        weight=weight,
+        sample=n,
+        queries=len(judged),
+        error=math.sqrt(variance),
+    )
+    return replace(estimate, interval=estimate.at(level, bounds))
+
+
+def of_column(
+    column: Floats, bounds: tuple[float, float] = (0.0, 1.0), half: float = 0.5, level: float = 0.95
+) -> Corrected | None:
+    """Estimate the corrected mean of a column of shape (Q, 2); return None if fewer than `FEWEST` are audited."""
+    is_audited = ~np.isnan(column[:, 1])
+    if int(is_audited.sum()) < FEWEST:
+        return None
+    return corrected(column[:, 0], column[is_audited, 1], is_audited, bounds, half, level)
+
+
+def reach_at(column: Floats, size: int, half: float = 0.5, level: float = 0.95) -> float:
+    """Return the half-width that the interval would have if `size` queries like these were audited."""
+    is_audited = ~np.isnan(column[:, 1])
+    _, variance = _weighted(column[:, 0], column[is_audited, 1], column[is_audited, 0], size, half)
+    return student_quantile(level, size - 1) * math.sqrt(variance)
+
+
+def _weighted(judged: Floats, audited: Floats, inside: Floats, n: int, half: float) -> tuple[float, float]:
+    """Return λ and the variance of the corrected mean for n audited queries."""
+    others = len(judged) - n
+    v = float(judged.var(ddof=1)) if len(judged) > 1 else 0.0
+    weight = 0.0
+    if v > 0 and others:
+        c = float(((audited - audited.mean()) * (inside - inside.mean())).mean())
+        weight = min(max(c / ((1 + n / others) * v), 0.0), 1.0)
+    spread = _spread(audited - weight * inside, n, half)
+    return weight, spread / n + (weight**2 * v / others if others else 0.0)
+
+
+def _spread(values: Floats, n: int, half: float) -> float:
+    """Return the variance s² for one query, estimated as if two more values were at distance h from the mean."""
+    return (n * float(((values - values.mean()) ** 2).mean()) + 2 * half**2) / (n + 1)
+
 
 Estimate = Corrected | Averaged
 

@@ -18,7 +18,7 @@ from groupgt.engines.carriers import carrier_of, renamed
 from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import check_condensed, condensed
 from groupgt.errors import ConfigError, DataError, Faults
-from groupgt.evaluation.corrected import FEWEST
+from groupgt.evaluation.estimates import FEWEST
 from groupgt.evaluation.inputs import refuse_swapped
 from groupgt.evaluation.options import EvaluateOptions, takes_options
 from groupgt.evaluation.request import Audit, Request
@@ -109,12 +109,12 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
     def by(other: GroundTruth) -> Evaluation:
         return evaluate_run(audit_request, replace(other, shape=truth.shape), run, evaluation.name)
 
-    if request.annotators:
-        if request.audit is not None:
-            raise ConfigError("annotators: an audit has one annotator; give either an audit or further annotators")
+    if request.audit is None:
         return replace(evaluation, annotators=tuple(by(_shared(other, truth)) for other in request.annotators))
-    check_audit(request.audit, truth)  # type: ignore[arg-type]  # not None here
-    return replace(evaluation, audit=by(request.audit.truth))  # type: ignore[union-attr]
+    if request.annotators:
+        raise ConfigError("annotators: an audit has one annotator; give either an audit or further annotators")
+    check_audit(request.audit, truth)
+    return replace(evaluation, audit=by(request.audit.truth))
 
 
 def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:
@@ -165,13 +165,12 @@ def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str
     named = _named(list(runs))
 
     def evaluated(pair: tuple[str, Any]) -> Evaluation:
-        name, run = pair
-        return evaluate_run(request, truth, run, name)
+        return evaluate_run(request, truth, pair[1], pair[0])
 
     paths = [run for _, run in named if isinstance(run, (str, os.PathLike))]
     alone = len(paths) < len(named) or len(named) < 2 or request.labeller.name == "code"
     if alone or sum(map(_size, paths)) <= SMALL:
-        evaluations = [evaluated(pair) for pair in named]
+        evaluations = list(map(evaluated, named))
     else:
         from concurrent.futures import ThreadPoolExecutor
 

@@ -38,22 +38,19 @@ def explanation(
     screen: Screen = PAPER,
 ) -> str:
     """Describe a query with its groups, the hit matrix by rank, and a worked example of every formula."""
-    query = _number_of(evaluation.truth, qid)
-    text = evaluation.truth.texts[query] if evaluation.truth.texts else None
+    truth = evaluation.truth
+    query = _number_of(truth, qid)
+    text = truth.texts[query] if truth.texts else None
     parts = [f"query {qid}" + (f": {text}" if text else ""), _groups_text(evaluation, query, corpus)]
-    if evaluation.truth.excluded and evaluation.truth.excluded[query]:
-        left_out = sorted(evaluation.truth.excluded[query])
-        parts.append(f"left out of its results: {first_of(left_out, ALTERNATIVES)}")
+    if left_out := truth.excluded and truth.excluded[query]:
+        parts.append(f"left out of its results: {first_of(sorted(left_out), ALTERNATIVES)}")
     if evaluation.labeller.name != "id":
         parts.append(
             f"labeller {evaluation.labeller}; a repeat hits what an earlier result already hit, and gains nothing"
         )
-    if not evaluation.truth.judgments.groups[query]:
-        counts = (
-            "counts as 0"
-            if evaluation.truth.judgments.defined[query]
-            else "is undefined (no ground truth) and excluded from all means"
-        )
+    if not truth.judgments.groups[query]:
+        undefined = "is undefined (no ground truth) and excluded from all means"
+        counts = "counts as 0" if truth.judgments.defined[query] else undefined
         parts.append(f"no group with a relevant alternative: the query {counts}")
     for row in _figures(evaluation, query, metrics):
         lines = [f"{row['metric']} = {fixed(row['value'])}", f"  {row['formula']}"]
@@ -211,8 +208,8 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
     note = f"{length:,} results"
     if hidden := length - len(ranks):
         hitting = len(marks.keys() - set(ranks))
-        note = f"{hidden:,} more of {length:,} results, of which {hitting:,} hit something" if hitting else note
-        note = note if hitting else f"{hidden:,} more of {length:,} results, none relevant"
+        found = f"of which {hitting:,} hit something" if hitting else "none relevant"
+        note = f"{hidden:,} more of {length:,} results, {found}"
     return [Table(headers, rows), note]
 
 

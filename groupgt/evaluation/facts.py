@@ -12,6 +12,7 @@ from groupgt.engines.carriers import carrier_of
 from groupgt.engines.choice import Engine
 from groupgt.metrics.language import Metric
 from groupgt.metrics.values import values_of
+from groupgt.metrics.views import listed
 from groupgt.model.hits import Bools, Ints, Judgments
 from groupgt.model.policy import PRESETS
 
@@ -82,9 +83,8 @@ def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:
     if name == "map":
         return (fewest > 1) & (fewest <= (k or fewest))
     if name == "ndcg":
-        chosen = judgments.alternative_group >= 0
-        listed = np.bincount(judgments.alternative_query[chosen], minlength=judgments.size)
-        return np.minimum(listed, k or listed) > fewest
+        alternatives = listed(judgments)
+        return np.minimum(alternatives, k or alternatives) > fewest
     return np.zeros(judgments.size, dtype=np.bool_)
 
 

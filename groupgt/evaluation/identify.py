@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -22,7 +22,7 @@ from groupgt.metrics.base import OF_SHAPE
 from groupgt.metrics.language import Metric, list_metrics, parse_metric
 from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Bools, Floats, Hits
+from groupgt.model.hits import Floats, Hits
 from groupgt.model.policy import Policy
 from groupgt.render.results import Result
 
@@ -33,20 +33,8 @@ RARE = 1.4
 CUTOFFS = {10: 0.0, **dict.fromkeys((5, 100), 0.1), **dict.fromkeys((1, 3, 20, 1000), 0.2)}
 CUTOFFS |= dict.fromkeys((15, 30, 50, 200, 500), 0.6)
 ODD = dict.fromkeys((2, 4, 6, 7, 8, 9, 25, 40), 1.2)
-WITHOUT_CUTOFF = (
-    "map",
-    "mrr",
-    "bpref",
-    "r_precision",
-    "rbp",
-    "err",
-    "gm_map",
-    "completion_rr",
-    "iprec",
-    "nrbp",
-    "nnrbp",
-    "map_ia",
-)
+WITHOUT_CUTOFF = {"map", "mrr", "bpref", "r_precision", "rbp", "err", "gm_map", "completion_rr", "iprec"}
+WITHOUT_CUTOFF |= {"nrbp", "nnrbp", "map_ia"}
 PARAMETERS: dict[str, list[tuple[tuple[str, float | str], ...]]] = {
     "ndcg": [(("gain", "exp"),)],
     "dcg": [(("gain", "exp"),)],
@@ -141,7 +129,7 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
 def identified(truth: GroundTruth, run: Any, number: str, request: Request, metrics: Sequence[str] = ()) -> Identified:
     """Identify a number with the data in a request; the metrics and the policy in the request are ignored."""
     low, high = _bounds(number)
-    names = {_name_of(text) for text in metrics}
+    names = {parse_metric(text, "trec").name for text in metrics}
     settings_of: dict[bytes, list[Setting]] = {}
     for setting in _settings(truth, run, request, names):
         settings_of.setdefault(np.float64(setting.value).tobytes(), []).append(setting)
@@ -170,10 +158,6 @@ def _bounds(number: str) -> tuple[float, float]:
     scale = 100 if percent else 1
     value, unit = float(f"{match[1] or 0}.{match[2] or 0}"), 10.0 ** -len(match[2])
     return (value - unit / 2) / scale - 1e-12, (value + unit / 2) / scale + 1e-12
-
-
-def _name_of(text: str) -> str:
-    return parse_metric(text, "trec").name
 
 
 def _joined(same: list[Setting]) -> Setting:
@@ -205,15 +189,17 @@ def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -
     oddness_of = dict(_metrics(names, usual))
     system: Any = run
     for text, policy in policies.items():
-        chosen = {
-            metric: oddness for metric, oddness in oddness_of.items() if text != "autorag" or metric.convention == text
-        }
+        chosen = [metric for metric in oddness_of if text != "autorag" or metric.convention == text]
         if not chosen:
             continue
         how = replace(request, metrics={}, policy=policy, convention=usual, is_auto=False, by=())
         evaluation = evaluate_run(how, truth.under(policy), system)
         system = evaluation.run
-        columns = dict(_columns(evaluation, chosen))
+        columns: dict[str, _Column] = {}
+        for metric in chosen:
+            with suppress(MetricError):  # not defined for this ground truth
+                values = values_of({"": metric}, evaluation.labelled.hits, evaluation.labelled.present, policy)[""]
+                columns[str(metric)] = _Column(values, oddness_of[metric], metric.definition.aggregate)
         if not text:
             columns |= _of_other_tools(evaluation, names)
         for name, column in columns.items():
@@ -230,43 +216,28 @@ class _Column(NamedTuple):
     aggregate: Callable[[float], float] | None = None
 
 
-def _columns(evaluation: Evaluation, metrics: Mapping[Metric, float]) -> Iterator[tuple[str, _Column]]:
-    """Yield the values of each metric that is defined for this ground truth."""
-    labelled = evaluation.labelled
-    for metric, oddness in metrics.items():
-        with suppress(MetricError):
-            values = values_of({"": metric}, labelled.hits, labelled.present, evaluation.policy)[""]
-            yield str(metric), _Column(values, oddness, metric.definition.aggregate)
-
-
 def _means(evaluation: Evaluation, name: str, policy: str, column: _Column) -> Iterator[Setting]:
     """Yield the mean of a metric over each set of queries that tools average over."""
     judgments, present = evaluation.truth.judgments, evaluation.labelled.present
     groups = judgments.groups > 0
     oddness = column.oddness + POLICIES.get(policy, 0.0)
     values = np.where(groups, column.values, 0.0 if column.aggregate is None else np.nan)
-    for over, among, more in _populations(groups, present):
+    populations = {
+        "queries with a relevant item": (groups, 0.0),
+        "queries that are in the run": (present, 0.05),
+        "queries in the run with a relevant item": (present & groups, 0.1),
+        "all queries": (np.ones(len(groups), dtype=np.bool_), 0.1),
+    }
+    seen: set[bytes] = set()
+    for over, (among, more) in populations.items():
         defined = values[among]
         defined = defined[~np.isnan(defined)]
-        if len(defined):
+        is_new = among.tobytes() not in seen
+        seen.add(among.tobytes())
+        if is_new and len(defined):
             mean = float(defined.mean())
             value = mean if column.aggregate is None else column.aggregate(mean)
             yield Setting(name, policy, over, value, int(among.sum()), oddness + more)
-
-
-def _populations(groups: Bools, present: Bools) -> Iterator[tuple[str, Bools, float]]:
-    """Yield sets of queries to average over, with a measure of how unusual each one is."""
-    every = np.ones(len(groups), dtype=np.bool_)
-    seen: list[Bools] = []
-    for over, among, more in (
-        ("queries with a relevant item", groups, 0.0),
-        ("queries that are in the run", present, 0.05),
-        ("queries in the run with a relevant item", present & groups, 0.1),
-        ("all queries", every, 0.1),
-    ):
-        if not any(np.array_equal(among, other) for other in seen):
-            seen.append(among)
-            yield over, among, more
 
 
 def _metrics(names: set[str], usual: str) -> Iterator[tuple[Metric, float]]:

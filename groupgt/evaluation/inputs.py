@@ -73,9 +73,10 @@ def _is_result(cell: Any) -> bool:
     return is_pair or isinstance(cell, (str, int)) or (isinstance(cell, dict) and "id" in cell)
 
 
-def _are_paths(value: Any) -> bool:
-    """Return whether a value is a list of paths, which are the parts of one run."""
-    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(p, (str, os.PathLike)) for p in value)
+def is_in_files(run: Any) -> bool:
+    """Return whether a run is a path, or a list of paths, which are the parts of one run."""
+    parts = (run if isinstance(run, (list, tuple)) else [run]) or [None]
+    return all(isinstance(part, (str, os.PathLike)) for part in parts)
 
 
 def are_several(value: Any, truth: GroundTruth) -> bool:
@@ -105,7 +106,7 @@ def as_run(
 
     Results without query ids are matched in order to `qids`, or to the queries of the ground truth.
     """
-    if isinstance(value, (str, os.PathLike)) or _are_paths(value):
+    if is_in_files(value):
         how = engine or Engine()
         if not parts:
             refuse_many(value)

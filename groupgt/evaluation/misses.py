@@ -1,19 +1,22 @@
-"""Reports groups that a run missed in its worst queries, the ranks of first hits, and coverage by group."""
+"""Reports groups that a run missed, coverage by group, and the queries behind a mean below a required minimum."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.errors import ConfigError, Faults, display
+from groupgt.errors import ConfigError, Faults, MetricError, display, first_of, printable
 from groupgt.metrics import views
+from groupgt.metrics.base import Cut
 from groupgt.model.hits import Bools, Ints
-from groupgt.model.validity import is_integer
+from groupgt.model.validity import finite_number, is_integer
 from groupgt.model.values import total
 from groupgt.render.results import Result
+from groupgt.render.tables import ALTERNATIVES, counted, fixed, snippet
 
 if TYPE_CHECKING:
     from groupgt.evaluation.result import Evaluation
@@ -106,9 +109,7 @@ def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mappi
     coverage = np.divide(covered, judgments.total_weight, out=np.ones(len(truth)), where=judgments.total_weight > 0)
     earliness = total(judgments.group_query, (rank > 0) / np.maximum(rank, 1), len(truth))
     complete = np.bincount(judgments.group_query[met], minlength=len(truth)) == judgments.groups
-    counts = judgments.groups > 0  # queries that count as 0 without a group miss none
-    if evaluation.policy.missing == "skip":
-        counts = counts & evaluation.labelled.present
+    counts = evaluation.counting & (judgments.groups > 0)  # queries that count as 0 without a group miss none
     incomplete = np.flatnonzero(counts & ~complete)
     order = np.lexsort((incomplete, earliness[incomplete], coverage[incomplete]))
     queries = [
@@ -148,3 +149,82 @@ def _coverage_by_number(group_query: Ints, rank: Ints, met: Bools, counted: Bool
         shares = {"covered": float(met[chosen].sum() / size), "anywhere": float((rank[chosen] > 0).sum() / size)}
         rows.append({"number": int(nth), "groups": size, **shares})
     return rows
+
+
+# A mean that is short only by rounding does not fall short.
+SLACK = 1e-12
+# Maximum number of queries shown with what they miss, and of further ones shown only by id.
+IN_FULL, BY_ID = 10, 20
+LONGEST_QUERY = 60
+
+
+def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
+    """Return a message about each mean that falls short of its requirement; empty if none does."""
+    parts = []
+    for text, number in _checked(evaluation, least).items():
+        mean = evaluation.means[text]
+        if math.isnan(mean):
+            parts.append(f"{text}: no mean, because there are no queries to evaluate; expected at least {number:g}")
+        elif mean < number - SLACK:
+            parts.append("\n".join(_shortfall(evaluation, text, number)))
+    return printable("\n\n".join(parts))
+
+
+def _checked(evaluation: Evaluation, least: Mapping[str, float]) -> dict[str, float]:
+    """Return the required minimums by metric text; raise an error if any is invalid."""
+    if not isinstance(least, Mapping):
+        raise ConfigError(f"expected {{metric: number}}, such as {{'recall@10': 0.9}}, found {display(least)}")
+    metrics, numbers = Faults(), Faults()
+    required: dict[str, float] = {}
+    for spelling, value in least.items():
+        try:
+            text = evaluation.text_of(spelling)
+        except MetricError as error:
+            metrics.merge(error)
+            continue
+        metric, number = evaluation.metrics[text], finite_number(value)
+        if metric.definition.aggregate is not None:
+            metrics.add(text, f"has no value per query; compare .means[{text!r}] with a limit")
+        elif not metric.higher_is_better:
+            metrics.add(text, f"lower is better, so a minimum does not apply; compare .means[{text!r}] with a limit")
+        elif number is None or number < 0:
+            numbers.add(text, f"expected a number of at least 0, found {display(value)}")
+        elif metric.definition.bounded and number > 1:
+            numbers.add(text, f"lies between 0 and 1 and never reaches {number:g}")
+        else:
+            required[text] = number
+    metrics.stop(MetricError)
+    numbers.stop(ConfigError)
+    return required
+
+
+def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str]:
+    """Describe one metric: its mean, and the queries below the required number, lowest first."""
+    values, truth = evaluation.values[text], evaluation.truth
+    population = f"{counted(evaluation.counted(text), 'query', 'queries')}, convention {evaluation.convention}"
+    yield f"{text}: {fixed(evaluation.means[text])}, expected at least {number:g} ({population})"
+    below = np.flatnonzero(values < number - SLACK)  # NaN, which does not count, is never below
+    below = below[np.argsort(values[below], kind="stable")]
+    yield f"{counted(len(below), 'query is', 'queries are')} below {number:g}, lowest first:"
+    cut = Cut.at(evaluation.labelled.hits, evaluation.metrics[text].cutoff)
+    ranks = MetRanks.of(evaluation, cut.top)
+    for query in below[:IN_FULL].tolist():
+        query_text = truth.texts[query] if truth.texts else None
+        quoted = f" “{snippet(query_text, LONGEST_QUERY)}”" if query_text else ""
+        yield f"  {truth.qids[query]}{quoted}: {fixed(values[query])}, {_missed(ranks, query)}"
+    if rest := [truth.qids[query] for query in below[IN_FULL:].tolist()]:
+        yield f"  and {len(rest):,} more: {', '.join(rest[:BY_ID])}{' …' if len(rest) > BY_ID else ''}"
+
+
+def _missed(ranks: MetRanks, query: int) -> str:
+    """List the groups that a query misses, with the rank of each, or the ranks at which all groups are covered."""
+    groups = ranks.groups(query)
+    unmet = [group for group in groups if not group["covered"]]
+    if not unmet:
+        return f"every group is covered, at rank {', '.join(str(group['rank']) for group in groups)}"
+    results, top = int(ranks.evaluation.labelled.hits.length[query]), int(ranks.top[query])
+    missed = []
+    for group in unmet:
+        named = f" ({first_of(group['alternatives'], ALTERNATIVES, ' or ')})" if group["alternatives"] else ""
+        missed.append(f"misses {group['group']}{named}: {place_of(group, results, top)}")
+    return first_of(missed, GROUPS, "; ")

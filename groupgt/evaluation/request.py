@@ -85,9 +85,10 @@ class Request:
             metrics = split_names(metrics) or [metrics]
         texts, ks = [metrics] if isinstance(metrics, Metric) else metrics, [k] if isinstance(k, int) else k
         is_auto = convention == AUTO
+        first = OF_SHAPE["groups"] if is_auto else convention
         # Invalid metrics are reported before any data are read: a metric is valid in every convention or in none.
-        parsed = parse_metrics(texts, OF_SHAPE["groups"] if is_auto else convention, ks)
-        warn_of_idle_cutoffs(texts, OF_SHAPE["groups"] if is_auto else convention, ks)
+        parsed = parse_metrics(texts, first, ks)
+        warn_of_idle_cutoffs(texts, first, ks)
         if parsed and all(metric.judged_only for metric in parsed.values()):
             rules = replace(rules, unjudged="drop")
         check_policy(rules, parsed)

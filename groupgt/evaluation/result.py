@@ -14,8 +14,7 @@ import numpy as np
 
 from groupgt.engines.base import Labelled
 from groupgt.errors import ConfigError, MetricError, near_names, printable
-from groupgt.evaluation.corrected import Corrected, of_column
-from groupgt.evaluation.estimates import estimate_of
+from groupgt.evaluation.estimates import Corrected, estimate_of, of_column
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
@@ -65,6 +64,12 @@ class Evaluation(Result):
         """Name of the run."""
         return self.run.name or "results"
 
+    @property
+    def counting(self) -> Bools:
+        """Mask of the queries that count, shape (Q,): defined, and with results unless missing queries count as 0."""
+        defined = self.truth.judgments.defined
+        return defined & self.labelled.present if self.policy.missing == "skip" else defined
+
     @cached_property
     def means(self) -> dict[str, float]:
         """Mean of each metric over the queries that count, by its text in the request; NaN if no query counts."""
@@ -106,7 +111,7 @@ class Evaluation(Result):
             return {text: self._of_annotators(text) for text in self.values_per_query}
         if self.audit is None:
             return self.values_per_query
-        places = [self.truth.index[qid] for qid in self.audit.truth.qids]
+        places = self._places_in(self.audit)
         columns = {}
         for text, column in self.values_per_query.items():
             columns[text] = np.stack([np.nan_to_num(column), np.full(len(column), np.nan)], axis=1)
@@ -116,11 +121,12 @@ class Evaluation(Result):
 
     def _of_annotators(self, text: str) -> Floats:
         columns = np.full((len(self.truth), 1, 1 + len(self.annotators)), np.nan)
-        columns[:, 0, 0] = self.values[text]
-        for number, other in enumerate(self.annotators, 1):
-            places = [self.truth.index[qid] for qid in other.truth.qids]
-            columns[places, 0, number] = other.values[text]
+        for number, other in enumerate((self, *self.annotators)):
+            columns[self._places_in(other), 0, number] = other.values[text]
         return columns
+
+    def _places_in(self, other: Evaluation) -> list[int]:
+        return [self.truth.index[qid] for qid in other.truth.qids]
 
     @cached_property
     def deciding(self) -> dict[str, float]:
@@ -152,17 +158,14 @@ class Evaluation(Result):
         """
         defined, present = self.truth.judgments.defined, self.labelled.present
         unanswerable = self.truth.unanswerable
-        missing = int((defined & ~present).sum())
-        undefined = int((~defined & ~unanswerable).sum())
         declared = {"unanswerable": int(unanswerable.sum()), "without_row": int((unanswerable & ~present).sum())}
-        skipped = missing if self.policy.missing == "skip" else 0
         cutoffs = {metric.cutoff for metric in self.metrics.values()}
         depths = [None if cutoff is None else Cut.at(self.labelled.hits, cutoff).k for cutoff in cutoffs]
         return {
             "queries": len(self.truth),
-            "evaluated": int(defined.sum()) - skipped,
-            "undefined": undefined,
-            "missing": missing,
+            "evaluated": int(self.counting.sum()),
+            "undefined": int((~defined & ~unanswerable).sum()),
+            "missing": int((defined & ~present).sum()),
             "extra": self.labelled.extra,
             "duplicates": self.labelled.duplicated,
             "ties": self.labelled.tied_at(depths),
@@ -249,7 +252,7 @@ class Evaluation(Result):
             least: Minimum mean for each metric; metrics may be spelled in any valid way.
         """
         __tracebackhide__ = True  # pytest then shows the line of the test and not this one
-        from groupgt.evaluation.requirements import shortfalls
+        from groupgt.evaluation.misses import shortfalls
 
         if message := shortfalls(self, least):
             raise AssertionError(message)

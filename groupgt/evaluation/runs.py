@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from groupgt.errors import ConfigError, display, near_names, printable
 from groupgt.evaluation.evaluate import evaluate_each
+from groupgt.evaluation.inputs import is_in_files
 from groupgt.evaluation.options import MetricOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
@@ -131,24 +132,17 @@ def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
     if not isinstance(runs, (Mapping, Sequence)):
         raise ConfigError(f"runs: expected {{name: run}} or a list of paths, found {display(runs)}")
     if not isinstance(runs, Mapping):
-        runs = [each for run in runs for each in _each_file(run)]
+        runs = [each for run in runs for each in (run_paths(run) if _is_local(run) else [run])]
     if len(runs) < least:
         number = "at least one" if least == 1 else "at least two"
         raise ConfigError(f"runs: expected {number}, found {len(runs)}")
     if isinstance(runs, Mapping):
         return [(str(name), run) for name, run in runs.items()]
-    without_name = [run for run in runs if not _is_path(run) and not (isinstance(run, Run) and run.name)]
+    without_name = [run for run in runs if not is_in_files(run) and not (isinstance(run, Run) and run.name)]
     if len(runs) > 1 and without_name:
         raise ConfigError(f"runs: {len(without_name):,} of {len(runs):,} have no name; pass {{name: run}}")
     return [("", run) for run in runs]
 
 
-def _each_file(run: Any) -> Sequence[Any]:
-    """Return the files at a path; anything else is a single run."""
-    return run_paths(run) if isinstance(run, (str, os.PathLike)) and not is_url(run) else [run]
-
-
-def _is_path(run: Any) -> bool:
-    """Return whether a run is a path, or a list of paths that are parts of one run."""
-    is_list = isinstance(run, (list, tuple)) and bool(run)
-    return all(isinstance(part, (str, os.PathLike)) for part in run) if is_list else isinstance(run, (str, os.PathLike))
+def _is_local(run: Any) -> bool:
+    return isinstance(run, (str, os.PathLike)) and not is_url(run)

@@ -8,18 +8,14 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import ConfigError, Faults, near_names
+from groupgt.metrics.views import listed
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints, Judgments
-
-
-def _alternatives(judgments: Judgments) -> Ints:
-    return np.bincount(judgments.alternative_query[judgments.alternative_group >= 0], minlength=judgments.size)
-
 
 # Columns of every ground truth: the number of groups of a query, and that of their alternatives.
 COUNTS: dict[str, Callable[[Judgments], Ints]] = {
     "n_groups": lambda judgments: judgments.groups,
-    "n_alternatives": _alternatives,
+    "n_alternatives": listed,
 }
 
 

@@ -18,7 +18,6 @@ from groupgt.evaluation.misses import MetRanks
 from groupgt.evaluation.options import LabelOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.slices import Slicer
 from groupgt.model.hits import Bools, Ints
 from groupgt.render.results import Result
 
@@ -118,16 +117,16 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
     """Compute the stages of a pipeline from (name, run, cutoff) for each run."""
     if len(parts) < 2:
         raise ConfigError(f"stages: expected at least two stages, found {len(parts)}")
-    names = [name for name, _, _ in parts]
+    names, runs, cutoffs = zip(*parts)
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ConfigError(f"stages: two stages are called {twice[0]!r}; name them: {{name: run}}, or NAME=PATH")
-    evaluations = [evaluate_run(request, truth, run, name) for name, (_, run, _) in zip(names, parts)]
-    cutoffs = [cutoff for _, _, cutoff in parts]
-    ranks = [
-        MetRanks.of(each, np.iinfo(np.int64).max if cutoff is None else cutoff)
-        for each, cutoff in zip(evaluations, cutoffs)
-    ]
-    covered = np.stack([each.met for each in ranks])
+    evaluations = [evaluate_run(request, truth, run, name) for name, run in zip(names, runs)]
+    covered = np.stack(
+        [
+            MetRanks.of(each, np.iinfo(np.int64).max if cutoff is None else cutoff).met
+            for each, cutoff in zip(evaluations, cutoffs)
+        ]
+    )
     first = evaluations[0]
     query = first.truth.judgments.group_query
     lost = lost_at(covered)
@@ -142,10 +141,9 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
         for of, label, column, at in zip(query.tolist(), labels, covered.T.tolist(), lost.tolist())
     ]
     everything = np.ones(len(query), dtype=np.bool_)
-    slicer: Slicer = first.slicer
     slices = [
         {"by": column, "value": value, "stages": _stages(names, cutoffs, covered, lost, query, mask[query])}
-        for column, value, mask in slicer
+        for column, value, mask in first.slicer
         if mask[query].any()
     ]
     all_stages = _stages(names, cutoffs, covered, lost, query, everything)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Shares of unanswerable queries in the table.
 SHARES = tuple(tenth / 10 for tenth in range(1, 11))
+# The most points of a curve, at scores in even intervals.
+POINTS = 200
 
 
 @dataclass(frozen=True)
@@ -104,22 +106,13 @@ def thresholds_of(evaluations: Sequence[Evaluation], shares: Sequence[float]) ->
         requested = {curve.reaching(share) for share in shares}
         chosen = dict.fromkeys([None, *map(curve.reaching, sorted({*SHARES, *shares}))])
         thresholds += [curve.at(threshold, asked=threshold in requested) for threshold in chosen]
-        curves += [curve.at(score) for score in _some(np.unique(curve.scores))]
+        scores = np.unique(curve.scores)
+        places = np.unique(np.linspace(0, len(scores) - 1, min(POINTS, len(scores))).round().astype(np.int64))
+        curves += map(curve.at, scores[places].tolist())
     counted = evaluations[0].counts
     return Thresholds(
         tuple(thresholds), counted["evaluated"], counted["unanswerable"], tuple(curves), tuple(evaluations)
     )
-
-
-# The most points of a curve.
-POINTS = 200
-
-
-def _some(scores: Floats) -> list[float]:
-    """Select at most `POINTS` scores at even intervals."""
-    places = np.unique(np.linspace(0, len(scores) - 1, min(POINTS, len(scores))).round().astype(np.int64))
-    chosen: list[float] = scores[places].tolist()
-    return chosen
 
 
 def between(below: float, above: float) -> float:
@@ -152,14 +145,13 @@ class _Curve:
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> _Curve:
-        truth, labelled = evaluation.truth, evaluation.labelled
+        truth = evaluation.truth
         query, scores = scores_of(truth, evaluation.run, evaluation.policy)
         start = np.searchsorted(query, np.arange(len(truth)))
         best = np.full(len(truth), -np.inf)
         has_results = np.bincount(query, minlength=len(truth)) > 0
         best[has_results] = scores[start[has_results]]
-        judgments = truth.judgments
-        counts = judgments.defined & labelled.present if evaluation.policy.missing == "skip" else judgments.defined
+        judgments, counts = truth.judgments, evaluation.counting
         ranks = MetRanks.of(evaluation, np.iinfo(np.int64).max)
         met = ranks.met & counts[judgments.group_query]
         of_query = judgments.group_query[met]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from groupgt.model.validity import BLANK_IDS
 from groupgt.model.values import Chunks, kind_of
 from groupgt.options import FILE, Rule, options_of
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
 
 class Labeller:
     """Base class of labellers: `match` is a join that any engine can run; `settle` reduces its rows in rank order.
@@ -31,6 +34,8 @@ class Labeller:
     ids: `parent` or `span`. If `reads_results` is True, results are read beforehand and passed to `match`; otherwise,
     `match` gets None. `str(labeller)` is printed below tables: `description` covers the options in `described`, and all
     other options that differ from their defaults follow by name, except for files and options in `decides_nothing`.
+    Labellers are created from their options and `inputs`, a `groupgt.evaluation.sources.Sources` that reads the files
+    and functions named in options.
     """
 
     name = ""
@@ -68,7 +73,7 @@ class Labeller:
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
         """Return the alternatives that no result can hit, and a suggested fix; `truth` must come from `self.truth`."""
-        return np.zeros(0, dtype=np.int64), ""
+        return NONE, ""
 
     def read(self, truth: GroundTruth) -> GroundTruth:
         """Return the result of `truth`, cached so that many runs can use it."""
@@ -104,20 +109,12 @@ class Labeller:
 class Results:
     """Distinct results for the queries that have ground truth, sorted by query, then by rank.
 
-    `names` contains the names that the labeller uses, and `carried_texts` the texts that come with the results.
+    `names` contains the names that the labeller uses, and `texts` the texts that come with the results, if any.
     """
 
     queries: Ints
     names: list[str]
-    carried_texts: list[str | None]
-
-    def pairs(self) -> tuple[Ints, list[str]]:
-        """Return queries and result names as parallel sequences."""
-        return self.queries, self.names
-
-    def texts(self) -> list[str | None]:
-        """Return the text that comes with each result, or None if there is none."""
-        return self.carried_texts
+    texts: list[str | None]
 
 
 # A file of texts, spans, vectors or names, or its contents; empty means none.
@@ -132,36 +129,7 @@ Table = Annotated[
 ]
 
 
-class Tables(Protocol):
-    """Protocol for reading the files and functions that a labeller needs in addition to its options."""
-
-    def texts(self, source: Any, option: str) -> Mapping[str, str]:
-        """Return texts by id from a path, a mapping, or (if there is no source) the current corpus."""
-        ...
-
-    def chunks(self, source: Any, option: str) -> Chunks | None:
-        """Return chunk spans from a chunk table or the current corpus, or None if there is neither."""
-        ...
-
-    def parents(self, source: Any, column: str) -> Mapping[str, str]:
-        """Return `{id: parent}` from a file or a mapping."""
-        ...
-
-    def vectors(self, source: Any, option: str) -> Mapping[str, Any]:
-        """Return `{id: vector}` from a file or a mapping."""
-        ...
-
-    def encoder(self, model: str) -> Callable[[list[str]], Any]:
-        """Return a function that encodes texts as vectors."""
-        ...
-
-    def function(self, target: Any) -> Callable[..., Any]:
-        """Return a user function; raise an error if code is not allowed."""
-        ...
-
-    def verdicts(self, judge: str, *, vouched: bool) -> Any:
-        """Return the cached verdicts of a judge; they are kept between runs only if `vouched` is True."""
-        ...
+NONE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,10 +145,10 @@ class Matches:
     keys: list[str]
     queries: Ints
     targets: Ints
-    starts: Ints = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-    alternatives: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    low: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    high: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    starts: Ints = field(default_factory=lambda: NONE)
+    alternatives: Ints = field(default_factory=lambda: NONE)
+    low: Ints = field(default_factory=lambda: NONE)
+    high: Ints = field(default_factory=lambda: NONE)
 
     @cached_property
     def bounds(self) -> list[int]:
@@ -275,15 +243,15 @@ def pairs_of(truth: GroundTruth, query: Ints) -> tuple[Ints, Ints]:
     return spread(query, starts_of(truth.query_of, len(truth)), np.arange(len(truth.ids)))
 
 
-class Cached(dict[str, str]):
-    """Cache for a function of texts, which is called once per text."""
+class Cached(dict[Key, Value]):
+    """Cache for a function, which is called once per key."""
 
-    def __init__(self, function: Callable[[str], str], values: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, function: Callable[[Key], Value], values: Mapping[Key, Value] = MappingProxyType({})) -> None:
         super().__init__(values)
         self.function = function
 
-    def __missing__(self, text: str) -> str:
-        value = self[text] = self.function(text)
+    def __missing__(self, key: Key) -> Value:
+        value = self[key] = self.function(key)
         return value
 
 

@@ -15,10 +15,9 @@ from annotated_types import Ge, Gt, Le
 from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of, pairs_of
+from groupgt.labellers.base import Matches, Results, Table, matches_of, pairs_of
 from groupgt.labellers.likeness import Reader
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Ints
 from groupgt.model.validity import finite_number
 from groupgt.model.values import TEXT, kind_of
 from groupgt.options import Clash, Rule
@@ -93,21 +92,28 @@ class Code(Reader):
     described = frozenset({"target", "threshold", "version"})
     decides_nothing = frozenset({"batch_size"})
 
-    def __init__(self, options: Options, tables: Tables) -> None:
-        self.options = options
-        self.function = tables.function(options.target)
+    def __init__(self, options: Options, inputs: Any) -> None:
+        self.function = inputs.function(options.target)
+        super().__init__(options, inputs)
         self.title = options.target if isinstance(options.target, str) else getattr(options.target, "__name__", "code")
-        self.corpus = tables.texts(options.corpus, "corpus")
-        self.reference = tables.texts(options.reference, "reference")
         judge = json.dumps(["code", self.title, options.version])
-        self.kept: Any = tables.verdicts(judge, vouched=bool(options.version))
+        self.kept: Any = inputs.verdicts(judge, vouched=bool(options.version))
         self.seconds = 0.0
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Call the function in batches for every result and alternative of a query; each pair is judged only once."""
-        query, keys = results.pairs()
+        query, keys = results.queries, results.names
         result, alternative = pairs_of(truth, query)
-        pairs = self._pairs(truth, query, keys, results.texts(), result, alternative)
+        pairs = []
+        for place, number in zip(result.tolist(), alternative.tolist()):
+            name = truth.ids[number]
+            form = truth.forms[number] if truth.forms else None
+            alternative_text = name if form == TEXT else self.reference.get(name) if kind_of(form) == "id" else None
+            text = results.texts[place]
+            result_text = self.corpus.get(keys[place]) if text is None else text
+            asker = int(query[place])
+            query_text = truth.texts[asker] if truth.texts else None
+            pairs.append(Pair(truth.qids[asker], query_text, name, alternative_text, keys[place], result_text))
         digests = [_digest(pair) for pair in pairs]
         verdicts = dict(self.kept.available(digests))
         unjudged: dict[str, Pair] = {}
@@ -126,28 +132,6 @@ class Code(Reader):
         score = np.fromiter((verdicts[digest] for digest in digests), np.float64, len(digests))
         hits = score >= self.options.threshold
         return matches_of(truth, query, keys, result[hits], alternative[hits])
-
-    def _pairs(
-        self,
-        truth: GroundTruth,
-        query: Ints,
-        keys: list[str],
-        carried: Sequence[str | None],
-        result: Ints,
-        alternative: Ints,
-    ) -> list[Pair]:
-        """Return the pairs of results and alternatives to judge, with their texts if available."""
-        pairs = []
-        for place, number in zip(result.tolist(), alternative.tolist()):
-            name = truth.ids[number]
-            form = truth.forms[number] if truth.forms else None
-            alternative_text = name if form == TEXT else self.reference.get(name) if kind_of(form) == "id" else None
-            text = carried[place]
-            result_text = self.corpus.get(keys[place]) if text is None else text
-            asker = int(query[place])
-            query_text = truth.texts[asker] if truth.texts else None
-            pairs.append(Pair(truth.qids[asker], query_text, name, alternative_text, keys[place], result_text))
-        return pairs
 
     def _judged(self, batch: Sequence[Pair]) -> list[float]:
         """Return the function's verdicts on a batch; raise `DataError` if it fails or returns invalid verdicts."""

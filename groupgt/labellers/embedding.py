@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of, pairs_of
+from groupgt.labellers.base import Matches, Results, Table, matches_of, pairs_of
 from groupgt.labellers.likeness import Reader, alternative_texts, result_texts
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.options import Called, Clash, Folder
@@ -55,30 +55,29 @@ class Embedding(Reader):
     name = "embedding"
     described = frozenset({"threshold", "model"})
 
-    def __init__(self, options: Options, tables: Tables) -> None:
+    def __init__(self, options: Options, inputs: Any) -> None:
         self.options = options
-        self.documents = None if options.documents == "" else tables.vectors(options.documents, "documents")
-        self.alternatives = None if options.alternatives == "" else tables.vectors(options.alternatives, "alternatives")
-        self.encode = tables.encoder(options.model) if options.model else None
+        self.documents = None if options.documents == "" else inputs.vectors(options.documents, "documents")
+        self.alternatives = None if options.alternatives == "" else inputs.vectors(options.alternatives, "alternatives")
+        self.encode = inputs.encoder(options.model) if options.model else None
         if self.documents is None:
-            self.corpus = tables.texts(options.corpus, "corpus")
+            self.corpus = inputs.texts(options.corpus, "corpus")
         if self.alternatives is None:
-            self.reference = tables.texts(options.reference, "reference")
+            self.reference = inputs.texts(options.reference, "reference")
         self.encoded: dict[str, Any] = {}
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Compare every result with the alternatives of its query."""
-        query, keys = results.pairs()
+        query, keys = results.queries, results.names
         if self.documents is not None:
             documents = _looked_up(self.documents, keys, "result", "documents")
         else:
-            texts = result_texts(truth, query, keys, results.texts(), self.corpus, f"the labeller {self.name}")
-            documents = self._encoded([self.options.document_prefix + text for text in texts])
+            texts = result_texts(truth, query, keys, results.texts, self.corpus, f"the labeller {self.name}")
+            documents = self._encoded(texts, self.options.document_prefix)
         if self.alternatives is not None:
             alternatives = _looked_up(self.alternatives, truth.ids, "alternative", "alternatives")
         else:
-            texts = alternative_texts(truth, self.reference)
-            alternatives = self._encoded([self.options.alternative_prefix + text for text in texts])
+            alternatives = self._encoded(alternative_texts(truth, self.reference), self.options.alternative_prefix)
         if len(documents) and len(alternatives) and documents.shape[1] != alternatives.shape[1]:
             raise DataError(
                 f"labeller embedding: expected vectors of as many dimensions, found {documents.shape[1]:,} of results "
@@ -92,7 +91,8 @@ class Embedding(Reader):
         near = cosine >= self.options.threshold - 1e-9
         return matches_of(truth, query, keys, result[near], alternative[near])
 
-    def _encoded(self, texts: list[str]) -> Vectors:
+    def _encoded(self, texts: list[str], prefix: str) -> Vectors:
+        texts = [prefix + text for text in texts]
         fresh = [text for text in dict.fromkeys(texts) if text not in self.encoded]
         if fresh and self.encode is not None:
             vectors = np.asarray(self.encode(fresh), dtype=np.float64)

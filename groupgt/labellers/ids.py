@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from groupgt.labellers.base import Labeller, Matches, Results, Tables, all_ids, first_hits, spread
+from groupgt.labellers.base import Labeller, Matches, Results, all_ids, first_hits, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 from groupgt.plugins import Plugin
@@ -55,7 +56,7 @@ class Ids(Named):
 
     name = "id"
 
-    def __init__(self, options: Options | None = None, tables: Tables | None = None) -> None:
+    def __init__(self, options: Options | None = None, inputs: Any = None) -> None:
         pass
 
     def truth(self, truth: GroundTruth) -> GroundTruth:

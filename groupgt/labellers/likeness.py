@@ -7,13 +7,15 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import contains
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.labellers.base import Labeller, query_of, spread, starts_of
+from groupgt.labellers.base import Cached, Labeller, query_of, spread, starts_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.values import TEXT, kind_of
@@ -67,27 +69,18 @@ MARKS += "\u17b4-\u17d3\u3099\u309a\ufe00-\ufe0f"
 LONE = re.compile(f"[{ALONE}][{MARKS}]*")
 
 
-class _Becomes(dict[int, str | int | None]):
-    """Replaces punctuation with blanks (or makes it a separate word), and removes invisible characters."""
-
-    def __init__(self, *, keep: bool) -> None:
-        super().__init__()
-        self.keep = keep
-
-    def __missing__(self, code: int) -> str | int | None:
-        category = unicodedata.category(chr(code))
-        becomes: str | int | None = code
-        if category == "Cf":
-            becomes = None
-        elif category in ("Cc", "Zs", "Zl", "Zp"):
-            becomes = " "
-        elif category.startswith("P"):
-            becomes = f" {chr(code)} " if self.keep else " "
-        self[code] = becomes
-        return becomes
+def _becomes(punctuation: str, code: int) -> str | int:
+    """Replace a punctuation mark by `punctuation`, white space by a blank, and remove an invisible character."""
+    category = unicodedata.category(chr(code))
+    if category == "Cf":
+        return ""
+    if category in ("Cc", "Zs", "Zl", "Zp"):
+        return " "
+    return punctuation.format(chr(code)) if category.startswith("P") else code
 
 
-BECOMES = {keep: _Becomes(keep=keep) for keep in (False, True)}
+# What each character becomes, without punctuation and with each mark as a word.
+BECOMES = {keep: Cached(partial(_becomes, " {} " if keep else " ")) for keep in (False, True)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +215,11 @@ class Reader(Labeller):
 
     corpus: Mapping[str, str] = MappingProxyType({})
     reference: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(self, options: Any, inputs: Any) -> None:
+        self.options = options
+        self.corpus = inputs.texts(options.corpus, "corpus")
+        self.reference = inputs.texts(options.reference, "reference")
 
     def texts(self) -> Mapping[str, str]:
         """Return the texts of the reference and the corpus."""

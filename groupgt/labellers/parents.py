@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Any
 
 from typing_extensions import Doc
 
 from groupgt.errors import Faults, display
-from groupgt.labellers.base import Cached, Table, Tables, all_ids, query_of
+from groupgt.labellers.base import Cached, Table, all_ids, query_of
 from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.options import Clash
@@ -62,11 +62,14 @@ class Parents(Named):
 
     name = "parents"
     described = frozenset({"pattern"})
+    mapping: Mapping[str, str] | None
 
-    def __init__(self, options: Options, tables: Tables) -> None:
+    def __init__(self, options: Options, inputs: Any) -> None:
         self.options = options
         self.pattern = re.compile(options.pattern) if options.pattern else None
-        self.mapping = tables.parents(options.mapping, options.column) if options.maps else None
+        self.mapping: Mapping[str, str] | None = (
+            inputs.parents(options.mapping, options.column) if options.maps else None
+        )
         self.column = "" if options.maps or options.pattern else "parent"
         self.parent_of = Cached(self._match_parent, self.mapping or {})
 

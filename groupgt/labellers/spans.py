@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from annotated_types import Gt, Le
 from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, display
-from groupgt.labellers.base import Labeller, Matches, Results, Table, Tables, matches_of, query_of, spread
+from groupgt.labellers.base import NONE, Labeller, Matches, Results, Table, matches_of, query_of, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
-from groupgt.model.values import SPELLED, Chunks, Form, Span, kind_of
+from groupgt.model.values import SPELLED, Chunks, Form, Span
 from groupgt.options import Clash
 from groupgt.plugins import Plugin
 from groupgt.runtime import pl
@@ -78,11 +78,11 @@ class Spans(Labeller):
     name = "spans"
     described = frozenset({"min_overlap", "of", "joint", "unit"})
 
-    def __init__(self, options: Options, tables: Tables) -> None:
+    def __init__(self, options: Options, inputs: Any) -> None:
         self.options = options
         self.share = Fraction(repr(float(options.min_overlap))).limit_denominator(PARTS)
-        self.chunks = tables.chunks(options.chunks, "chunks")
-        self.reference = tables.chunks(options.reference, "reference") if options.reference else None
+        self.chunks: Chunks | None = inputs.chunks(options.chunks, "chunks")
+        self.reference: Chunks | None = inputs.chunks(options.reference, "reference") if options.reference else None
         self.reads_results = self.chunks is None
         self.column = "span" if self.reads_results else ""
         # Spans of pages and lines include the last one: half-open intervals end one later.
@@ -120,9 +120,9 @@ class Spans(Labeller):
         """Return an error message, with a fix, for an alternative that is not a span."""
         if form is None and self.reference is not None:
             return f"the alternative {display(name)} is not in the reference"
-        is_id = form is None
-        kind = {"id": "an id", "text": "a text"}[kind_of(form)]
-        way = "name the table of the chunks that were judged as `reference`" if is_id else "choose the labeller text"
+        kind, way = "a text", "choose the labeller text"
+        if form is None:
+            kind, way = "an id", "name the table of the chunks that were judged as `reference`"
         return f"the labeller spans reads alternatives {{doc, start, end}}, and {display(name)} is {kind}; {way}"
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
@@ -133,15 +133,15 @@ class Spans(Labeller):
         reached = matches.alternatives
         if self.options.joint:
             _, reached = first_covered(reached, matches.low, matches.high, self._needed(truth))
-        ways = ["lower min_overlap"]
-        if not self.options.joint and self.options.of == "alternative":
-            ways.append("let chunks cover an alternative together (joint: true)")
-        elif self.options.of != "alternative":
-            ways.append("measure the share of the alternative (of: alternative)")
+        way = "lower min_overlap"
+        if self.options.of != "alternative":
+            way += " or measure the share of the alternative (of: alternative)"
+        elif not self.options.joint:
+            way += " or let chunks cover an alternative together (joint: true)"
         # Documents without any chunks get a separate warning.
         there = set(self.chunks.docs)
         places = [at for at, span in enumerate(_places_of(truth)) if span.doc in there]
-        return np.setdiff1d(np.array(places, dtype=np.int64), reached), " or ".join(ways)
+        return np.setdiff1d(np.array(places, dtype=np.int64), reached), way
 
     def match(self, truth: GroundTruth, results: Results | None) -> Matches:
         """Join the spans of results and alternatives by interval, one document at a time."""
@@ -175,7 +175,7 @@ class Spans(Labeller):
         self, truth: GroundTruth, results: Results, alternatives: Places, numbers: Mapping[str, int]
     ) -> Matches:
         """Match spans that come with results."""
-        query, keys = results.pairs()
+        query, keys = results.queries, results.names
         carried = self._carried(truth, query, keys, numbers)
         # Documents without judgments in a query are excluded before the join.
         size = len(numbers)
@@ -211,18 +211,17 @@ class Spans(Labeller):
 
     def _joined(self, results: Places, alternatives: Places) -> tuple[Ints, Ints, Ints, Ints]:
         """Return (result, alternative, from, to) for pairs that overlap enough or, with `joint`, for all overlaps."""
-        none = np.zeros(0, dtype=np.int64)
-        blocks = [(none, none, none, none)]
+        blocks = [(NONE, NONE, NONE, NONE)]
         for result, alternative in overlapping(results, alternatives):
             low = np.maximum(results.start[result], alternatives.start[alternative])
             high = np.minimum(results.end[result], alternatives.end[alternative])
-            if self.options.joint:
-                blocks.append((result, alternative, low, high))
-                continue
-            length = results.end[result] - results.start[result]
-            size = alternatives.end[alternative] - alternatives.start[alternative]
-            enough = self.enough(high - low, length, size)
-            blocks.append((result[enough], alternative[enough], low[enough], high[enough]))
+            block = result, alternative, low, high
+            if not self.options.joint:
+                length = results.end[result] - results.start[result]
+                size = alternatives.end[alternative] - alternatives.start[alternative]
+                enough = self.enough(high - low, length, size)
+                block = result[enough], alternative[enough], low[enough], high[enough]
+            blocks.append(block)
         row, alternative, low, high = (np.concatenate(column) for column in zip(*blocks))
         return row, alternative, low, high
 
@@ -347,7 +346,7 @@ def first_covered(owner: Ints, low: Ints, high: Ints, need: Ints) -> tuple[Ints,
     rows: list[Ints] = []
     parts: list[Ints] = []
     covered = np.zeros(len(bounds), dtype=np.bool_)
-    for row, part in _pieces(first, last):
+    for row, part in _ranges(first, last, np.arange(len(bounds)), "left"):
         # Keep the first piece of each part; pieces are in order, and `np.unique` returns the first index.
         fresh = ~covered[part]
         row, part = row[fresh], part[fresh]
@@ -356,7 +355,7 @@ def first_covered(owner: Ints, low: Ints, high: Ints, need: Ints) -> tuple[Ints,
         parts.append(part)
         covered[part] = True
     if not rows:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        return NONE, NONE
     row, part = np.concatenate(rows), np.concatenate(parts)
     length = points[bounds[part + 1] % size] - points[bounds[part] % size]
     of = bounds[part] // size
@@ -369,11 +368,6 @@ def first_covered(owner: Ints, low: Ints, high: Ints, need: Ints) -> tuple[Ints,
     _, place = np.unique(of[enough], return_index=True)
     chosen = enough[place]
     return row[chosen], of[chosen]
-
-
-def _pieces(first: Ints, last: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield (piece, part) for all parts of each piece, in blocks."""
-    yield from _ranges(first, last, np.arange(int(last.max()) if len(last) else 0), "left")
 
 
 def _ranges(start: Ints, end: Ints, points: Ints, side: Literal["left", "right"]) -> Iterator[tuple[Ints, Ints]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Gt, Le
 from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.labellers.base import Cached, Matches, Results, Table, Tables, matches_of, pairs_of, query_of
+from groupgt.labellers.base import Cached, Matches, Results, Table, matches_of, pairs_of, query_of
 from groupgt.labellers.likeness import (
     METHODS,
     SLACK,
@@ -70,11 +70,9 @@ class Text(Reader):
     name = "text"
     described = frozenset({"method", "threshold", "case_sensitive", "punctuation"})
 
-    def __init__(self, options: Options, tables: Tables) -> None:
-        self.options = options
+    def __init__(self, options: Options, inputs: Any) -> None:
+        super().__init__(options, inputs)
         self.normal = Normalization(options.case_sensitive, options.punctuation)
-        self.corpus = tables.texts(options.corpus, "corpus")
-        self.reference = tables.texts(options.reference, "reference")
         self.normalized = Cached(self.normal).__getitem__
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
@@ -106,8 +104,8 @@ class Text(Reader):
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Compare every result with the alternatives of its query; each pair of texts is compared only once."""
-        query, keys = results.pairs()
-        texts = result_texts(truth, query, keys, results.texts(), self.corpus, f"the labeller {self.name}")
+        query, keys = results.queries, results.names
+        texts = result_texts(truth, query, keys, results.texts, self.corpus, f"the labeller {self.name}")
         targets = alternative_texts(truth, self.reference)
         result, alternative = pairs_of(truth, query)
         pairs = text_pairs([*map(self.normalized, texts)], [*map(self.normalized, targets)], result, alternative)

@@ -110,8 +110,19 @@ class Definition:
         return tuple(self.parameters.get(convention, ()))
 
 
-def one_meaning(name: str, summary: str, formula: Formula, *parameters: Parameter, **facts: Any) -> Definition:
+def one_meaning(
+    name: str,
+    summary: str,
+    function: Function,
+    text: str,
+    explanation: Callable[..., str] | None,
+    source: str = "",
+    *parameters: Parameter,
+    takes_sets: bool = False,
+    **facts: Any,
+) -> Definition:
     """Defines a metric that is the same under every convention; `facts` sets other fields of the definition."""
+    formula = Formula(function, text, explanation, source, takes_sets)
     return Definition(name, summary, {None: formula}, {None: parameters}, **facts)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groupgt.errors import ConfigError, MetricError
-from groupgt.metrics import contents, diversity, gains, ranks, sets, trec_eval, unanswerable, users
+from groupgt.metrics import contents, diversity, gains, ranks, sets, users
 from groupgt.metrics.base import Definition
 from groupgt.plugins import looked_up
 
@@ -16,8 +16,8 @@ CATALOGUE: dict[str, Definition] = {
         *users.DEFINITIONS,
         *diversity.DEFINITIONS,
         *contents.DEFINITIONS,
-        *trec_eval.DEFINITIONS,
-        *unanswerable.DEFINITIONS,
+        *ranks.OF_TREC_EVAL,
+        *sets.UNANSWERABLE,
     )
 }
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groupgt.errors import MetricError
-from groupgt.metrics.base import Cut, Definition, Formula, one_meaning, ratio
-from groupgt.metrics.worksheet import number, over, plus
+from groupgt.metrics.base import Cut, Definition, one_meaning, ratio
+from groupgt.metrics.worksheet import over, plus
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.values import total
 
@@ -37,12 +37,10 @@ def _definition(measure: str, summary: str, formula: str) -> Definition:
     return one_meaning(
         f"token_{measure}",
         summary,
-        Formula(
-            _mean(measure),
-            f"Σ over results in top of the largest {formula} over the relevant alternatives ÷ len(top)",
-            lambda sheet: over(plus(number(score) for score in sheet.contents[measure] if score), sheet.top),
-            f"AutoRAG retrieval_token_{measure}",
-        ),
+        _mean(measure),
+        f"Σ over results in top of the largest {formula} over the relevant alternatives ÷ len(top)",
+        lambda sheet: over(plus(score for score in sheet.contents[measure] if score), sheet.top),
+        f"AutoRAG retrieval_token_{measure}",
         warning=_WARNING,
         reads_texts=True,
     )

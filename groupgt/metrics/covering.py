@@ -18,7 +18,8 @@ import numpy as np
 
 from groupgt.metrics.base import Cut
 from groupgt.metrics.ideals import Discount, IdealGains, descending, gain_of
-from groupgt.metrics.views import changes
+from groupgt.metrics.views import changes, part_of
+from groupgt.metrics.worksheet import Sheet, at_most_one, over, plus
 from groupgt.model.hits import Floats, Ints, Judgments
 
 # A state is the best gain of each group so far. Up to this many states, ideals are exact.
@@ -117,18 +118,30 @@ def best_ranking(judgments: Judgments, query: int, gain: str | None, discount: D
     return judgments.once(key, lambda: solve(problem_of(judgments, query, gain), discount))
 
 
+def explain_share_of_best(
+    sheet: Sheet,
+    terms: Sequence[tuple[int, float]],
+    gain: str | None,
+    discount: Discount,
+    share: Callable[[int, float], str],
+) -> str:
+    """Formats the sum of discounted (rank, gain) `terms` as a share of the ideal, which `share` formats alike."""
+    ideal = best_ranking(sheet.judgments, sheet.query, gain, discount).gains(sheet.ideal)
+    both = terms, [(rank, value * sheet.scale) for rank, value in enumerate(ideal, 1)]
+    text = over(*(plus(share(rank, value) for rank, value in gains) for gains in both))
+    reached, most = (sum(value * _share(discount, rank) for rank, value in gains) for gains in both)
+    return at_most_one(text, reached, most * (1 + 1e-12))
+
+
 def problem_of(judgments: Judgments, query: int, gain: str | None) -> Problem:
     """Builds the `Problem` for one query."""
-    first, last = np.searchsorted(judgments.group_query, [query, query + 1]).tolist()
-    low, high = np.searchsorted(judgments.alternative_query, [query, query + 1]).tolist()
-    grades = judgments.alternative_grade[low:high]
-    gains = np.ones(high - low) if gain is None else gain_of(grades, gain, judgments)
-    groups = judgments.alternative_group[low:high] - first
-    places = judgments.sharing_order[low:high], judgments.alternative_document[low:high]
-    weights = tuple(judgments.weight[first:last].tolist())
-    return Problem(
-        weights, _documents(*places, groups, gains) if high - low > FEW_PAIRS else _few(places, groups, gains)
-    )
+    of_groups, part = part_of(judgments.group_query, query), part_of(judgments.alternative_query, query)
+    grades = judgments.alternative_grade[part]
+    gains = np.ones(len(grades)) if gain is None else gain_of(grades, gain, judgments)
+    groups = judgments.alternative_group[part] - of_groups.start
+    places = judgments.sharing_order[part], judgments.alternative_document[part]
+    documents = _documents(*places, groups, gains) if len(grades) > FEW_PAIRS else _few(places, groups, gains)
+    return Problem(tuple(judgments.weight[of_groups].tolist()), documents)
 
 
 def _documents(place: Ints, document: Ints, groups: Ints, gains: Floats) -> tuple[Document, ...]:

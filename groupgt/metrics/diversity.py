@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum
 
 import numpy as np
 
 from groupgt.metrics import ideals, views
-from groupgt.metrics.base import Cut, Formula, Parameter, one_meaning, ratio
+from groupgt.metrics.base import Cut, Parameter, one_meaning, ratio
 from groupgt.metrics.ideals import Discount, IdealGains, descending
-from groupgt.metrics.worksheet import Sheet, number, over, plus, times
+from groupgt.metrics.ranks import average_over_groups, explain_average
+from groupgt.metrics.worksheet import Sheet, log_share, number, over, plus, rank_share, times
 from groupgt.model.hits import Floats, Hits, Ints, Judgments
 from groupgt.model.values import total
 
@@ -50,6 +52,10 @@ def _ideal(
     return judgments.once(key, lambda: ideal.discounted(judgments, discount, depth))
 
 
+def _share_of_ideal(hits: Hits, cut: Cut, alpha: float, discount: Discount, depth: Ints | None) -> Floats:
+    return ratio(_novelty(hits, cut, alpha, discount), _ideal(hits, cut, alpha, discount, depth))
+
+
 def alpha_ndcg(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
     judgments = hits.judgments
     reached = _novelty(hits, cut, alpha, ideals.log2, judgments.weight)
@@ -71,24 +77,14 @@ def err_ia(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
     return ratio(_novelty(hits, cut, alpha, ideals.inverse), most)
 
 
-def nerr_ia(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
-    return ratio(_novelty(hits, cut, alpha, ideals.inverse), _ideal(hits, cut, alpha, ideals.inverse, cut.ideal))
-
-
+@dataclass(frozen=True)
 class _Persistence:
     """The discount β^(rank − 1); instances with equal β compare equal, so cached ideals are reused."""
 
-    def __init__(self, beta: float) -> None:
-        self.beta = beta
+    beta: float
 
     def __call__(self, rank: Ints) -> Floats:
         return ideals.power(self.beta, rank - 1)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Persistence) and other.beta == self.beta
-
-    def __hash__(self) -> int:
-        return hash(self.beta)
 
 
 def nrbp(hits: Hits, cut: Cut, alpha: float = 0.5, beta: float = 0.5) -> Floats:
@@ -96,24 +92,9 @@ def nrbp(hits: Hits, cut: Cut, alpha: float = 0.5, beta: float = 0.5) -> Floats:
     return ratio(scale * _novelty(hits, cut, alpha, _Persistence(beta)), hits.judgments.groups)
 
 
-def nnrbp(hits: Hits, cut: Cut, alpha: float = 0.5, beta: float = 0.5) -> Floats:
-    discount = _Persistence(beta)
-    return ratio(_novelty(hits, cut, alpha, discount), _ideal(hits, cut, alpha, discount, None))
-
-
-def map_ia(hits: Hits, cut: Cut) -> Floats:
-    judgments = hits.judgments
-    rows, nth = views.group_hits(hits)
-    within = rows.rank <= cut.top[rows.query]
-    summed = total(rows.group[within], nth[within] / rows.rank[within], len(judgments.group_query))
-    average = ratio(summed, judgments.group_sizes)
-    return ratio(total(judgments.group_query, average, hits.size), judgments.groups)
-
-
 def p_ia(hits: Hits, cut: Cut) -> Floats:
-    rows, _ = views.group_hits(hits)
-    within = rows.rank <= cut.top[rows.query]
-    return ratio(np.bincount(rows.query[within], minlength=hits.size) / np.maximum(hits.judgments.groups, 1), cut.k)
+    rows = views.group_hits(hits)[0].within(cut)
+    return ratio(np.bincount(rows.query, minlength=hits.size) / np.maximum(hits.judgments.groups, 1), cut.k)
 
 
 def greedy_ideal(judgments: Judgments, alpha: float, *, weighted: bool = False) -> IdealGains:
@@ -136,9 +117,15 @@ def _greedy(judgments: Judgments, alpha: float, weight: Floats | None) -> IdealG
         each = weight if weight is not None else np.ones(len(judgments.group_query))
         parts += _step_by_step(judgments, relevant[shared & ~weighted], alpha, each, exact=False)
         parts += _step_by_step(judgments, relevant[weighted], alpha, each, exact=True)
-    joined = IdealGains(*(np.concatenate(columns) for columns in zip(*((p.query, p.rank, p.gain) for p in parts))))
-    order = np.argsort(joined.query, kind="stable")
-    return IdealGains(joined.query[order], joined.rank[order], joined.gain[order])
+    return _joined(parts)
+
+
+def _joined(parts: Sequence[IdealGains]) -> IdealGains:
+    """Joins gains and sorts them by query; each query's ranks must be in order."""
+    query = np.concatenate([part.query for part in parts])
+    order = np.argsort(query, kind="stable")
+    rank, gain = np.concatenate([part.rank for part in parts]), np.concatenate([part.gain for part in parts])
+    return IdealGains(query[order], rank[order], gain[order])
 
 
 def _apart(judgments: Judgments, rows: Ints, alpha: float, weight: Floats | None) -> IdealGains:
@@ -155,7 +142,9 @@ def _apart(judgments: Judgments, rows: Ints, alpha: float, weight: Floats | None
     return IdealGains(query, np.arange(1, len(rows) + 1) - first[query], ideals.power(1 - alpha, before))
 
 
-def _step_by_step(judgments: Judgments, rows: Ints, alpha: float, weight: Floats, *, exact: bool) -> list[IdealGains]:
+def _step_by_step(
+    judgments: Judgments, rows: Ints, alpha: float, weight: Floats, *, exact: bool
+) -> Iterator[IdealGains]:
     """Computes gains if groups share documents, where the best document depends on the previous ones.
 
     Gains with weights other than 1 are summed exactly, so that equal gains compare equal whatever the group order.
@@ -167,20 +156,16 @@ def _step_by_step(judgments: Judgments, rows: Ints, alpha: float, weight: Floats
     query[document] = owner
     if alpha == 0:  # every hit is worth the same, regardless of earlier ones
         by_document = np.argsort(document, kind="stable")
-        part = weight[group[by_document]]
-        gains = _exact_totals(document[by_document], part) if exact else total(document[by_document], part, len(query))
-        return [descending(query, gains)]
+        key, terms = document[by_document], weight[group[by_document]]
+        gains = _exact_totals(key, terms) if exact else total(key, terms, len(query))
+        yield descending(query, gains)
+        return
     large = np.bincount(query, minlength=judgments.size) > SMALL_DOCUMENTS
-    crowded = np.flatnonzero(large)
-    bounds = zip(
-        crowded.tolist(), np.searchsorted(owner, crowded).tolist(), np.searchsorted(owner, crowded + 1).tolist()
-    )
-    parts = [
-        _Crowd(document[low:high], group[low:high], alpha, weight, exact=exact).ideal(number)
-        for number, low, high in bounds
-    ]
+    for crowded in np.flatnonzero(large).tolist():
+        part = views.part_of(owner, crowded)
+        yield _Crowd(document[part], group[part], alpha, weight, exact=exact).ideal(crowded)
     small = ~large[owner]
-    return [*parts, _greedy_all(query, document[small], group[small], alpha, weight, exact=exact)]
+    yield from _greedy_all(query, document[small], group[small], alpha, weight, exact=exact)
 
 
 def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
@@ -190,12 +175,11 @@ def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
     return np.flatnonzero(used), (np.cumsum(used) - 1)[numbers]
 
 
-def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, weight: Floats, *, exact: bool) -> IdealGains:
-    """Ranks the documents of all queries together, rank by rank."""
+def _greedy_all(
+    query: Ints, document: Ints, group: Ints, alpha: float, weight: Floats, *, exact: bool
+) -> Iterator[IdealGains]:
+    """Ranks the documents of all queries together, and yields the gains at each rank."""
     hits_so_far = np.zeros(len(weight), dtype=np.int64)
-    queries: list[Ints] = []
-    ranks: list[Ints] = []
-    gains: list[Floats] = []
     rank = 0
     several = bool(len(document)) and int(np.bincount(document).max()) > 2
     while len(document):
@@ -216,15 +200,10 @@ def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, weight: 
         pick[number[is_best]] = is_best
         taken = np.zeros(len(alive), dtype=np.bool_)
         taken[pick] = True
-        queries.append(owner[starts])
-        ranks.append(np.full(len(starts), rank, dtype=np.int64))
-        gains.append(best)
+        yield IdealGains(owner[starts], np.full(len(starts), rank, dtype=np.int64), best)
         gone = taken[local]
         np.add.at(hits_so_far, group[gone], 1)
         document, group = document[~gone], group[~gone]
-    if not queries:
-        return IdealGains(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    return IdealGains(np.concatenate(queries), np.concatenate(ranks), np.concatenate(gains))
 
 
 def _exact_totals(key: Ints, terms: Floats) -> Floats:
@@ -316,56 +295,41 @@ class _Crowd:
             self.loose[sets] = True
 
 
-def _terms(sheet: Sheet, alpha: float, share: Callable[[str, int], str], *, weighted: bool = False) -> str:
+# Formats the discounted gain of a hit, given its rank and gain.
+Share = Callable[[int, float], str]
+
+
+def _terms(sheet: Sheet, alpha: float, share: Share, *, weighted: bool = False) -> str:
     """Formats the gain of each hit of each group, in rank order: a power of (1 − α), times the weight if `weighted`."""
     hits = sorted((hit.rank, hit.nth, group.weight) for group in sheet.groups for hit in group.hits)
-    rows = [(rank, (1 - alpha) ** (nth - 1), weight if weighted else 1.0) for rank, nth, weight in hits]
-    return plus(share(number(gain * weight), rank) for rank, gain, weight in rows)
+    return plus(share(rank, (1 - alpha) ** (nth - 1) * (weight if weighted else 1.0)) for rank, nth, weight in hits)
 
 
-def _ideal_terms(
-    sheet: Sheet, alpha: float, share: Callable[[str, int], str], depth: int | None, *, weighted: bool = False
-) -> str:
+def _explain_share(sheet: Sheet, alpha: float, share: Share, depth: int | None, *, weighted: bool = False) -> str:
+    """Formats the terms of the query as a share of those of the greedy ideal, cut at `depth`."""
     ideal = greedy_ideal(sheet.judgments, alpha, weighted=weighted)
     scale = sheet.scale if weighted else 1.0
     looked_at = (ideal.query == sheet.query) & (ideal.rank <= (len(ideal.rank) if depth is None else depth))
-    columns = ideal.rank[looked_at].tolist(), (scale * ideal.gain[looked_at]).tolist()
-    return plus(share(number(gain), rank) for rank, gain in zip(*columns))
-
-
-def _log(gain: str, rank: int) -> str:
-    return f"{gain}/log2({rank}+1)"
-
-
-def _inverse(gain: str, rank: int) -> str:
-    return f"{gain}/{rank}"
-
-
-def _explain_alpha_ndcg(sheet: Sheet, alpha: float = 0.5) -> str:
-    best = _ideal_terms(sheet, alpha, _log, sheet.ideal, weighted=True)
-    return over(_terms(sheet, alpha, _log, weighted=True), best)
+    best = map(share, ideal.rank[looked_at].tolist(), (scale * ideal.gain[looked_at]).tolist())
+    return over(_terms(sheet, alpha, share, weighted=weighted), plus(best))
 
 
 def _explain_most(sheet: Sheet, alpha: float, discount: Discount, groups: float) -> str:
     most = float(ideals.geometric_sum(1 - alpha, discount, np.array([sheet.k]))[0])
-    return times(number(groups), number(most))
+    return times(groups, most)
 
 
 def _explain_alpha_dcg(sheet: Sheet, alpha: float = 0.5) -> str:
     weight = sum(group.weight for group in sheet.groups)
-    return over(_terms(sheet, alpha, _log, weighted=True), _explain_most(sheet, alpha, ideals.log2, weight))
+    return over(_terms(sheet, alpha, log_share, weighted=True), _explain_most(sheet, alpha, ideals.log2, weight))
 
 
 def _explain_err_ia(sheet: Sheet, alpha: float = 0.5) -> str:
-    return over(_terms(sheet, alpha, _inverse), _explain_most(sheet, alpha, ideals.inverse, len(sheet.groups)))
+    return over(_terms(sheet, alpha, rank_share), _explain_most(sheet, alpha, ideals.inverse, len(sheet.groups)))
 
 
-def _explain_nerr_ia(sheet: Sheet, alpha: float = 0.5) -> str:
-    return over(_terms(sheet, alpha, _inverse), _ideal_terms(sheet, alpha, _inverse, sheet.ideal))
-
-
-def _persisting(beta: float) -> Callable[[str, int], str]:
-    return lambda gain, rank: times(gain, f"{number(beta)}**{rank - 1}") if rank > 1 else gain
+def _persisting(beta: float) -> Share:
+    return lambda rank, gain: times(gain, f"{number(beta)}**{rank - 1}" if rank > 1 else "1")
 
 
 def _explain_nrbp(sheet: Sheet, alpha: float = 0.5, beta: float = 0.5) -> str:
@@ -373,22 +337,9 @@ def _explain_nrbp(sheet: Sheet, alpha: float = 0.5, beta: float = 0.5) -> str:
     return over(f"{scale} * ({_terms(sheet, alpha, _persisting(beta))})", len(sheet.groups))
 
 
-def _explain_nnrbp(sheet: Sheet, alpha: float = 0.5, beta: float = 0.5) -> str:
-    return over(_terms(sheet, alpha, _persisting(beta)), _ideal_terms(sheet, alpha, _persisting(beta), None))
-
-
-def _explain_map_ia(sheet: Sheet) -> str:
-    averages = [
-        over(plus(f"{hit.nth}/{hit.rank}" for hit in group.hits), len(group.grades))
-        for group in sheet.groups
-        if group.hits
-    ]
-    return over(plus(averages), len(sheet.groups))
-
-
 def _explain_p_ia(sheet: Sheet) -> str:
     count = sum(len(group.hits) for group in sheet.groups)
-    return over(number(count), times(number(sheet.k), number(len(sheet.groups))) if sheet.k else 0)
+    return over(count, times(sheet.k, len(sheet.groups)) if sheet.k else 0)
 
 
 _GREEDY = (
@@ -400,72 +351,59 @@ DEFINITIONS = (
     one_meaning(
         "alpha_ndcg",
         "Discounted cumulative gain, each further hit of a group discounted by (1 − α), normalized by the ideal.",
-        Formula(
-            alpha_ndcg,
-            "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) "
-            "÷ the same of the greedy ideal, cut at k",
-            _explain_alpha_ndcg,
-            "Clarke+, SIGIR 2008; ndeval (where weights are 1)",
-        ),
+        alpha_ndcg,
+        "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) ÷ the same of the greedy ideal, cut at k",
+        lambda sheet, alpha=0.5: _explain_share(sheet, alpha, log_share, sheet.ideal, weighted=True),
+        "Clarke+, SIGIR 2008; ndeval (where weights are 1)",
         ALPHA,
         warning=_GREEDY,
     ),
     one_meaning(
         "alpha_dcg",
         "The numerator of alpha_ndcg, as a share of a ranking that hits every group at every rank.",
-        Formula(
-            alpha_dcg,
-            "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) "
-            "÷ Σ_{r≤k} W(1−α)^(r−1)/log2(r + 1), W the total weight",
-            _explain_alpha_dcg,
-            "ndeval (whose value at k = 1 is not normalized)",
-        ),
+        alpha_dcg,
+        "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) "
+        "÷ Σ_{r≤k} W(1−α)^(r−1)/log2(r + 1), W the total weight",
+        _explain_alpha_dcg,
+        "ndeval (whose value at k = 1 is not normalized)",
         ALPHA,
     ),
     one_meaning(
         "err_ia",
         "Intent-aware expected reciprocal rank.",
-        Formula(
-            err_ia,
-            "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ Σ_{r≤k} m(1−α)^(r−1)/r",
-            _explain_err_ia,
-            "Chapelle+, CIKM 2009; ndeval (whose value at k = 1 is not normalized)",
-        ),
+        err_ia,
+        "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ Σ_{r≤k} m(1−α)^(r−1)/r",
+        _explain_err_ia,
+        "Chapelle+, CIKM 2009; ndeval (whose value at k = 1 is not normalized)",
         ALPHA,
     ),
     one_meaning(
         "nerr_ia",
         "Intent-aware expected reciprocal rank, normalized by alpha_ndcg's ideal ranking.",
-        Formula(
-            nerr_ia,
-            "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal ranking, cut at k",
-            _explain_nerr_ia,
-            "ndeval",
-        ),
+        lambda hits, cut, alpha=0.5: _share_of_ideal(hits, cut, alpha, ideals.inverse, cut.ideal),
+        "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal ranking, cut at k",
+        lambda sheet, alpha=0.5: _explain_share(sheet, alpha, rank_share, sheet.ideal),
+        "ndeval",
         ALPHA,
         warning=_GREEDY,
     ),
     one_meaning(
         "nrbp",
         "Novelty- and rank-biased precision.",
-        Formula(
-            nrbp,
-            "[1 − (1−α)β]/m · Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r)",
-            _explain_nrbp,
-            "Clarke+, ICTIR 2009; ndeval (full depth)",
-        ),
+        nrbp,
+        "[1 − (1−α)β]/m · Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r)",
+        _explain_nrbp,
+        "Clarke+, ICTIR 2009; ndeval (full depth)",
         ALPHA,
         BETA,
     ),
     one_meaning(
         "nnrbp",
         "Novelty- and rank-biased precision, normalized by alpha_ndcg's ideal ranking.",
-        Formula(
-            nnrbp,
-            "Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal at full length",
-            _explain_nnrbp,
-            "ndeval (full depth)",
-        ),
+        lambda hits, cut, alpha=0.5, beta=0.5: _share_of_ideal(hits, cut, alpha, _Persistence(beta), None),
+        "Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal at full length",
+        lambda sheet, alpha=0.5, beta=0.5: _explain_share(sheet, alpha, _persisting(beta), None),
+        "ndeval (full depth)",
         ALPHA,
         BETA,
         warning=_GREEDY,
@@ -473,16 +411,17 @@ DEFINITIONS = (
     one_meaning(
         "map_ia",
         "Intent-aware mean average precision.",
-        Formula(
-            map_ia,
-            "(1/m) Σ_g (1/|G_g|) Σ_{r hits g} C_g(r)/r, C_g(r) the hits of g up to r",
-            _explain_map_ia,
-            "Agrawal+, WSDM 2009; ndeval (full depth)",
-        ),
+        lambda hits, cut: average_over_groups(hits, cut, found=False),
+        "(1/m) Σ_g (1/|G_g|) Σ_{r hits g} C_g(r)/r, C_g(r) the hits of g up to r",
+        lambda sheet: explain_average(sheet, found=False),
+        "Agrawal+, WSDM 2009; ndeval (full depth)",
     ),
     one_meaning(
         "p_ia",
         "Intent-aware precision.",
-        Formula(p_ia, "Σ_r Σ_g hit ÷ (k·m)", _explain_p_ia, "Agrawal+, WSDM 2009; ndeval"),
+        p_ia,
+        "Σ_r Σ_g hit ÷ (k·m)",
+        _explain_p_ia,
+        "Agrawal+, WSDM 2009; ndeval",
     ),
 )

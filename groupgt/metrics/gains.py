@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from math import log2
+from collections.abc import Iterable
 
 import numpy as np
 
 from groupgt.metrics import ideals, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter, one_meaning, ratio
-from groupgt.metrics.covering import LIMITS, best_ranking, coverage_ideal
+from groupgt.metrics.covering import LIMITS, coverage_ideal, explain_share_of_best
 from groupgt.metrics.ideals import descending, exponential, gain_of, share_of, sorted_grades
-from groupgt.metrics.worksheet import Sheet, at_most_one, log_share, over, plus
-from groupgt.model.hits import Floats, Hits, Ints, Judgments
+from groupgt.metrics.worksheet import Sheet, log_share, over, plus
+from groupgt.model.hits import Floats, Hits, Judgments
 from groupgt.model.values import total
 
 GAIN = Parameter("gain", "linear", "linear (the grade itself) or exp (2^grade − 1)", choices=("linear", "exp"))
 
 
-def _discounted(hits: Hits, cut: Cut, query: Ints, rank: Ints, gain: Floats | None) -> Floats:
+def _discounted(hits: Hits, cut: Cut, rows: views.Rows, gain: Floats | None) -> Floats:
     """Returns Σ gain · 1/log2(rank + 1) over the top results, shape (Q,)."""
-    within = rank <= cut.top[query]
-    terms = ideals.log2(rank[within])
-    if gain is not None:
-        terms = gain[within] * terms
-    return total(query[within], terms, hits.size)
+    within = rows.rank <= cut.top[rows.query]
+    terms = ideals.log2(rows.rank[within])
+    return total(rows.query[within], terms if gain is None else gain[within] * terms, hits.size)
 
 
 def ndcg_autorag(hits: Hits, cut: Cut) -> Floats:
-    rows = views.counted_results(hits)
-    judgments = hits.judgments
-    listed = np.bincount(judgments.alternative_query[judgments.alternative_group >= 0], minlength=hits.size)
+    rows, listed = views.counted_results(hits), views.listed(hits.judgments)
     depth = listed if cut.no_cut else np.minimum(listed, cut.top)
     highest = int(depth.max()) if len(depth) else 0
     ideal = np.concatenate(([0.0], np.cumsum(ideals.log2(np.arange(1, highest + 1, dtype=np.int64)))))
-    return ratio(_discounted(hits, cut, rows.query, rows.rank, None), ideal[depth])
+    return ratio(_discounted(hits, cut, rows, None), ideal[depth])
 
 
 def dcg(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
     rows = views.graded_results(hits)
-    return _discounted(hits, cut, rows.query, rows.rank, gain_of(rows.gain, gain, hits.judgments))
+    return _discounted(hits, cut, rows, gain_of(rows.gain, gain, hits.judgments))
 
 
 def ndcg_trec(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
@@ -50,12 +46,12 @@ def ndcg_trec(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
 
 
 def ndcg_coverage(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
-    query, rank, gains = hits.once(("upgrades", gain), lambda: _upgrades(hits, gain))
+    rows, gains = hits.once(("upgrades", gain), lambda: _upgrades(hits, gain))
     ideal = coverage_ideal(hits.judgments, gain, ideals.log2, cut)
-    return share_of(_discounted(hits, cut, query, rank, gains), ideal)
+    return share_of(_discounted(hits, cut, rows, gains), ideal)
 
 
-def _upgrades(hits: Hits, gain: str) -> tuple[Ints, Ints, Floats]:
+def _upgrades(hits: Hits, gain: str) -> tuple[views.Rows, Floats]:
     """Returns the gain that each relevant result adds: Σ_groups weight × (gain − best earlier gain, if above 0)."""
     rows = views.relevant_hits(hits)
     judgments = hits.judgments
@@ -75,14 +71,14 @@ def _upgrades(hits: Hits, gain: str) -> tuple[Ints, Ints, Floats]:
     starts = views.changes(rows.query, rows.rank)
     result = np.cumsum(starts) - 1
     summed = total(result, judgments.weight[rows.group] * added, int(starts.sum()))
-    return rows.query[starts], rows.rank[starts], summed
+    return rows.at(starts), summed
 
 
 def novelty_ndcg(hits: Hits, cut: Cut) -> Floats:
     rows = views.novel_results(hits)
     judgments = hits.judgments
     ideal = judgments.once("novelty ideal", lambda: _novelty_ideal(judgments))
-    return share_of(_discounted(hits, cut, rows.query, rows.rank, gain_of(rows.gain, "exp", judgments)), ideal)
+    return share_of(_discounted(hits, cut, rows, gain_of(rows.gain, "exp", judgments)), ideal)
 
 
 def _novelty_ideal(judgments: Judgments) -> Floats:
@@ -98,25 +94,26 @@ def _power(grade: float, gain: str) -> float:
     return grade if gain == "linear" else exponential(grade)
 
 
+def _gains(pairs: Iterable[tuple[int, float]], gain: str) -> str:
+    return plus(log_share(rank, _power(grade, gain)) for rank, grade in pairs)
+
+
 def _explain_ndcg_autorag(sheet: Sheet) -> str:
     listed = sum(len(group.grades) for group in sheet.groups)
     depth = listed if sheet.no_cut else min(listed, sheet.top)
-    return over(
-        plus(log_share(rank) for rank, _ in sheet.counted), plus(log_share(rank) for rank in range(1, depth + 1))
-    )
+    ranks = [rank for rank, _ in sheet.counted]
+    return over(*(plus(map(log_share, found)) for found in (ranks, range(1, depth + 1))))
 
 
 def _explain_dcg(sheet: Sheet, gain: str = "linear") -> str:
-    return plus(log_share(rank, _power(grade, gain)) for rank, grade in sheet.graded)
+    return _gains(sheet.graded, gain)
 
 
 def _explain_ndcg_trec(sheet: Sheet, gain: str = "linear") -> str:
     judgments = sheet.judgments
     grades = judgments.document_grade[(judgments.document_query == sheet.query) & (judgments.document_grade > 0)]
     best = sorted(grades.tolist(), reverse=True)[: sheet.ideal]
-    return over(
-        _explain_dcg(sheet, gain), plus(log_share(rank, _power(grade, gain)) for rank, grade in enumerate(best, 1))
-    )
+    return over(_explain_dcg(sheet, gain), _gains(enumerate(best, 1), gain))
 
 
 def _explain_ndcg_coverage(sheet: Sheet, gain: str = "linear") -> str:
@@ -128,20 +125,12 @@ def _explain_ndcg_coverage(sheet: Sheet, gain: str = "linear") -> str:
             if value > best:
                 steps[hit.rank] = steps.get(hit.rank, 0.0) + group.weight * (value - best)
                 best = value
-    ideal = best_ranking(sheet.judgments, sheet.query, gain, ideals.log2).gains(sheet.ideal)
-    best_steps = {rank: value * sheet.scale for rank, value in enumerate(ideal, 1)}
-    both = (steps, best_steps)
-    text = over(*(plus(log_share(rank, gains[rank]) for rank in sorted(gains)) for gains in both))
-    reached, most = (sum(value / log2(rank + 1) for rank, value in gains.items()) for gains in both)
-    return at_most_one(text, reached, most * (1 + 1e-12))
+    return explain_share_of_best(sheet, sorted(steps.items()), gain, ideals.log2, log_share)
 
 
 def _explain_novelty_ndcg(sheet: Sheet) -> str:
     best = sorted((max(group.grades) for group in sheet.groups if group.grades), reverse=True)
-    return over(
-        plus(log_share(rank, _power(grade, "exp")) for rank, grade in sheet.novel),
-        plus(log_share(rank, _power(grade, "exp")) for rank, grade in enumerate(best, 1)),
-    )
+    return over(*(_gains(pairs, "exp") for pairs in (sheet.novel, enumerate(best, 1))))
 
 
 DEFINITIONS = (
@@ -175,25 +164,21 @@ DEFINITIONS = (
     one_meaning(
         "dcg",
         "Discounted cumulative gain: the numerator of ndcg.trec.",
-        Formula(
-            dcg,
-            "Σ gain(grade)/log2(rank + 1)",
-            _explain_dcg,
-            "Järvelin & Kekäläinen, TOIS 2002; Burges+, ICML 2005 for exp",
-        ),
+        dcg,
+        "Σ gain(grade)/log2(rank + 1)",
+        _explain_dcg,
+        "Järvelin & Kekäläinen, TOIS 2002; Burges+, ICML 2005 for exp",
         GAIN,
         bounded=False,
     ),
     one_meaning(
         "novelty_ndcg",
         "NDCG in which a result gains once, and only if it covers new groups.",
-        Formula(
-            novelty_ndcg,
-            "Σ over results that first cover a group of (2^g − 1)/log2(rank + 1), g the highest grade among the "
-            "groups newly covered ÷ the same of the best grade of each group, highest first, not cut at k",
-            _explain_novelty_ndcg,
-            "AutoRAG-Research",
-        ),
+        novelty_ndcg,
+        "Σ over results that first cover a group of (2^g − 1)/log2(rank + 1), g the highest grade among the "
+        "groups newly covered ÷ the same of the best grade of each group, highest first, not cut at k",
+        _explain_novelty_ndcg,
+        "AutoRAG-Research",
         warning="A document that covers two groups at once gains only once, so a perfect ranking can score below 1.",
     ),
 )

@@ -68,14 +68,18 @@ class Metric:
         return self.definition.higher_is_better
 
     def __str__(self) -> str:
-        return self._text(self.convention)
+        return self.short(None)
 
     def __repr__(self) -> str:
         return f"Metric({str(self)!r})"
 
     def short(self, convention: str | None) -> str:
         """Returns the canonical text, omitting the convention if it is the given one."""
-        return self._text(None if self.convention == convention else self.convention)
+        named = [f"{name}={_number_text(value)}" for name, value in self.parameters]
+        values = ", ".join([*(["judged_only=True"] if self.judged_only else []), *named])
+        shown = "" if self.convention in (None, convention) else f".{self.convention}"
+        cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
+        return f"{self.name}{shown}{f'({values})' if values else ''}{cutoff}"
 
     def label(self, text: str, convention: str | None) -> str:
         """Returns the name used in tables: the name as requested if it is an alias, otherwise `short`.
@@ -85,12 +89,6 @@ class Metric:
         """
         is_ours = re.match(rf"{self.name}(?![A-Za-z0-9_-])", text)
         return self.short(convention) if is_ours or not text else text
-
-    def _text(self, convention: str | None) -> str:
-        named = [f"{name}={_number_text(value)}" for name, value in self.parameters]
-        values = ", ".join([*(["judged_only=True"] if self.judged_only else []), *named])
-        parts = [self.name, f".{convention}" if convention else "", f"({values})" if values else ""]
-        return "".join(parts) + (f"@{self.cutoff}" if self.cutoff is not None else "")
 
     def values(self, hits: Hits, cut: Cut | None = None) -> Floats:
         """Returns one value per query, shape (Q,); callers mask the values of queries without groups."""

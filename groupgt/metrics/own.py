@@ -6,8 +6,8 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, get_type_hints
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from groupgt.runtime import raised, users_code
 
 # The names that tables use for other columns.
 TAKEN = ("qid", "run", "system", "dataset", "metric")
+Table = TypeVar("Table", Cut, Hits, Judgments)
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -89,7 +90,8 @@ def metric(
             bounded=bounded,
             takes_cutoff=takes_cutoff,
         )
-        if replace or not _is_same(registered("metric").get(name), definition):
+        before = registered("metric").get(name)
+        if replace or before is None or _facts(before) != _facts(definition):
             try:
                 register("metric", name, definition, replacing=replace)
             except ConfigError as error:
@@ -155,7 +157,7 @@ class Custom:
 
     def __call__(self, hits: Hits, cut: Cut, **parameters: float | str) -> Floats:
         """Returns metric values, shape (Q,); raises `MetricError` if the function fails or its values are invalid."""
-        keywords: dict[str, Any] = {**parameters, "cut": _fixed_cut(cut)} if self.takes_cut else parameters
+        keywords: dict[str, Any] = {**parameters, "cut": _fixed(cut)} if self.takes_cut else parameters
         try:
             with users_code():
                 returned = self.function(_looked_at(hits, cut), **keywords)
@@ -178,51 +180,30 @@ def _looked_at(hits: Hits, cut: Cut) -> Hits:
     """Copies the hits within the cutoff, so that metrics cannot affect each other through their input."""
 
     def make() -> Hits:
+        judgments = hits.judgments.once("own", lambda: _fixed(hits.judgments))
         within = hits.rank <= cut.top[hits.query]
-        return Hits(
-            judgments=_fixed_judgments(hits.judgments),
-            query=_fixed(hits.query[within]),
-            rank=_fixed(hits.rank[within]),
-            alternative=_fixed(hits.alternative[within]),
-            repeat=_fixed(hits.repeat[within]),
-            length=_fixed(cut.top),
-            keep=hits.keep,
-        )
+        columns = hits.query[within], hits.rank[within], hits.alternative[within], hits.repeat[within]
+        return _fixed(Hits(judgments, *columns, cut.top, hits.keep))
 
     is_uncut = cut.top is hits.length
     return hits.once(("own", cut.key), make) if is_uncut or cut.key is not None else make()
 
 
-def _fixed_judgments(judgments: Judgments) -> Judgments:
-    def make() -> Judgments:
-        columns = {each.name: getattr(judgments, each.name) for each in dataclasses.fields(judgments)}
-        arrays = {name: _fixed(column) for name, column in columns.items() if isinstance(column, np.ndarray)}
-        return dataclasses.replace(judgments, **arrays)
-
-    return judgments.once("own", make)
-
-
-def _fixed_cut(cut: Cut) -> Cut:
-    return Cut(_fixed(cut.top), _fixed(cut.k), None if cut.ideal is None else _fixed(cut.ideal), cut.key, cut.no_cut)
-
-
-def _fixed(column: Any) -> Any:
-    """Returns a read-only view of an array."""
-    fixed = column.view()
-    fixed.flags.writeable = False
-    return fixed
-
-
-def _is_same(before: Definition | None, now: Definition) -> bool:
-    """Returns whether a metric is registered again unchanged, with the same texts and the same function or code."""
-    return before is not None and _facts(before) == _facts(now)
+def _fixed(table: Table) -> Table:
+    """Copies a dataclass with read-only views of its arrays."""
+    columns = {each.name: getattr(table, each.name) for each in fields(table)}
+    views: dict[str, Any] = {name: each.view() for name, each in columns.items() if isinstance(each, np.ndarray)}
+    for view in views.values():
+        view.flags.writeable = False
+    return dataclasses.replace(table, **views)
 
 
 def _facts(definition: Definition) -> tuple[Any, ...]:
+    """Returns what stays the same if a metric is registered again unchanged: its texts, and its function or code."""
     formula = definition.formulas[None]
     parameters = [(each.name, each.default, each.expected, each.choices) for each in definition.parameters_of(None)]
-    fields = dataclasses.replace(definition, formulas={}, parameters={})
-    return fields, formula.text, formula.source, parameters, _code_of(formula.function), _code_of(formula.explanation)
+    rest = dataclasses.replace(definition, formulas={}, parameters={})
+    return rest, formula.text, formula.source, parameters, _code_of(formula.function), _code_of(formula.explanation)
 
 
 def _code_of(function: Any) -> Any:

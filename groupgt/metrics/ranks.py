@@ -1,31 +1,29 @@
-"""Metrics based on the rank of the first hit of each group, or of the first relevant result."""
+"""Metrics based on the ranks of first hits and relevant results, and trec_eval's counts."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from groupgt.metrics import ideals, views
-from groupgt.metrics.base import Cut, Definition, Formula, one_meaning, ratio
-from groupgt.metrics.covering import LIMITS, best_ranking, coverage_ideal
+from groupgt.metrics.base import Cut, Definition, Formula, Parameter, one_meaning, ratio
+from groupgt.metrics.covering import LIMITS, coverage_ideal, explain_share_of_best
 from groupgt.metrics.ideals import share_of
-from groupgt.metrics.worksheet import Sheet, at_most_one, number, over, plus, times
+from groupgt.metrics.sets import weighted_mean
+from groupgt.metrics.worksheet import Sheet, number, over, plus, rank_share, times
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.values import total
 
 
 def mrr_autorag(hits: Hits, cut: Cut) -> Floats:
-    rows = views.met_groups(hits)
-    within = rows.rank <= cut.top[rows.query]
-    summed = total(rows.query[within], 1.0 / rows.rank[within], hits.size)
-    return ratio(summed, hits.judgments.groups)
+    rows = views.met_groups(hits).within(cut)
+    return ratio(total(rows.query, 1.0 / rows.rank, hits.size), hits.judgments.groups)
 
 
 def mrr_trec(hits: Hits, cut: Cut) -> Floats:
-    rows = views.relevant_results(hits)
-    first = (rows.nth == 1) & (rows.rank <= cut.top[rows.query])
-    value = np.zeros(hits.size)
-    value[rows.query[first]] = 1.0 / rows.rank[first]
-    return value
+    rows = views.relevant_results(hits).within(cut)
+    return total(rows.query, (rows.nth == 1) / rows.rank, hits.size)
 
 
 def mrr_coverage(hits: Hits, cut: Cut) -> Floats:
@@ -38,31 +36,25 @@ def mrr_coverage(hits: Hits, cut: Cut) -> Floats:
     return share_of(summed, coverage_ideal(hits.judgments, None, ideals.inverse, cut))
 
 
-def map_autorag(hits: Hits, cut: Cut) -> Floats:
-    rows, nth = views.group_hits(hits, repeats=True)
+def average_over_groups(hits: Hits, cut: Cut, *, found: bool) -> Floats:
+    """Returns the mean over groups of average precision, divided by the hits `found` or by all alternatives."""
+    rows, nth = views.group_hits(hits, repeats=found)
     within = rows.rank <= cut.top[rows.query]
-    group = rows.group[within]
-    size = len(hits.judgments.group_query)
+    group, judgments = rows.group[within], hits.judgments
+    size = len(judgments.group_query)
     summed = total(group, nth[within] / rows.rank[within], size)
-    average = ratio(summed, np.bincount(group, minlength=size))
-    return ratio(total(hits.judgments.group_query, average, hits.size), hits.judgments.groups)
+    average = ratio(summed, np.bincount(group, minlength=size) if found else judgments.group_sizes)
+    return ratio(total(judgments.group_query, average, hits.size), judgments.groups)
 
 
 def map_trec(hits: Hits, cut: Cut) -> Floats:
-    rows = views.relevant_results(hits)
-    within = rows.rank <= cut.top[rows.query]
-    summed = total(rows.query[within], rows.nth[within] / rows.rank[within], hits.size)
-    return ratio(summed, hits.judgments.relevant)
+    rows = views.relevant_results(hits).within(cut)
+    return ratio(total(rows.query, rows.nth / rows.rank, hits.size), hits.judgments.relevant)
 
 
 def map_coverage(hits: Hits, cut: Cut) -> Floats:
-    judgments = hits.judgments
-    rows = views.met_groups(hits)
-    within = rows.rank <= cut.top[rows.query]
-    # Sum in the order of groups, like the total weight: if all first ranks are ideal, the value is exactly 1.
-    value = np.zeros(len(judgments.group_query))
-    value[rows.group[within]] = rows.nth[within] / rows.rank[within]
-    return ratio(total(judgments.group_query, value * judgments.weight, hits.size), judgments.total_weight)
+    rows = views.met_groups(hits).within(cut)
+    return weighted_mean(hits, rows, rows.nth / rows.rank)
 
 
 def completion_rr(hits: Hits, cut: Cut) -> Floats:
@@ -72,20 +64,34 @@ def completion_rr(hits: Hits, cut: Cut) -> Floats:
     return value
 
 
+def iprec(hits: Hits, cut: Cut, recall: float = 0) -> Floats:
+    rows = views.relevant_results(hits)
+    # trec_eval's rounding of recall · R to a number of documents.
+    needed = np.floor(recall * hits.judgments.relevant + 0.9)
+    deep_enough = rows.nth >= needed[rows.query]
+    value = np.zeros(hits.size)
+    np.maximum.at(value, rows.query[deep_enough], (rows.nth / rows.rank)[deep_enough])
+    return value
+
+
+def gm_map(hits: Hits, cut: Cut) -> Floats:
+    logarithms: Floats = np.log(np.maximum(map_trec(hits, cut), 1e-5))
+    return logarithms
+
+
 def _explain_mrr_coverage(sheet: Sheet) -> str:
     terms = sorted((group.first or 0, group.weight) for group in sheet.met)
-    ideal = best_ranking(sheet.judgments, sheet.query, None, ideals.inverse).gains(sheet.ideal)
-    best = [(rank, gain * sheet.scale) for rank, gain in enumerate(ideal, 1)]
-    text = over(*(plus(f"{number(weight)}/{rank}" for rank, weight in gains) for gains in (terms, best)))
-    reached, most = (sum(weight / rank for rank, weight in gains) for gains in (terms, best))
-    return at_most_one(text, reached, most * (1 + 1e-12))
+    return explain_share_of_best(sheet, terms, None, ideals.inverse, rank_share)
 
 
-def _explain_map_autorag(sheet: Sheet) -> str:
+def explain_average(sheet: Sheet, *, found: bool) -> str:
+    """Formats the mean that `average_over_groups` computes."""
     averages = [
-        over(plus(f"{hit.nth}/{hit.rank}" for hit in group.hits), len(group.hits)) for group in sheet.counted_groups
+        over(plus(f"{hit.nth}/{hit.rank}" for hit in group.hits), len(group.hits if found else group.grades))
+        for group in (sheet.counted_groups if found else sheet.groups)
+        if group.hits
     ]
-    return over(plus(average for average in averages if average != "0"), len(sheet.groups))
+    return over(plus(averages), len(sheet.groups))
 
 
 def _explain_map_trec(sheet: Sheet) -> str:
@@ -94,14 +100,21 @@ def _explain_map_trec(sheet: Sheet) -> str:
 
 def _explain_map_coverage(sheet: Sheet) -> str:
     numbers = {rank: nth for nth, (rank, _) in enumerate(sheet.novel, 1)}
-    terms = (times(number(group.weight), f"{numbers[group.first or 0]}/{group.first}") for group in sheet.met)
-    return over(plus(terms), plus(number(group.weight) for group in sheet.groups))
+    terms = (times(group.weight, f"{numbers[group.first or 0]}/{group.first}") for group in sheet.met)
+    return over(plus(terms), plus(group.weight for group in sheet.groups))
 
 
 def _explain_completion_rr(sheet: Sheet) -> str:
     if not sheet.groups or len(sheet.met) < len(sheet.groups):
         return "0"
     return f"1/{max(group.first or 0 for group in sheet.met)}"
+
+
+def _explain_iprec(sheet: Sheet, recall: float = 0) -> str:
+    needed = int(recall * sheet.relevant + 0.9)
+    points = [(nth, rank) for nth, (rank, _) in enumerate(sheet.results, 1) if nth >= needed]
+    nth, rank = max(points, key=lambda point: point[0] / point[1], default=(0, 1))
+    return f"{nth}/{rank}" if nth else "0"
 
 
 DEFINITIONS = (
@@ -136,9 +149,9 @@ DEFINITIONS = (
         "Mean precision at the ranks of relevant results.",
         {
             "autorag": Formula(
-                map_autorag,
+                lambda hits, cut: average_over_groups(hits, cut, found=True),
                 "mean over groups of the mean of precision_g at that group's hits (÷ hits found; 0 if none)",
-                _explain_map_autorag,
+                lambda sheet: explain_average(sheet, found=True),
                 "AutoRAG",
             ),
             "trec": Formula(map_trec, "Σ precision@r over relevant r in top ÷ R", _explain_map_trec, "trec_eval map"),
@@ -155,11 +168,53 @@ DEFINITIONS = (
     one_meaning(
         "completion_rr",
         "Reciprocal rank at which the query becomes complete (multi-hop).",
-        Formula(
-            completion_rr,
-            "1 ÷ the rank at which the last group is covered (0 if never)",
-            _explain_completion_rr,
-            takes_sets=True,
-        ),
+        completion_rr,
+        "1 ÷ the rank at which the last group is covered (0 if never)",
+        _explain_completion_rr,
+        takes_sets=True,
+    ),
+)
+# Metrics that users of trec_eval expect.
+OF_TREC_EVAL = (
+    one_meaning(
+        "iprec",
+        "Interpolated precision: the highest precision at any rank that reaches a recall.",
+        iprec,
+        "largest of n ÷ rank of the n-th relevant result over n ≥ ⌊recall·R + 0.9⌋ (0 if none)",
+        _explain_iprec,
+        "trec_eval iprec_at_recall",
+        Parameter("recall", 0, "a number from 0 to 1", lambda value: 0 <= value <= 1),
+        takes_cutoff=False,
+    ),
+    one_meaning(
+        "num_ret",
+        "Number of results retrieved. trec_eval prints the sum over queries; this is the mean.",
+        lambda hits, cut: cut.top.astype(np.float64),
+        "number of results",
+        lambda sheet: number(sheet.top),
+        "trec_eval num_ret",
+        bounded=False,
+        takes_cutoff=False,
+    ),
+    one_meaning(
+        "num_rel",
+        "Number of relevant documents. trec_eval prints the sum over queries; this is the mean.",
+        lambda hits, cut: hits.judgments.relevant.astype(np.float64),
+        "R",
+        lambda sheet: number(sheet.relevant),
+        "trec_eval num_rel",
+        bounded=False,
+        takes_cutoff=False,
+    ),
+    one_meaning(
+        "gm_map",
+        "The geometric mean of average precision over queries, in which poor queries count more.",
+        gm_map,
+        "exp of the mean over queries of ln max(map.trec, 0.00001)",
+        None,
+        "trec_eval gm_map",
+        takes_cutoff=False,
+        aggregate=math.exp,
+        warning="gm_map is one number per run: it has no values per query, so no test, slice or gate.",
     ),
 )

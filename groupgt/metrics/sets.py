@@ -14,10 +14,9 @@ from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.model.values import total
 
 
-def _count(hits: Hits, cut: Cut, rows: views.Results | views.MetGroups | views.HitRows) -> Ints:
+def _count(hits: Hits, cut: Cut, rows: views.Rows) -> Ints:
     """Counts the rows within the cutoff, shape (Q,)."""
-    within = rows.rank <= cut.top[rows.query]
-    return np.bincount(rows.query[within], minlength=hits.size)
+    return np.bincount(rows.query[rows.rank <= cut.top[rows.query]], minlength=hits.size)
 
 
 def _relevant(hits: Hits, cut: Cut) -> Ints:
@@ -32,34 +31,21 @@ def _groups(hits: Hits, cut: Cut) -> Ints:
     return _count(hits, cut, views.met_groups(hits))
 
 
-def precision_autorag(hits: Hits, cut: Cut) -> Floats:
-    return ratio(_relevant(hits, cut), cut.top)
-
-
-def precision_trec(hits: Hits, cut: Cut) -> Floats:
-    return ratio(_relevant(hits, cut), cut.k)
-
-
-def precision_coverage(hits: Hits, cut: Cut) -> Floats:
-    return ratio(_count(hits, cut, views.novel_results(hits)), cut.top)
-
-
 def recall_autorag(hits: Hits, cut: Cut) -> Floats:
     return ratio(_groups(hits, cut), hits.judgments.groups)
 
 
-def recall_trec(hits: Hits, cut: Cut) -> Floats:
-    return ratio(_documents(hits, cut), hits.judgments.relevant)
-
-
 def recall_coverage(hits: Hits, cut: Cut) -> Floats:
+    return weighted_mean(hits, views.met_groups(hits).within(cut), 1.0)
+
+
+def weighted_mean(hits: Hits, rows: views.MetGroups, value: Floats | float) -> Floats:
+    """Returns the weighted mean over groups, shape (Q,), of a value for each covered group and 0 for others."""
     judgments = hits.judgments
-    rows = views.met_groups(hits)
-    within = rows.rank <= cut.top[rows.query]
-    # Sum in the order of groups, like the total: if every group is covered, the value is exactly 1.
-    met = np.zeros(len(judgments.group_query))
-    met[rows.group[within]] = 1.0
-    return ratio(total(judgments.group_query, met * judgments.weight, hits.size), judgments.total_weight)
+    # Sum in the order of groups, like the total weight: if every value is 1, the mean is exactly 1.
+    values = np.zeros(len(judgments.group_query))
+    values[rows.group] = value
+    return ratio(total(judgments.group_query, values * judgments.weight, hits.size), judgments.total_weight)
 
 
 def _f1(precision: Formula, recall: Formula) -> Formula:
@@ -80,28 +66,14 @@ def _flag(holds: Bools) -> Floats:
     return np.asarray(holds, dtype=np.float64)
 
 
-def hit_rate(hits: Hits, cut: Cut) -> Floats:
-    return _flag(_groups(hits, cut) > 0)
-
-
-def complete_groups(hits: Hits, cut: Cut) -> Floats:
-    groups = hits.judgments.groups
-    return _flag((_groups(hits, cut) == groups) & (groups > 0))
-
-
-def complete_trec(hits: Hits, cut: Cut) -> Floats:
-    relevant = hits.judgments.relevant
-    return _flag((_documents(hits, cut) == relevant) & (relevant > 0))
+def _all_of(found: Ints, every: Ints) -> Floats:
+    return _flag((found == every) & (every > 0))
 
 
 def mrecall(hits: Hits, cut: Cut) -> Floats:
     groups = hits.judgments.groups
     needed = groups if cut.ideal is None else np.minimum(groups, cut.ideal)
     return _flag((_groups(hits, cut) >= needed) & (groups > 0))
-
-
-def count_hits(hits: Hits, cut: Cut) -> Floats:
-    return _relevant(hits, cut).astype(np.float64)
 
 
 def r_precision(hits: Hits, cut: Cut) -> Floats:
@@ -116,10 +88,8 @@ def redundancy(hits: Hits, cut: Cut) -> Floats:
 
 
 def judged(hits: Hits, cut: Cut, negative: str = "False") -> Floats:
-    results = views.judged_results(hits)
-    counts = (results.gain >= 0) | (negative == "True")
-    query = results.query[counts & (results.rank <= cut.top[results.query])]
-    return ratio(np.bincount(query, minlength=hits.size), cut.top)
+    rows = views.judged_results(hits)
+    return ratio(_count(hits, cut, rows if negative == "True" else rows.at(rows.gain >= 0)), cut.top)
 
 
 def bpref(hits: Hits, cut: Cut) -> Floats:
@@ -137,26 +107,22 @@ def bpref(hits: Hits, cut: Cut) -> Floats:
     return ratio(total(query, 1.0 - share, hits.size), judgments.relevant)
 
 
-def _one_if(holds: bool) -> str:
-    return "1" if holds else "0"
-
-
 def _weights(groups: Iterable[Group]) -> str:
-    return plus(number(group.weight) for group in groups)
+    return plus(group.weight for group in groups)
 
 
 def _explain_mrecall(sheet: Sheet) -> str:
     groups = len(sheet.groups)
     needed = groups if sheet.ideal is None else min(groups, sheet.ideal)
-    return _one_if(bool(groups) and len(sheet.met) >= needed)
+    return number(bool(groups) and len(sheet.met) >= needed)
 
 
 def _explain_r_precision(sheet: Sheet) -> str:
-    return over(number(sum(rank <= sheet.relevant for rank, _ in sheet.results)), sheet.relevant)
+    return over(sum(rank <= sheet.relevant for rank, _ in sheet.results), sheet.relevant)
 
 
 def _explain_judged(sheet: Sheet, negative: str = "False") -> str:
-    return over(number(sum(negative == "True" or grade >= 0 for _, grade in sheet.judged)), sheet.top)
+    return over(sum(negative == "True" or grade >= 0 for _, grade in sheet.judged), sheet.top)
 
 
 def _explain_bpref(sheet: Sheet) -> str:
@@ -171,35 +137,35 @@ def _explain_bpref(sheet: Sheet) -> str:
 
 PRECISION: dict[str | None, Formula] = {
     "autorag": Formula(
-        precision_autorag,
+        lambda hits, cut: ratio(_relevant(hits, cut), cut.top),
         "distinct relevant results in top ÷ len(top)",
-        lambda sheet: over(number(len(sheet.results)), sheet.top),
+        lambda sheet: over(len(sheet.results), sheet.top),
         "AutoRAG",
     ),
     "trec": Formula(
-        precision_trec,
+        lambda hits, cut: ratio(_relevant(hits, cut), cut.k),
         "relevant results in top ÷ k",
-        lambda sheet: over(number(len(sheet.results)), sheet.k),
+        lambda sheet: over(len(sheet.results), sheet.k),
         "trec_eval P",
     ),
     "coverage": Formula(
-        precision_coverage,
+        lambda hits, cut: ratio(_count(hits, cut, views.novel_results(hits)), cut.top),
         "results that cover a new group ÷ len(top)",
-        lambda sheet: over(number(len(sheet.novel)), sheet.top),
+        lambda sheet: over(len(sheet.novel), sheet.top),
     ),
 }
 RECALL: dict[str | None, Formula] = {
     "autorag": Formula(
         recall_autorag,
         "groups covered ÷ m",
-        lambda sheet: over(number(len(sheet.met)), len(sheet.groups)),
+        lambda sheet: over(len(sheet.met), len(sheet.groups)),
         "AutoRAG",
         takes_sets=True,
     ),
     "trec": Formula(
-        recall_trec,
+        lambda hits, cut: ratio(_documents(hits, cut), hits.judgments.relevant),
         "distinct relevant found ÷ R",
-        lambda sheet: over(number(sheet.documents), sheet.relevant),
+        lambda sheet: over(sheet.documents, sheet.relevant),
         "trec_eval recall",
     ),
     "coverage": Formula(
@@ -211,12 +177,15 @@ RECALL: dict[str | None, Formula] = {
     ),
 }
 HIT_RATE = Formula(
-    hit_rate, "1 if any group is covered, else 0", lambda sheet: _one_if(bool(sheet.met)), takes_sets=True
+    lambda hits, cut: _flag(_groups(hits, cut) > 0),
+    "1 if any group is covered, else 0",
+    lambda sheet: number(bool(sheet.met)),
+    takes_sets=True,
 )
 COMPLETE = Formula(
-    complete_groups,
+    lambda hits, cut: _all_of(_groups(hits, cut), hits.judgments.groups),
     "1 if every group is covered, else 0",
-    lambda sheet: _one_if(0 < len(sheet.groups) == len(sheet.met)),
+    lambda sheet: number(0 < len(sheet.groups) == len(sheet.met)),
     takes_sets=True,
 )
 
@@ -248,9 +217,9 @@ DEFINITIONS = (
         {
             "autorag": replace(COMPLETE, source="AutoRAG-Research full recall"),
             "trec": Formula(
-                complete_trec,
+                lambda hits, cut: _all_of(_documents(hits, cut), hits.judgments.relevant),
                 "1 if all R relevant are found, else 0",
-                lambda sheet: _one_if(0 < sheet.relevant == sheet.documents),
+                lambda sheet: number(0 < sheet.relevant == sheet.documents),
             ),
             "coverage": COMPLETE,
         },
@@ -258,62 +227,78 @@ DEFINITIONS = (
     one_meaning(
         "mrecall",
         "Whether min(number of groups, k) groups are covered.",
-        Formula(
-            mrecall,
-            "1 if at least min(m, k) groups are covered in top, else 0; without @k, or with a budget, all m",
-            _explain_mrecall,
-            "Min et al., EMNLP 2021",
-            takes_sets=True,
-        ),
+        mrecall,
+        "1 if at least min(m, k) groups are covered in top, else 0; without @k, or with a budget, all m",
+        _explain_mrecall,
+        "Min et al., EMNLP 2021",
+        takes_sets=True,
         warning="mrecall can fall as k grows: as long as k is below m, k groups are enough.",
     ),
     one_meaning(
         "hits",
         "Number of distinct relevant results.",
-        Formula(
-            count_hits,
-            "number of distinct relevant results in top",
-            lambda sheet: plus("1" for _ in sheet.results),
-            "ranx",
-        ),
+        lambda hits, cut: _relevant(hits, cut).astype(np.float64),
+        "number of distinct relevant results in top",
+        lambda sheet: plus("1" for _ in sheet.results),
+        "ranx",
         bounded=False,
     ),
     one_meaning(
         "r_precision",
         "Precision at R, the number of relevant documents.",
-        Formula(r_precision, "relevant in the first R of top ÷ R", _explain_r_precision, "trec_eval Rprec, ranx"),
+        r_precision,
+        "relevant in the first R of top ÷ R",
+        _explain_r_precision,
+        "trec_eval Rprec, ranx",
     ),
     one_meaning(
         "redundancy",
         "Fraction of results that are relevant but cover no new group; null for an empty ranking.",
-        Formula(
-            redundancy,
-            "(relevant results − results that cover a new group) in top ÷ len(top)",
-            lambda sheet: over(f"{len(sheet.results)} - {len(sheet.novel)}", sheet.top),
-        ),
+        redundancy,
+        "(relevant results − results that cover a new group) in top ÷ len(top)",
+        lambda sheet: over(f"{len(sheet.results)} - {len(sheet.novel)}", sheet.top),
         higher_is_better=False,
     ),
     one_meaning(
         "judged",
         "Fraction of results that are judged.",
-        Formula(
-            judged,
-            "results in top with a grade ≥ 0 (with `negative=True` any grade, as ir-measures counts) ÷ len(top)",
-            _explain_judged,
-            "ir-measures Judged",
-        ),
+        judged,
+        "results in top with a grade ≥ 0 (with `negative=True` any grade, as ir-measures counts) ÷ len(top)",
+        _explain_judged,
+        "ir-measures Judged",
         Parameter("negative", "False", "True or False", choices=("False", "True")),
     ),
     one_meaning(
         "bpref",
         "How rarely judged non-relevant results rank above relevant ones; unjudged results are ignored.",
-        Formula(
-            bpref,
-            "(1/R) Σ over retrieved relevant of 1 − min(judged non-relevant above it, R) ÷ min(N, R), "
-            "each term 1 if none is above",
-            _explain_bpref,
-            "trec_eval; Buckley & Voorhees, SIGIR 2004",
-        ),
+        bpref,
+        "(1/R) Σ over retrieved relevant of 1 − min(judged non-relevant above it, R) ÷ min(N, R), "
+        "each term 1 if none is above",
+        _explain_bpref,
+        "trec_eval; Buckley & Voorhees, SIGIR 2004",
         takes_cutoff=False,
+    ),
+)
+# Metrics for queries declared unanswerable: the fewer results, the better.
+UNANSWERABLE = (
+    one_meaning(
+        "abstains",
+        "Whether a query declared unanswerable has no results within the cutoff; undefined for other queries.",
+        lambda hits, cut: _flag(cut.top == 0),
+        "1 if top is empty, else 0",
+        lambda sheet: number(not sheet.top),
+        takes_sets=True,
+        of_unanswerable=True,
+    ),
+    one_meaning(
+        "false_returns",
+        "Number of results for a query declared unanswerable; undefined for other queries.",
+        lambda hits, cut: cut.top.astype(np.float64),
+        "|top|",
+        lambda sheet: number(sheet.top),
+        takes_sets=True,
+        bounded=False,
+        higher_is_better=False,
+        of_unanswerable=True,
     ),
 )

@@ -9,10 +9,12 @@ import numpy as np
 
 from groupgt.errors import MetricError
 from groupgt.metrics import ideals, views
-from groupgt.metrics.base import Cut, Formula, Parameter, one_meaning
+from groupgt.metrics.base import Cut, Parameter, one_meaning
 from groupgt.metrics.worksheet import Sheet, number, plus, times
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.values import total
+
+P = Parameter("p", 0.8, "a number above 0 and below 1", lambda value: 0 < value < 1)
 
 
 def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:
@@ -26,7 +28,8 @@ def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:
             f"write err(max_grade={grade:g})"
         )
     rows = views.relevant_results(hits)
-    stop = np.array([_satisfied(grade, max_grade) for grade in rows.gain.tolist()])
+    # (2^grade − 1) / 2^max_grade, without overflow.
+    stop = np.array([2.0 ** (grade - max_grade) - 2.0**-max_grade for grade in rows.gain.tolist()])
     going_on = np.ones(hits.size)
     terms = np.zeros(len(rows.query))
     # One step per relevant result of the query with the most; all queries advance together.
@@ -41,25 +44,20 @@ def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:
     return total(rows.query[within], terms[within], hits.size)
 
 
-def _satisfied(grade: float, max_grade: float) -> float:
-    """Returns (2^grade − 1) / 2^max_grade without overflow."""
-    return float(2.0 ** (grade - max_grade) - 2.0**-max_grade)
-
-
 def rbp(hits: Hits, cut: Cut, p: float = 0.8) -> Floats:
-    rows = views.relevant_results(hits)
-    within = rows.rank <= cut.top[rows.query]
-    terms = ideals.power(p, rows.rank[within] - 1)
-    return (1 - p) * total(rows.query[within], terms, hits.size)
+    return _biased(hits, cut, p, views.relevant_results(hits))
 
 
 def rbp_residual(hits: Hits, cut: Cut, p: float = 0.8) -> Floats:
     rows = views.judged_results(hits)
-    within = (rows.gain >= 0) & (rows.rank <= cut.top[rows.query])
-    terms = ideals.power(p, rows.rank[within] - 1)
-    residual = np.maximum(1 - (1 - p) * total(rows.query[within], terms, hits.size), 0.0)
+    residual = np.maximum(1 - _biased(hits, cut, p, rows.at(rows.gain >= 0)), 0.0)
     residual[cut.top == 0] = np.nan
     return residual
+
+
+def _biased(hits: Hits, cut: Cut, p: float, rows: views.Results) -> Floats:
+    rows = rows.within(cut)
+    return (1 - p) * total(rows.query, ideals.power(p, rows.rank - 1), hits.size)
 
 
 def _explain_err(sheet: Sheet, max_grade: float = 4) -> str:
@@ -89,37 +87,31 @@ DEFINITIONS = (
     one_meaning(
         "err",
         "Expected reciprocal rank under a cascade user model; the stopping probability grows with the grade.",
-        Formula(
-            err,
-            "Σ_r (1/r) R_r Π_{s<r} (1 − R_s), R = (2^grade − 1) / 2^max_grade; a grade above max_grade is an error",
-            _explain_err,
-            "Chapelle+, CIKM 2009",
-        ),
+        err,
+        "Σ_r (1/r) R_r Π_{s<r} (1 − R_s), R = (2^grade − 1) / 2^max_grade; a grade above max_grade is an error",
+        _explain_err,
+        "Chapelle+, CIKM 2009",
         Parameter("max_grade", 4, "a number above 0, up to 1000", lambda value: 0 < value <= 1000),
     ),
     one_meaning(
         "rbp",
         "Rank-biased precision: the user continues to the next result with probability p.",
-        Formula(
-            rbp,
-            "(1−p) Σ_r p^(r−1) rel_r; results beyond top can add at most p^min(k,n), "
-            "and a user looks at 1/(1−p) results on average",
-            _explain_rbp,
-            "Moffat & Zobel, TOIS 2008",
-        ),
-        Parameter("p", 0.8, "a number above 0 and below 1", lambda value: 0 < value < 1),
+        rbp,
+        "(1−p) Σ_r p^(r−1) rel_r; results beyond top can add at most p^min(k,n), "
+        "and a user looks at 1/(1−p) results on average",
+        _explain_rbp,
+        "Moffat & Zobel, TOIS 2008",
+        P,
     ),
     one_meaning(
         "rbp_residual",
         "Maximum increase of rbp if every unjudged result, and every result beyond top, were relevant; "
         "null for an empty ranking.",
-        Formula(
-            rbp_residual,
-            "1 − (1−p) Σ p^(r−1) over results in top with a grade ≥ 0",
-            _explain_residual,
-            "Moffat & Zobel, TOIS 2008",
-        ),
-        Parameter("p", 0.8, "a number above 0 and below 1", lambda value: 0 < value < 1),
+        rbp_residual,
+        "1 − (1−p) Σ p^(r−1) over results in top with a grade ≥ 0",
+        _explain_residual,
+        "Moffat & Zobel, TOIS 2008",
+        P,
         higher_is_better=False,
     ),
 )

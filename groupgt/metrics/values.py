@@ -21,7 +21,7 @@ def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy:
     hidden = ~hits.judgments.defined
     if policy.missing == "skip":
         hidden = hidden | ~present
-    some_hidden = bool(hidden.any())
+    unanswerable = hits.judgments.unanswerable
     cuts: dict[object, Cut] = {}
     values: dict[str, Floats] = {}
     for text, metric in metrics.items():
@@ -30,15 +30,9 @@ def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy:
         column = np.array(metric.values(hits, cuts[metric.cutoff]), dtype=np.float64)
         if metric.definition.of_unanswerable:
             # A query without results in the run has none returned, whatever `missing` says.
-            unanswerable = hits.judgments.unanswerable
-            values[text] = (
-                np.full(hits.size, np.nan) if unanswerable is None else np.where(unanswerable, column, np.nan)
-            )
-            continue
-        if some_hidden:
-            column[hidden] = np.nan
-        if not metric.higher_is_better:
-            column[~present] = np.nan
+            column[... if unanswerable is None else ~unanswerable] = np.nan
+        else:
+            column[hidden if metric.higher_is_better else hidden | ~present] = np.nan
         values[text] = column
     return values
 

@@ -12,7 +12,8 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from groupgt.model.hits import Bools, Floats, Hits, Ints
+from groupgt.metrics.base import Cut
+from groupgt.model.hits import Bools, Floats, Hits, Ints, Judgments
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,7 +39,16 @@ class Rows:
 
     def at(self, places: Ints | Bools) -> Self:
         """Returns the rows at the given positions."""
+        if places.dtype == np.bool_:
+            # Positions are faster than a mask, and all rows need no copy.
+            if places.all():
+                return self
+            places = np.flatnonzero(places)
         return type(self)(*(getattr(self, field.name)[places] for field in fields(self)))
+
+    def within(self, cut: Cut) -> Self:
+        """Returns the rows within the cutoff."""
+        return self.at(self.rank <= cut.top[self.query])
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +210,16 @@ def _results(hits: Hits, rows: HitRows) -> Results:
     gain = np.maximum.reduceat(grade, starts)
     query = rows.query[starts]
     return Results(query, rows.rank[starts], _nth(query), gain)
+
+
+def listed(judgments: Judgments) -> Ints:
+    """Counts the relevant alternatives of each query, shape (Q,); a document in two groups counts twice."""
+    return np.bincount(judgments.alternative_query[judgments.alternative_group >= 0], minlength=judgments.size)
+
+
+def part_of(queries: Ints, query: int) -> slice:
+    """Returns the slice with the rows of one query, given rows sorted by query."""
+    return slice(*np.searchsorted(queries, [query, query + 1]).tolist())
 
 
 def changes(column: Ints, *others: Ints) -> Bools:

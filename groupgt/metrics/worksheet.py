@@ -5,7 +5,7 @@ An expression contains only numbers, `+ - * / **`, brackets and `log2`, so a rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -14,7 +14,7 @@ import numpy as np
 
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut
-from groupgt.model.hits import Contents, Hits, Ints, Judgments
+from groupgt.model.hits import Contents, Hits, Judgments
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,17 @@ class Group:
     def first(self) -> int | None:
         """The rank at which the group is first covered, or None."""
         return self.hits[0].rank if self.hits else None
+
+
+def _table(view: Callable[[Hits], views.Results]) -> cached_property[tuple[tuple[int, float], ...]]:
+    """Builds a property of a `Sheet`: (rank, grade) for each of the query's results in a view, within the cutoff."""
+
+    def pairs(sheet: Sheet) -> tuple[tuple[int, float], ...]:
+        table = view(sheet.hits)
+        chosen = (table.query == sheet.query) & (table.rank <= sheet.top)
+        return tuple(zip(table.rank[chosen].tolist(), table.gain[chosen].tolist()))
+
+    return cached_property(pairs)
 
 
 @dataclass(frozen=True)
@@ -76,30 +87,12 @@ class Sheet:
         """All groups of the query, with repeated hits if the policy keeps them."""
         return _groups(self.hits, self.query, self.top, repeats=True)
 
-    @cached_property
-    def results(self) -> tuple[tuple[int, float], ...]:
-        """The relevant results."""
-        return self._results(views.relevant_results(self.hits))
-
-    @cached_property
-    def graded(self) -> tuple[tuple[int, float], ...]:
-        """The results with a grade above 0, regardless of the policy's relevance level."""
-        return self._results(views.graded_results(self.hits))
-
-    @cached_property
-    def counted(self) -> tuple[tuple[int, float], ...]:
-        """The relevant results, with repeats if the policy keeps them."""
-        return self._results(views.counted_results(self.hits))
-
-    @cached_property
-    def judged(self) -> tuple[tuple[int, float], ...]:
-        """All judged results."""
-        return self._results(views.judged_results(self.hits))
-
-    @cached_property
-    def novel(self) -> tuple[tuple[int, float], ...]:
-        """The results that cover a new group, with the highest grade among the newly covered groups."""
-        return self._results(views.novel_results(self.hits))
+    # The tables of results, named after their views.
+    results = _table(views.relevant_results)
+    graded = _table(views.graded_results)
+    counted = _table(views.counted_results)
+    judged = _table(views.judged_results)
+    novel = _table(views.novel_results)
 
     @cached_property
     def documents(self) -> int:
@@ -113,10 +106,6 @@ class Sheet:
         contents = cast(Contents, self.hits.contents)
         chosen = (contents.query == self.query) & (contents.rank <= self.top)
         return {name: column[chosen].tolist() for name, column in contents.scores.items()}
-
-    def _results(self, table: views.Results) -> tuple[tuple[int, float], ...]:
-        chosen = (table.query == self.query) & (table.rank <= self.top)
-        return tuple(zip(table.rank[chosen].tolist(), table.gain[chosen].tolist()))
 
     @property
     def scale(self) -> float:
@@ -146,13 +135,13 @@ def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, 
     rows, nth = views.group_hits(hits, repeats=repeats)
     first, last = np.searchsorted(judgments.group_query, [query, query + 1]).tolist()
     hits_of: list[list[Hit]] = [[] for _ in range(first, last)]
-    part = _part(rows.query, query)
+    part = views.part_of(rows.query, query)
     columns = (rows.group[part], rows.rank[part], nth[part], rows.grade[part])
     for group, rank, number_of_hit, grade in zip(*(column.tolist() for column in columns)):
         if rank <= top:
             hits_of[group - first].append(Hit(rank, number_of_hit, grade))
     grades: list[list[float]] = [[] for _ in range(first, last)]
-    part = _part(judgments.alternative_query, query)
+    part = views.part_of(judgments.alternative_query, query)
     for group, grade in zip(judgments.alternative_group[part].tolist(), judgments.alternative_grade[part].tolist()):
         if group >= 0:
             grades[group - first].append(grade)
@@ -160,37 +149,32 @@ def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, 
     return tuple(Group(*parts) for parts in zip(weights, map(tuple, grades), map(tuple, hits_of)))
 
 
-def _part(queries: Ints, query: int) -> slice:
-    """Returns the slice with the rows of one query, given rows sorted by query."""
-    return slice(*np.searchsorted(queries, [query, query + 1]).tolist())
-
-
-def number(value: float) -> str:
-    """Formats a number with up to 12 digits.
+def number(value: float | str) -> str:
+    """Formats a number with up to 12 digits; text stays as it is.
 
     >>> number(2.0), number(0.1), number(-0.5)
     ('2', '0.1', '(-0.5)')
     """
+    if isinstance(value, str):
+        return value
     text = str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.12g}"
     return f"({text})" if value < 0 else text
 
 
-def plus(terms: Iterable[str]) -> str:
+def plus(terms: Iterable[float | str]) -> str:
     """Joins terms as `a + b`, or returns `0` if there are none."""
-    return " + ".join(terms) or "0"
+    return " + ".join(map(number, terms)) or "0"
 
 
-def times(*factors: str) -> str:
+def times(*factors: float | str) -> str:
     """Joins factors as `a*b`, leaving out factors of 1."""
-    return "*".join(factor for factor in factors if factor != "1") or "1"
+    return "*".join(factor for factor in map(number, factors) if factor != "1") or "1"
 
 
-def over(numerator: str, denominator: str | float) -> str:
+def over(numerator: float | str, denominator: float | str) -> str:
     """Formats `(numerator) / (denominator)`, or `0` if either is 0."""
-    bottom = denominator if isinstance(denominator, str) else number(denominator)
-    if "0" in (numerator, bottom):
-        return "0"
-    return f"{_bracketed(numerator)} / {_bracketed(bottom)}"
+    parts = number(numerator), number(denominator)
+    return "0" if "0" in parts else " / ".join(map(_bracketed, parts))
 
 
 def at_most_one(text: str, value: float, ideal: float) -> str:
@@ -201,6 +185,11 @@ def at_most_one(text: str, value: float, ideal: float) -> str:
 def log_share(rank: int, gain: float = 1.0) -> str:
     """Formats `gain/log2(rank+1)`."""
     return f"{number(gain)}/log2({rank}+1)"
+
+
+def rank_share(rank: int, gain: float = 1.0) -> str:
+    """Formats `gain/rank`."""
+    return f"{number(gain)}/{rank}"
 
 
 def _bracketed(text: str) -> str:

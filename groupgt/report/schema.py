@@ -15,7 +15,7 @@ from groupgt.comparison.contrast import Contrast, Pair, Row
 from groupgt.comparison.failures import Headroom
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice
-from groupgt.evaluation.corrected import Corrected
+from groupgt.evaluation.estimates import Corrected
 from groupgt.evaluation.stages import Stage
 from groupgt.experiment.json_schema import DRAFT, without_titles
 from groupgt.options import schema_of

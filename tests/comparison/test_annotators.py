@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.evaluation.annotators import averaged
+from groupgt.evaluation.estimates import averaged
 
 QIDS = [f"q{number}" for number in range(40)]
 NAMES = ("anna", "ben", "cleo", "base", "strong")

@@ -13,7 +13,7 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.comparison.contrast import Contrast
-from groupgt.evaluation.corrected import reach_at
+from groupgt.evaluation.estimates import reach_at
 from groupgt.model.sample import entry, sample_of
 from groupgt.report.comparison import dataset_of
 

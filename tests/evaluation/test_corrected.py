@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.evaluation.corrected import corrected
-from groupgt.evaluation.quantiles import normal_quantile
+from groupgt.evaluation.estimates import corrected, normal_quantile
 from groupgt.model.sample import entry, sample_fault, sample_of
 
 QIDS = [f"q{number}" for number in range(40)]

@@ -171,9 +171,9 @@ def test_results_are_read_before_they_are_matched(kind: str, tmp_path: Path, mon
         given = [each for each in labeller.given if each is not None]
         assert len(given) == (len(labeller.given) if reads_results else 0)
         for results in given:
-            query, names = results.pairs()
+            query, names = results.queries, results.names
             assert (query.tolist(), names) == ([1, 1], ["b", "a"])
-            assert results.texts() == [None if kind == "lines" else "say"] * 2
+            assert results.texts == [None if kind == "lines" else "say"] * 2
 
 
 def test_dropping_repeats_of_parents_closes_gaps_alike() -> None:

@@ -10,6 +10,7 @@ import pytest
 import groupgt
 from groupgt.evaluation.sources import labeller_of
 from groupgt.labellers import spans
+from groupgt.labellers.base import Results
 from groupgt.labellers.spans import Places, first_covered, overlapping
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -62,21 +63,13 @@ def test_results_are_joined_with_the_places_of_their_own_query() -> None:
     assert found.values["mrr"].tolist() == [(1 / 2 + 0) / 2, 1 / 3]
 
 
-class Carried:
-    """Results named by their places."""
-
-    def pairs(self) -> tuple[Ints, list[str]]:
-        return ints(0, 0, 1, 1, 1), ["d[0:10]", "x[0:10]", "d[0:10]", "e[0:10]", "x[0:10]"]
-
-    def texts(self) -> list[str | None]:
-        return [None] * 5
-
-
 def test_what_results_carry_matches_alternatives_of_their_query_alone() -> None:
     """Both queries want of d and of e, the alternatives 0 and 1, 2 and 3; x was not judged."""
     labeller = labeller_of("spans")
     groups = [[span(0, 10, "d")], [span(0, 10, "e")]]
-    matches = labeller.match(labeller.read(GroundTruth.of({"p": groups, "q": groups})), Carried())
+    names = ["d[0:10]", "x[0:10]", "d[0:10]", "e[0:10]", "x[0:10]"]
+    carried = Results(ints(0, 0, 1, 1, 1), names, [None] * 5)
+    matches = labeller.match(labeller.read(GroundTruth.of({"p": groups, "q": groups})), carried)
     assert (matches.queries.tolist(), matches.keys) == ([0, 1, 1], ["d[0:10]", "d[0:10]", "e[0:10]"])
     assert (matches.starts.tolist(), matches.alternatives.tolist()) == ([0, 1, 2, 3], [0, 2, 3])
 
