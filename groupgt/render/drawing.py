@@ -214,6 +214,11 @@ def drawing(figure: Figure) -> Drawing:
     return {"template": figure.template, "text": figure.text, "headers": figure.headers, "rows": figure.rows}
 
 
+def pictured(figures: Mapping[str, Figure]) -> dict[str, Drawing]:
+    """Converts figures and their data for the report page, with the pictures shown until they are drawn."""
+    return {name: {**drawing(figure), "still": still(figure)} for name, figure in figures.items()}
+
+
 def template(figure: Figure, texts: Mapping[str, str] | None = None) -> Drawing:
     """Converts a figure without its data, which the page fills in; `texts` replaces strings that users can change."""
     return {"template": _emptied(replaced(figure.template, texts or {}))}

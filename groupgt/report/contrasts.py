@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from groupgt.comparison.beside import Beside
@@ -366,44 +367,25 @@ FIGURES = {"differences": differences, "queries": deltas, "outcomes": outcomes}
 # --- The page.
 
 
-def page_rows(systems: Systems) -> Iterator[data.Contrast]:
+def page_rows(systems: Systems) -> Iterator[list[Any]]:
     """Yields all differences: from the baseline in table order, between all other pairs, and within slices."""
-    for row in systems.rows:
-        if row.against is not None:
-            yield _page_row(systems, (row.system, systems.baseline, row.metric), row.against)
-    for key, contrast in systems.others.items():
-        yield _page_row(systems, key, contrast)
-    places: dict[tuple[str, str], int] = {}
-    if systems.evaluations:
+    names, metrics = systems.names, list(systems.metrics)
+
+    def of_baseline(rows: Sequence[Row]) -> dict[Key, Contrast]:
+        return {(row.system, systems.baseline, row.metric): row.against for row in rows if row.against is not None}
+
+    families = [(-1, of_baseline(systems.rows)), (-1, systems.others)]
+    if systems.slices:
         places = {(part["by"], part["value"]): place for place, part in enumerate(systems.first.slices)}
-    for part in systems.slices:
-        for row in part.rows:
-            if row.against is not None:
-                of_slice = _page_row(systems, (row.system, systems.baseline, row.metric), row.against)
-                yield {**of_slice, "within": places[part.by, part.value]}
-    for within, contrasts in systems.others_within():
-        for key, contrast in contrasts.items():
-            yield {**_page_row(systems, key, contrast), "within": within}
-
-
-def _page_row(systems: Systems, key: Key, contrast: Contrast) -> data.Contrast:
-    first, second, text = key
-    return {
-        "first": systems.names.index(first),
-        "second": systems.names.index(second),
-        "metric": list(systems.metrics).index(text),
-        "delta": finite(contrast.delta),
-        "interval": interval(contrast.delta_interval),
-        "pairs": contrast.pairs,
-        "wins": contrast.wins,
-        "ties": contrast.ties,
-        "losses": contrast.losses,
-        "raw": finite(contrast.raw_p_value),
-        "p": finite(contrast.p_value),
-        "effect": finite(contrast.effect_size),
-        "confidence": finite(contrast.confidence),
-        "significant": contrast.significant,
-    }
+        families += [(places[part.by, part.value], of_baseline(part.rows)) for part in systems.slices]
+    for within, contrasts in chain(families, systems.others_within()):
+        for (first, second, text), each in contrasts.items():
+            yield [
+                *(names.index(first), names.index(second), metrics.index(text), within),
+                *(finite(each.delta), interval(each.delta_interval), each.pairs, each.wins, each.ties, each.losses),
+                *map(finite, (each.raw_p_value, each.p_value, each.effect_size, each.confidence)),
+                int(each.significant),
+            ]
 
 
 def templates(systems: Systems) -> dict[str, data.Drawing]:

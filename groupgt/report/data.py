@@ -62,12 +62,29 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
         "verdict": [best_sentence(systems)],
         "primary": list(systems.metrics).index(systems.primary),
         "baseline": None,
-        "metrics": _metrics(systems),
-        "systems": [_system(systems, system) for system in systems.names],
+        "metrics": [
+            {
+                **{"name": text, "label": systems.labels[text], "full": str(metric), "higher": metric.higher_is_better},
+                **{"bounded": metric.definition.bounded, "summary": metric.definition.summary},
+                "formula": metric.formula.text,
+            }
+            for text, metric in systems.metrics.items()
+        ],
+        "systems": [
+            {
+                **{"name": system, "about": "", "means": list(means.values())},
+                "intervals": [systems.intervals.get((system, text)) for text in systems.metrics],
+                "queries": [int((~np.isnan(systems.values[system][text])).sum()) for text in systems.metrics],
+            }
+            for system, means in systems.means.items()
+        ],
         "failed": [],
         "gates": [],
         "contrasts": [],
-        "slices": _slices(systems) if evaluated else [],
+        "slices": [
+            {**parts[0], "means": [[finite(part["means"][text]) for text in systems.metrics] for part in parts]}
+            for parts in zip(*(each.slices for each in systems.every))
+        ],
         "tests": [],
         "headroom": [],
         "cutoff": "" if systems.cutoff is None else f"@{systems.cutoff}",
@@ -105,40 +122,6 @@ def facts(systems: Systems) -> list[tuple[str, str]]:
     if dropped:
         lines.append(("groups ignored", f"{dropped:,} without a relevant alternative"))
     return [*lines, ("ground truth", f"SHA-256 {truth.digest}")]
-
-
-def _metrics(systems: Systems) -> list[data.Metric]:
-    return [
-        {
-            "name": text,
-            "label": systems.labels[text],
-            "full": str(metric),
-            "higher": metric.higher_is_better,
-            "bounded": metric.definition.bounded,
-            "summary": metric.definition.summary,
-            "formula": metric.formula.text,
-        }
-        for text, metric in systems.metrics.items()
-    ]
-
-
-def _system(systems: Systems, name: str) -> data.System:
-    columns = systems.values[name]
-    return {
-        "name": name,
-        "about": "",
-        "means": list(systems.means[name].values()),
-        "intervals": [systems.intervals.get((name, text)) for text in systems.metrics],
-        "queries": [int((~np.isnan(columns[text])).sum()) for text in systems.metrics],
-    }
-
-
-def _slices(systems: Systems) -> list[data.Slice]:
-    parts: list[data.Slice] = []
-    for place, part in enumerate(systems.first.slices):
-        means = [[finite(each.slices[place]["means"][text]) for text in systems.metrics] for each in systems.every]
-        parts.append({"by": part["by"], "value": part["value"], "queries": part["queries"], "means": means})
-    return parts
 
 
 def _questions(systems: Systems, kept: Ints) -> data.Questions:

@@ -160,7 +160,7 @@ def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
         yield f"and {len(worst) - FAILING:,} more"
 
 
-def page_rows(gates: Sequence[GateResult]) -> list[data.Gate]:
+def page_rows(gates: Sequence[GateResult]) -> list[data.Row]:
     """Converts gate results for the page."""
     return [
         {"number": gate.gate, "system": gate.system, "passed": gate.passed, "reason": reason(gate)} for gate in gates

@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -25,9 +24,9 @@ from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
 from groupgt.model.values import Lengths
-from groupgt.render.drawing import Figure, drawing, still
+from groupgt.render.drawing import Figure, pictured
 from groupgt.render.page import data
-from groupgt.render.page.page import untimed
+from groupgt.render.page.page import untimed_page
 from groupgt.render.tables import Grid, counted
 from groupgt.report.comparison import dataset_of, drawable
 from groupgt.report.experiment import Drawable, existing_figures
@@ -232,7 +231,7 @@ def merged_page(
             lost = str(error)
         dataset = dataset_of(table.by(primary), name)
         swept = _swept(holders[0], table.by(primary)) if len(holders) == 1 else {}
-        dataset["drawings"] |= {key: {**drawing(figure), "still": still(figure)} for key, figure in swept.items()}
+        dataset["drawings"] |= pictured(swept)
         if lost:
             dataset["facts"] += [
                 ("policy", manifest.policy),
@@ -243,13 +242,7 @@ def merged_page(
             contents = f"{counted(len(folder.systems[name]), 'system')}, groupgt {folder.manifest.groupgt}"
             dataset["facts"].append((f"{folder.name}/{folder.stamp}", contents))
         datasets.append(dataset)
-    return {
-        "title": title,
-        "datasets": datasets,
-        "facts": [],
-        "across": [],
-        "times": untimed(datetime.now().astimezone().isoformat(timespec="seconds")),
-    }
+    return untimed_page(title, datasets)
 
 
 def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) -> Comparison:

@@ -21,6 +21,8 @@ from groupgt.model.hits import Ints
 from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.encodings import About
 from groupgt.render.figures import group_ranks
+from groupgt.render.page import data
+from groupgt.render.page.blocks import score_texts, short
 from groupgt.render.results import Teller
 from groupgt.render.tables import ALTERNATIVES, Grid, counted, snippet
 from groupgt.report.means import about, policy_text
@@ -28,7 +30,6 @@ from groupgt.report.sentences import NAMED, appended, at_cutoff, doubt, doubts, 
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
-    from groupgt.render.page import data
 
 SNIPPET_CHARS = 60
 QUERY_CHARS = 100
@@ -247,6 +248,10 @@ class HardestGroupsTeller(Teller[HardestGroups]):
 # --- Figures and the page: what each result hits.
 
 
+# Kinds of marks: covers groups that no result above covers, covers only groups covered above, judged non-relevant.
+FIRST, AGAIN, IRRELEVANT = range(3)
+
+
 class Marks:
     """The groups of each query in an evaluation, and the groups that each result hits."""
 
@@ -256,21 +261,13 @@ class Marks:
         self._rows = np.searchsorted(self.hits.query, bounds).tolist()
         self._groups = np.searchsorted(self.truth.judgments.group_query, bounds).tolist()
 
-    def groups(self, query: int, absent: Collection[str] = ()) -> list[data.Group]:
-        """Returns the groups of a query with their relevant alternatives; ids in `absent` cannot be retrieved."""
-        truth = self.truth
-        return [
-            {
-                "name": truth.group_label(group),
-                "weight": float(truth.group_weight[group]),
-                "alternatives": truth.alternatives_of(group),
-                "cannot": _why_never_met(truth.members_of(group), absent),
-            }
-            for group in truth.relevant_groups[slice(*self._groups[query : query + 2])].tolist()
-        ]
+    def groups(self, query: int) -> list[int]:
+        """Returns the groups of a query that have a relevant alternative."""
+        groups: list[int] = self.truth.relevant_groups[slice(*self._groups[query : query + 2])].tolist()
+        return groups
 
-    def of(self, query: int) -> list[data.Mark]:
-        """Returns the marks of a query's results by rank; unjudged results have no mark."""
+    def of(self, query: int) -> list[tuple[int, int, list[int]]]:
+        """Returns (rank, kind, groups) of a query's judged results; groups are counted from 0 within the query."""
         rows = np.arange(self._rows[query], self._rows[query + 1])
         rows = rows[~views.parts_of_sets(self.hits)[rows]]
         hits: dict[int, list[tuple[int, float, bool]]] = {}
@@ -280,23 +277,23 @@ class Marks:
         grades = np.where(self.truth.is_relevant, np.inf, self.truth.grade)[alternatives].tolist()
         for rank, group, grade, repeat in zip(self.hits.rank[rows].tolist(), groups, grades, repeats.tolist()):
             hits.setdefault(rank, []).append((group, grade, repeat))
-        marks: list[data.Mark] = []
+        marks: list[tuple[int, int, list[int]]] = []
         met: set[int] = set()
         for rank, places in sorted(hits.items()):
             relevant = [(group, repeat) for group, grade, repeat in places if grade == np.inf]
             new = sorted({group for group, repeat in relevant if not repeat} - met)
             if new:
-                marks.append((rank, "first", new))
+                marks.append((rank, FIRST, new))
                 met.update(new)
             elif relevant:
-                marks.append((rank, "again", sorted({group for group, _ in relevant})))
+                marks.append((rank, AGAIN, sorted({group for group, _ in relevant})))
             elif any(grade >= 0 for _, grade, _ in places):
-                marks.append((rank, "irrelevant", []))
+                marks.append((rank, IRRELEVANT, []))
         return marks
 
     def met(self, query: int) -> dict[int, int]:
         """Returns the rank of the first hit for each covered group."""
-        return {group: rank for rank, kind, groups in self.of(query) if kind == "first" for group in groups}
+        return {group: rank for rank, kind, groups in self.of(query) if kind == FIRST for group in groups}
 
 
 def _why_never_met(alternatives: Sequence[Sequence[str]], absent: Collection[str]) -> str:
@@ -318,25 +315,40 @@ def _why_never_met(alternatives: Sequence[Sequence[str]], absent: Collection[str
 
 def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
     """Yields details of the given queries in order; only the first ones have worked examples."""
-    place_of = {at: place for place, at in enumerate(np.sort(queries).tolist())}
-    rankings = [_rankings(systems, name, queries) for name in systems.evaluations]
-    marks = [Marks(each) for each in systems.every]
+    question_of = {at: place for place, at in enumerate(np.sort(queries).tolist())}
+    every_ranking = [_rankings(systems, name, queries) for name in systems.evaluations]
+    every_mark = [Marks(each) for each in systems.every]
+    truth = systems.first.truth
     left = FORMULAS
     for at in queries.tolist():
-        qid = systems.qids[at]
         formulas = None
         left -= len(systems.every) * len(systems.metrics)
-        if left >= 0 and systems.first.truth.judgments.defined[at]:
+        if left >= 0 and truth.judgments.defined[at]:
             formulas = [explanations(each.metrics.values(), each.labelled.hits, at) for each in systems.every]
-        yield {
-            "question": place_of[at],
-            "groups": marks[0].groups(at, systems.absent),
-            "rankings": [
-                _ranking(by_query[qid], mark.of(at)) if qid in by_query else None
-                for by_query, mark in zip(rankings, marks)
-            ],
-            "worked": formulas,
-        }
+        # Each id is stored once and referred to by its index.
+        places: dict[str, int] = {}
+        groups: list[list[Any]] = []
+        for group in every_mark[0].groups(at):
+            graded = truth.alternatives_of(group)
+            alternatives = [[places.setdefault(name, len(places)), short(grade)] for name, grade in graded]
+            cannot = _why_never_met(truth.members_of(group), systems.absent)
+            weight = short(float(truth.group_weight[group]))
+            groups.append([truth.group_label(group), weight, alternatives, *([cannot] if cannot else [])])
+        important = set(places)
+        rankings: list[list[Any] | None] = []
+        for by_query, marks in zip(every_ranking, every_mark):
+            if systems.qids[at] not in by_query:
+                rankings.append(None)
+                continue
+            ids, scores = by_query[systems.qids[at]]
+            of_query = marks.of(at)
+            marked = {rank: ids[rank - 1] for rank, _, _ in of_query if rank <= len(ids)}
+            important.update(marked.values())
+            top = [places.setdefault(name, len(places)) for name in ids[:RESULTS]]
+            far = {rank: places.setdefault(name, len(places)) for rank, name in marked.items() if rank > RESULTS}
+            texts = None if scores is None else score_texts([float(score) for score in scores[:RESULTS]])
+            rankings.append([len(ids), top, texts, of_query, far])
+        yield data.Detail(question_of[at], groups, list(places), important, rankings, formulas)
 
 
 def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Ranking]:
@@ -355,17 +367,6 @@ def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Rankin
     return {qid: (ids, kept if kept is not None else scores.get(qid)) for qid, (ids, kept) in rankings.items()}
 
 
-def _ranking(ranking: Ranking, marks: list[data.Mark]) -> data.Ranking:
-    ids, scores = ranking
-    return {
-        "results": len(ids),
-        "ids": ids[:RESULTS],
-        "scores": None if scores is None else [float(score) for score in scores[:RESULTS]],
-        "marks": marks,
-        "far": {rank: ids[rank - 1] for rank, _, _ in marks if RESULTS < rank <= len(ids)},
-    }
-
-
 def groups_figure(systems: Systems, most: int = MOST_GROUPS) -> Figure:
     """Draws covered groups by rank of their first hit for the most informative queries."""
     marks = {name: Marks(each) for name, each in systems.evaluations.items()}
@@ -376,7 +377,7 @@ def groups_figure(systems: Systems, most: int = MOST_GROUPS) -> Figure:
             break
         met = {name: at_rank.met(at) for name, at_rank in marks.items()}
         for number, group in enumerate(first.groups(at)):
-            label = f"{systems.qids[at]}: {group['name']}"
+            label = f"{systems.qids[at]}: {first.truth.group_label(group)}"
             rows += [{"group": label, "system": name, "rank": at_rank.get(number)} for name, at_rank in met.items()]
     shows_all = len(systems.first.truth.group_query) <= most
     note = "" if shows_all else "those of the queries on which systems differ most"

@@ -9,7 +9,7 @@ from typing import Any
 
 import groupgt
 from groupgt.experiment.outcome import Outcome
-from groupgt.render.drawing import drawing, still
+from groupgt.render.drawing import drawing, pictured
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
 from groupgt.report import gates, sweeps, times
@@ -60,11 +60,8 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
     dataset["verdict"] = [*gates.sentences(judged, timed=False), *sentences(outcome, name, timed=False)]
     for system in dataset["systems"]:
         system["about"] = _about(outcome, system["name"])
-    swept = sweeps.figures(outcome, outcome.systems[name])
-    dataset["drawings"] |= {key: {**drawing(figure), "still": still(figure)} for key, figure in swept.items()}
-    for staged, stages in outcome.stages.get(name, {}).items():
-        figure = funnel_of(stages)
-        dataset["drawings"][f"stages {staged}"] = {**drawing(figure), "still": still(figure)}
+    staged = {f"stages {system}": funnel_of(stages) for system, stages in outcome.stages.get(name, {}).items()}
+    dataset["drawings"] |= pictured({**sweeps.figures(outcome, outcome.systems[name]), **staged})
     return dataset
 
 

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groupgt.render.page.blocks import WRAPPING, Chunks, block, deflated, fit
+from groupgt.render.page.blocks import WRAPPING, Chunk, block, chunks_of, deflated, fit
 from groupgt.render.page.data import Dataset, Page, Sentence, Times
 from groupgt.render.page.vendored import LIBRARIES, licenses
 from groupgt.render.tables import fixed, span
@@ -35,7 +35,7 @@ STATIC_SYSTEMS = 20
 
 def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
     """Returns the complete file; details beyond `max_size` are omitted, and the page says how many."""
-    every = [Chunks.of(dataset) for dataset in page["datasets"]]
+    every = [chunks_of(dataset) for dataset in page["datasets"]]
     tables = dict(_tables(page))
     fixed_parts = [_opening(page["title"]), _main(page), *tables.values(), *_libraries().values(), _scripts()]
     times, overview = block(page["times"]), block(_overview(page, every, []))
@@ -62,15 +62,14 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
 
 def single_page(dataset: Dataset) -> bytes:
     """Builds the page for a single data set without an experiment."""
+    return page_bytes(untimed_page(dataset["name"], [dataset]))
+
+
+def untimed_page(title: str, datasets: list[Dataset]) -> Page:
+    """Returns the data of a page without an experiment: the only time is that when the page was generated."""
     made = datetime.now().astimezone().isoformat(timespec="seconds")
-    return page_bytes(
-        {"title": dataset["name"], "datasets": [dataset], "facts": [], "across": [], "times": untimed(made)}
-    )
-
-
-def untimed(made: str) -> Times:
-    """Returns timings for a page without an experiment: only the time when the page was generated."""
-    return {"made": made, "machine": "", "columns": [], "systems": {}, "gates": {}, "drawings": {}, "verdict": {}}
+    times = Times(made=made, machine="", columns=[], systems={}, gates={}, drawings={}, verdict={})
+    return {"title": title, "datasets": datasets, "facts": [], "across": [], "times": times}
 
 
 def figure_page(figure: Figure) -> bytes:
@@ -149,7 +148,7 @@ def _block(name: str, data: bytes) -> bytes:
     return b'<script type="text/plain" id="%s">%s</script>\n' % (name.encode(), data)
 
 
-def _overview(page: Page, every: list[Chunks], left_out: list[str]) -> dict[str, Any]:
+def _overview(page: Page, every: list[list[Chunk]], left_out: list[str]) -> dict[str, Any]:
     """Returns the data for all views except the query view."""
     return {
         "title": page["title"],
@@ -165,7 +164,7 @@ def _overview(page: Page, every: list[Chunks], left_out: list[str]) -> dict[str,
 APART = ("questions", "details", "passages", "contrasts", "left_out")
 
 
-def _dataset(dataset: Dataset, chunks: Chunks) -> dict[str, Any]:
+def _dataset(dataset: Dataset, chunks: list[Chunk]) -> dict[str, Any]:
     plain: dict[str, Any] = {key: value for key, value in dataset.items() if key not in APART}
     # Pictures are in the page itself.
     plain["drawings"] = {
@@ -174,16 +173,9 @@ def _dataset(dataset: Dataset, chunks: Chunks) -> dict[str, Any]:
     }
     plain["leftOut"] = dataset["left_out"]
     plain["count"] = len(dataset["questions"]["qids"])
-    plain["chunks"] = [chunk.places if chunk.kept else [] for chunk in chunks.chunks]
-    plain["contrasts"] = [_contrast(each) for each in dataset["contrasts"]]
+    plain["chunks"] = [chunk.places if chunk.kept else [] for chunk in chunks]
+    plain["contrasts"] = dataset["contrasts"]
     return plain
-
-
-def _contrast(each: Any) -> list[Any]:
-    """Flattens a comparison to a row; `page.js` names its columns."""
-    first = [each["first"], each["second"], each["metric"], each.get("within", -1)]
-    keys = ("delta", "interval", "pairs", "wins", "ties", "losses", "raw", "p", "effect", "confidence")
-    return [*first, *(each[key] for key in keys), int(each["significant"])]
 
 
 def _tables(page: Page) -> Iterator[tuple[str, bytes]]:
@@ -196,8 +188,8 @@ def _tables(page: Page) -> Iterator[tuple[str, bytes]]:
             yield f"values-{place}-{metric}", block(systems)
 
 
-def _details(place: int, chunks: Chunks) -> Iterator[tuple[str, bytes]]:
-    for number, chunk in enumerate(chunks.chunks):
+def _details(place: int, chunks: list[Chunk]) -> Iterator[tuple[str, bytes]]:
+    for number, chunk in enumerate(chunks):
         if not chunk.kept:
             continue
         yield f"details-{place}-{number}", chunk.details
