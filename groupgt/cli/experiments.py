@@ -254,9 +254,9 @@ def report_command(
     same ground truth. Test, correction, alpha and seed default to the values in the folders.
     """
     from groupgt.render.page.page import page_bytes
+    from groupgt.report.contrasts import described
     from groupgt.report.folder import folders_of, read_folders
     from groupgt.report.merge import compared_metrics, history, merged, merged_page, settings_of
-    from groupgt.report.tested import described
     from groupgt.store.files import write_bytes
 
     check_outputs([], [page])

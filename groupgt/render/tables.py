@@ -65,6 +65,15 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def listed(texts: Sequence[str], most: int = 8, more: str = " and {:,} more") -> str:
+    """Joins the first few texts and counts the rest.
+
+    >>> listed("abcd", 2), listed("abcd", 2, ", and {} more"), listed("ab", 2), listed([])
+    ('a, b and 2 more', 'a, b, and 2 more', 'a, b', 'nothing')
+    """
+    return ", ".join(texts[:most]) + (more.format(len(texts) - most) if len(texts) > most else "") or "nothing"
+
+
 def p_text(value: float) -> str:
     """Formats a p-value for use in a sentence.
 

@@ -27,11 +27,11 @@ from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed
 from groupgt.report.comparison import OF_CONTRAST, cells_of
-from groupgt.report.contrasts import Other, beside_grid, changes
+from groupgt.report.contrasts import beside_grid, how_tested, marks_in, verdict_by
 from groupgt.report.folder import AGAIN, ResultFolder
 from groupgt.report.sentences import doubt
 from groupgt.report.shapes import plain
-from groupgt.report.tested import how_tested, marks_in, verdict_by
+from groupgt.report.verdict import Other, changes
 
 # Number of systems for which the best data set is reported.
 SYSTEMS = 3

@@ -18,13 +18,13 @@ from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
-from groupgt.report import contrasts, headroom, leaderboard, slices
+from groupgt.report import contrasts, headroom, leaderboard, slices, verdict
 from groupgt.report import data as evaluated
+from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, verdict_by
 from groupgt.report.corrected import corrected_blocks, notes
 from groupgt.report.means import as_requested, below_means, population
 from groupgt.report.paper import latex_of
 from groupgt.report.shapes import plain
-from groupgt.report.tested import MEANINGS, corrected_over, described, how_tested, marks_in, verdict_by
 from groupgt.report.tracking import tracked
 
 
@@ -40,7 +40,7 @@ class ComparisonTeller(Teller[Comparison]):
 
     def blocks(self) -> list[Item]:
         """Returns the full report, starting with the verdict."""
-        return [Verdict(list(contrasts.sentences(self.result.by()))), *items(self.result), *_notes(self.result)]
+        return [Verdict(list(verdict.sentences(self.result.by()))), *items(self.result), *_notes(self.result)]
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """Returns one table per metric."""
@@ -49,8 +49,8 @@ class ComparisonTeller(Teller[Comparison]):
     def summary(self) -> str:
         """Returns a Markdown summary for a pull request: the verdict and changes from the baseline."""
         systems = self.result.by()
-        verdict = Verdict(list(contrasts.sentences(systems, brief=True)))
-        return document([f"## {self.title}", verdict, *changed(systems)], "github")
+        first = Verdict(list(verdict.sentences(systems, brief=True)))
+        return document([f"## {self.title}", first, *changed(systems)], "github")
 
     def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
         """Returns a LaTeX table for a paper."""
@@ -62,7 +62,7 @@ class ComparisonTeller(Teller[Comparison]):
 
     def warnings(self) -> list[str]:
         """Returns warnings that limit the conclusions."""
-        return contrasts.warnings(self.result)
+        return verdict.warnings(self.result)
 
     def figures(self, metric: str | None = None) -> dict[str, Callable[[], Figure]]:
         """Returns the available figures by name."""
@@ -248,7 +248,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
     """Returns the page data of one data set, including comparisons between its systems."""
     dataset = evaluated.dataset_of(systems, name)
     dataset["tests"] = _tests(systems)
-    dataset["verdict"] = list(contrasts.sentences(systems))
+    dataset["verdict"] = list(verdict.sentences(systems))
     if len(systems.names) > 1:
         dataset["baseline"] = systems.names.index(systems.baseline)
         dataset["contrasts"] = list(contrasts.page_rows(systems))

@@ -1,213 +1,79 @@
-"""Reports systems against a baseline and against each other, as sentences, tables, figures and page data."""
+"""Compares systems with a baseline and with each other in tables, figures and page data, and describes the tests."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from groupgt.comparison.beside import Beside
-from groupgt.comparison.contrast import Contrast, Key, Row, comparisons
+from groupgt.comparison.contrast import Contrast, Key, Row
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.systems import Systems, finite, interval
-from groupgt.comparison.tests import SLACK
+from groupgt.comparison.systems import Basis, Systems, finite, interval
+from groupgt.comparison.tests import SLACK, TESTS
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.result import mean_of
 from groupgt.render import figures, tables
-from groupgt.render.document import Block, Table
+from groupgt.render.document import Block, Item, Table
 from groupgt.render.drawing import Figure, template
 from groupgt.render.page import data
-from groupgt.render.tables import counted, fixed, p_text, signed, small, span
-from groupgt.report import headroom
-from groupgt.report.means import about, best_sentence
-from groupgt.report.sentences import doubt, doubts, enumerated, every
+from groupgt.render.tables import counted, signed, small, span
+from groupgt.report.means import about
 
-NO_BREAK = "\u00a0"
-# More comparisons than this are only counted, not named.
-LISTED = 5
+# --- How differences were tested.
 
-
-# --- Sentences: changes from the baseline, the best system, and warnings; all by the primary metric.
-
-# Systems that the sentences name.
-MOST_CHANGES = 3
-
-
-def sentences(systems: Systems, *, brief: bool = False) -> Iterator[data.Sentence]:
-    """Yields all sentences in reading order; a `brief` verdict reports only changes if there are any."""
-    is_compared = len(systems.names) > 1 and systems.is_baseline_named
-    if is_compared:
-        yield from _changes(systems)
-    if not (brief and is_compared and not any(each.differ for each in systems.against_baseline.values())):
-        yield _winner(systems)
-    yield from _changes_in_slices(systems)
-    if not brief:
-        yield from headroom.sentences(systems)
-    for warning in warnings(systems):
-        yield doubt(warning.removeprefix("warning: "))
+# Tests of differences that are not those of one ground truth.
+ESTIMATED: dict[str, str] = {
+    "audit": "t test of differences corrected by the audit",
+    "annotators": "t test of differences averaged over annotators",
+}
+# Meanings of marks in tables.
+MEANINGS = {
+    tables.BETTER: "significantly better",
+    tables.WORSE: "significantly worse",
+    tables.MARK: "significantly different",
+}
 
 
-def _changes(systems: Systems) -> Iterator[data.Sentence]:
-    other = Other("than the baseline ", "the baseline ", systems.baseline)
-    disagreeing = systems.basis == "annotators"
-    yield from changes(
-        systems.against_baseline, other, systems.label, systems.settings, higher=systems.higher, disagreeing=disagreeing
-    )
+def marks_in(items: Iterable[Item]) -> list[str]:
+    """Returns the marks that occur in the given tables."""
+    grids = [item for item in items if isinstance(item, (tuple, Table))]
+    rows = chain.from_iterable(grid.rows if isinstance(grid, Table) else grid[1] for grid in grids)
+    ends = {cell[-1:] for row in rows for cell in row if isinstance(cell, str)}
+    return [mark for mark in MEANINGS if mark in ends]
 
 
-class Other(NamedTuple):
-    """The other side of a comparison in sentences: phrases to follow `worse` and `different from`, and its name."""
-
-    than: str
-    from_: str
-    name: str = ""
-
-    def parts(self, words: str, rest: str) -> list[str]:
-        """Joins text before and after the name into sentence parts."""
-        return [words, self.name, rest] if self.name else [words + rest]
+def corrected_over(settings: Settings, count: int, families: int = 1) -> str:
+    """Describes the correction of p-values and the number of comparisons it covers."""
+    if settings.correction == "none":
+        return "not corrected"
+    each = " per metric" if families > 1 else ""
+    return f"corrected ({settings.correction}) over {counted(count, 'comparison')}{each}"
 
 
-def changes(
-    contrasts: Mapping[str, Contrast],
-    other: Other,
-    label: str,
-    settings: Settings,
-    *,
-    higher: bool,
-    disagreeing: bool = False,
-) -> Iterator[data.Sentence]:
-    """Describes significant losses, then gains, largest first; if there are none, describes the largest difference.
+def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequence[str] = (), basis: Basis = "") -> str:
+    """Describes how comparisons were tested, and what the marks in their tables mean."""
+    meanings = ", ".join(f"{mark} {MEANINGS[mark]}" for mark in marks)
+    over = corrected_over(settings, count, families)
+    return f"{described(settings, basis)}, p {over}; {meanings}{' at ' if marks else ''}alpha {settings.alpha:g}"
 
-    With `disagreeing`, intervals include disagreement between annotators.
+
+def verdict_by(label: str) -> str:
+    """Returns a note that names the metric behind the verdict."""
+    return f"\nverdict by {label}; the other metrics are exploratory"
+
+
+def described(settings: Settings, basis: Basis = "") -> str:
+    """Describes the test, including resamples and seed if it is randomized.
+
+    >>> described(Settings(test="bootstrap", resamples=2000, seed=7))
+    'paired bootstrap test, 2,000 resamples, seed 7'
     """
-    count = comparisons(contrasts.values())
-    contrasts = {name: each for name, each in contrasts.items() if each.pairs}
-    if not contrasts:
-        return
-    by_size = sorted(contrasts, key=lambda name: -abs(contrasts[name].delta))
-    for kind, verb, is_gain in (("loss", "worse", False), ("gain", "better", True)):
-        names = [
-            name
-            for name in by_size
-            if contrasts[name].significant and ((contrasts[name].delta > 0) == higher) == is_gain
-        ]
-        for name in names[:MOST_CHANGES]:
-            rest = f": {measured(contrasts[name], settings, count, f' in {label}')}."
-            parts = ["", name, *other.parts(f" is significantly {verb} {other.than}", rest)]
-            yield {"kind": kind, "parts": parts}
-        if more := names[MOST_CHANGES:]:
-            others = f"{counted(len(more), 'other system is', 'other systems are')} significantly {verb}"
-            yield {"kind": kind, "parts": [f"{others} {other.than.strip()}."]}
-    if any(contrast.significant for contrast in contrasts.values()):
-        return
-    largest = by_size[0]
-    queries = counted(contrasts[largest].pairs, "query", "queries")
-    begins, within = f"No significant difference from {other.from_}", f" in {label} ({queries})"
-    if not contrasts[largest].differ:
-        yield {"kind": "same", "parts": other.parts(begins, f"{within}: the values are the same.")}
-        return
-    size = measured(contrasts[largest], settings, count)
-    if disagreeing:
-        low, high = contrasts[largest].delta_interval
-        level = f"{100 * contrasts[largest].confidence:.3g} % CI {signed(low)} to {signed(high)}"
-        size = f"{signed(contrasts[largest].delta)} is within annotators' disagreement ({level})"
-    if len(contrasts) == 1:
-        yield {"kind": "same", "parts": other.parts(begins, f"{within}: {size}.")}
-        return
-    parts = [*other.parts(begins, f"{within}; the largest is that of "), largest, f": {size}."]
-    yield {"kind": "same", "parts": parts}
-
-
-def measured(contrast: Contrast, settings: Settings, count: int, of: str = "") -> str:
-    """Formats a difference with its CI and p-value; `count` is the number of comparisons in its family."""
-    low, high = contrast.delta_interval
-    level = f"{100 * contrast.confidence:.3g} % CI"
-    between = "" if math.isnan(low) else f"{level} {signed(low)} to {signed(high)}; "
-    is_corrected = settings.correction != "none" and count > 1
-    note = f" after correction ({settings.correction}) over {counted(count, 'comparison')}" if is_corrected else ""
-    chance = p_text(contrast.p_value).replace(" ", NO_BREAK)
-    return f"{signed(contrast.delta)}{of} ({between}{chance}{note})"
-
-
-def _winner(systems: Systems) -> data.Sentence:
-    """Names the best system if it beats every other in tests, otherwise the system with the highest mean."""
-    best = systems.best
-    if best is None or len(systems.names) == 1 or not systems.baseline:
-        return best_sentence(systems)
-    tied, count = systems.tied, len(systems.names)
-    mean, between = systems.mean(best), systems.intervals.get((best, systems.primary))
-    over = counted(systems.queries_of(best), "query", "queries")
-    level = f"{100 * systems.settings.confidence:g} % CI"
-    size = f"{fixed(mean)}" + ("" if between is None else f" ({level} {span(between)})")
-    if len(tied) == count:
-        same = f"{every(count, 'system')} have the same mean {systems.label}: {size}, {over}."
-        return {"kind": "same", "parts": [same]}
-    if systems.has_clear_winner:
-        rest = f" is the best of {count:,} systems in {systems.label}, significantly so: mean {size}, {over}."
-        return {"kind": "best", "parts": ["", best, rest]}
-    highest = "highest" if systems.higher else "lowest"
-    begins = f"No clear winner among {count:,} systems; {highest} mean {systems.label}: "
-    return {"kind": "same", "parts": [begins, *enumerated(tied, f", {size}, {over}.")[1:]]}
-
-
-def _changes_in_slices(systems: Systems) -> Iterator[data.Sentence]:
-    """Describes the largest significant loss and gain over the baseline within a slice."""
-    if not systems.is_baseline_named or not systems.is_compared:
-        return
-    rows = [
-        (row.against, part, row.system)
-        for part in systems.slices
-        for row in part.rows
-        if row.metric == systems.primary and row.against is not None and row.against.significant
-    ]
-    rows.sort(key=lambda row: row[0].delta if systems.higher else -row[0].delta)
-    gain = 1 if systems.higher else -1
-    ends = [row for row in (*rows[:1], *rows[1:][-1:]) if row]
-    for contrast, part, name in ends:
-        is_gain = gain * contrast.delta > 0
-        verb = "better" if is_gain else "worse"
-        queries = counted(contrast.pairs, "query", "queries")
-        rest = f": {signed(contrast.delta)} in {systems.label} ({queries}, {p_text(contrast.p_value)})."
-        where = f" is significantly {verb} than the baseline where {part.by} = "
-        yield {"kind": "gain" if is_gain else "loss", "parts": ["", name, where, part.value, rest]}
-
-
-def warnings(systems: Systems) -> list[str]:
-    """Returns warnings about the primary metric, such as few differing queries or excluded queries."""
-    settings = systems.settings
-    lines = [f"warning: {text}" for text in doubts(systems.evaluations)]
-    contrasts = systems.against_baseline
-    tested = {name: each for name, each in contrasts.items() if not math.isnan(each.raw_p_value) and not systems.basis}
-    # Bonferroni multiplies p by the family's size; Holm multiplies the last one only by 1.
-    factor = len(tested) if settings.correction == "bonferroni" else 1
-    # With m queries that differ, the smallest p is 2 ÷ 2^m, times the number of comparisons.
-    needed = max(1, math.ceil(1 + math.log2(max(factor, 1) / settings.alpha) - SLACK))
-    few = [f"{name} in {systems.label} ({each.differ:,})" for name, each in tested.items() if 0 < each.differ < needed]
-    if few:
-        where = "every comparison" if 1 < len(few) == len(tested) else _some(few)
-        lines.append(
-            f"warning: too few queries differ for a randomization test to reach alpha {settings.alpha:g}, which takes "
-            f"at least {needed}: {where}"
-        )
-    least = (1 / (1 + settings.resamples)) * factor
-    if least > settings.alpha and settings.draws and not systems.basis:
-        lines.append(
-            f"warning: {settings.resamples:,} resamples cannot give a p-value below {least:.2g} over {factor:,} "
-            "comparisons; increase resamples"
-        )
-    alone = [f"{name} in {systems.label} {each.unpaired:,}" for name, each in contrasts.items() if each.unpaired]
-    if alone:
-        lines.append(
-            "queries evaluated in only one of the two are excluded from differences: "
-            f"{_some(alone)} against {systems.baseline}"
-        )
-    return lines
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" … and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
-    return f"{', '.join(names[:LISTED])}{more}"
+    if basis:
+        return ESTIMATED[basis]
+    resampling = f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
+    return TESTS[settings.test].title + (resampling if settings.draws else "")
 
 
 # --- Tables.

@@ -17,8 +17,9 @@ from groupgt.render.drawing import Figure, drawing, still, template
 from groupgt.render.page import data
 from groupgt.report import slices
 from groupgt.report.curves import depth_curves, ecdf, precision_recall, units
-from groupgt.report.means import about, best_sentence, forest
+from groupgt.report.means import about, forest
 from groupgt.report.misses import details, groups_figure
+from groupgt.report.verdict import best_sentence
 
 # Maximum number of queries on the page; beyond it, the most informative ones are listed.
 LISTED = 10_000

@@ -16,7 +16,7 @@ from groupgt.render.drawing import Figure
 from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid
 from groupgt.report import across as datasets
-from groupgt.report import comparison, contrasts, gates, leaderboard, means, previous, sweeps, times
+from groupgt.report import comparison, contrasts, gates, leaderboard, means, previous, sweeps, times, verdict
 from groupgt.report.corrected import corrected_blocks
 from groupgt.report.sentences import doubt, enumerated, every
 from groupgt.report.stages import tables_of
@@ -76,7 +76,7 @@ def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 
 def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = False) -> list[Sentence]:
     """Returns the sentences on one data set except gates, warnings last; `timed` adds sentences that vary by run."""
-    compared = list(contrasts.sentences(outcome.systems[dataset], brief=brief)) if outcome.evaluations[dataset] else []
+    compared = list(verdict.sentences(outcome.systems[dataset], brief=brief)) if outcome.evaluations[dataset] else []
     absent = outcome.absent.get(dataset, [])
     since = list(previous.sentences(outcome, dataset))
     return [

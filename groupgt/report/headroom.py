@@ -9,7 +9,7 @@ from typing import Any
 from groupgt.comparison.systems import Systems
 from groupgt.render.document import Block, Detail, Item
 from groupgt.render.page import data
-from groupgt.render.tables import counted, fixed
+from groupgt.render.tables import counted, fixed, listed
 from groupgt.report.sentences import NAMED, at_cutoff
 
 # More queries than this are only counted, not named.
@@ -53,8 +53,7 @@ NAMED_IN_CELL = 10
 def _first_of(qids: Sequence[str]) -> str:
     if not qids:
         return "none"
-    more = f" and {len(qids) - NAMED_IN_CELL:,} more" if len(qids) > NAMED_IN_CELL else ""
-    return f"{len(qids):,}: {', '.join(qids[:NAMED_IN_CELL])}{more}"
+    return f"{len(qids):,}: {listed(qids, NAMED_IN_CELL)}"
 
 
 def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
@@ -75,7 +74,7 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
     yield [f"complete {within}", "queries", "only this run", "gained over baseline", "lost to baseline"], rows
     nobody, everybody = failures.nobody, failures.everybody
     line = f"of {counted(count, 'query', 'queries')}, {len(everybody):,} complete in every run, {len(nobody):,} in none"
-    yield Detail(line + (f": {', '.join(nobody[:LISTED])}{' …' if len(nobody) > LISTED else ''}" if nobody else ""))
+    yield Detail(f"{line}: {listed(nobody, LISTED, ' …')}" if nobody else line)
     yield from map(Detail, _headroom(systems, metrics, within))
 
 

@@ -14,7 +14,7 @@ from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
 from groupgt.model.run import Traces
 from groupgt.render import tables
-from groupgt.render.tables import Grid, counted, fixed, span
+from groupgt.render.tables import Grid, counted, fixed, listed
 from groupgt.report.sentences import NAMED, appended, enumerated, every
 
 if TYPE_CHECKING:
@@ -321,26 +321,6 @@ def _joined(names: Sequence[str]) -> str:
 # --- Sentences.
 
 
-def best_sentence(systems: Systems) -> data.Sentence:
-    """Names the system with the highest mean and reports that mean."""
-    best = systems.best
-    if best is None:
-        return {"kind": "doubt", "parts": ["No queries to evaluate, so there is no mean."]}
-    mean, interval = systems.mean(best), systems.intervals.get((best, systems.primary))
-    between = "" if interval is None else f" ({100 * systems.settings.confidence:g} % CI {span(interval)})"
-    over = f"over {counted(systems.queries_of(best), 'query', 'queries')}"
-    size = f"{systems.label} of {fixed(mean)}{between}"
-    if len(systems.names) == 1:
-        return {"kind": "best", "parts": ["", best, f" has a mean {size} {over}."]}
-    tied, count = systems.tied, len(systems.names)
-    if len(tied) == count:
-        return {"kind": "best", "parts": [f"{every(count, 'system')} have the same mean {size} {over}."]}
-    if len(tied) > 1:
-        rest = f" are tied for the highest mean {systems.label} of {count:,} systems: {fixed(mean)}{between} {over}."
-        return {"kind": "best", "parts": enumerated(tied, rest)}
-    return {"kind": "best", "parts": ["", best, f" has the highest mean of {count:,} systems: {size} {over}."]}
-
-
 def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
     """Counts the metrics on which each run is best, without any significance test."""
     first = evaluations[0]
@@ -366,24 +346,20 @@ def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
     first_labels = next(labels for labels in ahead.values() if len(labels) == most)
     winners = [name for name, labels in ahead.items() if labels == first_labels]
     if decided == most:
-        on = _some(first_labels) if equal or decided == 1 else every(decided, "metric").lower()
+        on = listed(first_labels, NAMED, " …") if equal or decided == 1 else every(decided, "metric").lower()
     elif any(labels != first_labels and len(labels) == most for labels in ahead.values()):
-        on = _some(first_labels)
+        on = listed(first_labels, NAMED, " …")
     else:
         on = f"{most} of {decided} metrics"
     verb = "has the" if len(winners) == 1 else "are tied for the"
     word = "highest" if all(metric.higher_is_better for metric in first.metrics.values()) else "best"
     parts = enumerated(winners, f" {verb} {word} mean of {len(evaluations):,} runs on {on}")
     for name, others in [pair for pair in ahead.items() if pair[0] not in winners][:NAMED]:
-        parts = appended(parts, "; ", name, f" on {_some(others)}")
+        parts = appended(parts, "; ", name, f" on {listed(others, NAMED, ' …')}")
     if equal:
-        parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {_some(equal)}"
+        parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {listed(equal, NAMED, ' …')}"
     parts[-1] += ". `groupgt compare` tests differences for significance."
     yield {"kind": "best", "parts": parts}
-
-
-def _some(labels: Sequence[str]) -> str:
-    return f"{', '.join(labels[:NAMED])}{' …' if len(labels) > NAMED else ''}"
 
 
 # --- Figures.

@@ -9,7 +9,7 @@ from groupgt.comparison.contrast import Contrast, comparisons, contrasts_of
 from groupgt.comparison.systems import Systems
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.tables import counted, fixed
-from groupgt.report.tested import described
+from groupgt.report.contrasts import described
 
 # Special characters of LaTeX, escaped.
 ESCAPED = str.maketrans(

@@ -18,15 +18,16 @@ from groupgt.experiment.previous import Against, Former, FormerSystem, Previous
 from groupgt.model.hits import Floats
 from groupgt.render.document import Detail, Item
 from groupgt.render.page import data
-from groupgt.render.tables import counted
-from groupgt.report.contrasts import Other, beside_grid, changes
+from groupgt.render.tables import counted, listed
+from groupgt.report.contrasts import beside_grid
 from groupgt.report.folder import Manifest, ResultFolder, folders_of
 from groupgt.report.sentences import doubt
 from groupgt.report.shapes import plain
+from groupgt.report.verdict import Other, changes
 from groupgt.store.stamped import LATEST
 
-# Maximum number of queries named in a line.
-NAMED = 10
+# Names the first queries or systems in a line.
+_listed = partial(listed, most=10, more=", and {:,} more")
 
 
 # --- Reading.
@@ -112,7 +113,7 @@ def will_compare(path: Path, experiment: Experiment) -> str:
         former = previous.datasets.get(dataset)
         then = list(former.systems) if former is not None else []
         now = [name for served, name in experiment.pairs() if served == dataset]
-        parts.append(f"{dataset}: {_listed([name for name in now if name in then]) or 'no system'}")
+        parts.append(f"{dataset}: {_listed([name for name in now if name in then] or ['no system'])}")
         parts += _others([name for name in now if name not in then], _gone(then, experiment))
     return f"compared with the previous run {previous.name}: {'; '.join(parts)}"
 
@@ -131,11 +132,6 @@ def _others(added: Sequence[str], gone: Sequence[str]) -> Iterator[str]:
         yield f"not in the previous run: {_listed(added)}"
     if gone:
         yield f"only in the previous run: {_listed(gone)}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f", and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
 
 
 # --- Sentences.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from groupgt.evaluation.result import Evaluation
-from groupgt.render.tables import counted
+from groupgt.render.tables import counted, listed
 
 if TYPE_CHECKING:
     from groupgt.render.page import data
@@ -68,8 +68,7 @@ def missing_queries(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
         if missing and (evaluation.policy.missing != "skip" or missing == total):
             runs_of.setdefault((missing, total), []).append(name)
     for (missing, total), names in runs_of.items():
-        more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-        who = f"{', '.join(names[:NAMED])}{more} {'has' if len(names) == 1 else 'have'}"
+        who = f"{listed(names, NAMED)} {'has' if len(names) == 1 else 'have'}"
         if missing == total:
             yield f"{who} no results for any of {counted(total, 'query', 'queries')}: are these the right files?"
             continue
@@ -86,20 +85,16 @@ def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
     first = next(iter(evaluations.values()))
     if not first.truth.judgments.defined.any():
         yield "no query has a group that can be covered, so there are no means"
-    repeating = {
-        name: evaluation.counts["duplicates"]
-        for name, evaluation in evaluations.items()
-        if evaluation.counts["duplicates"]
-    }
+    counts = {name: evaluation.counts["duplicates"] for name, evaluation in evaluations.items()}
+    repeating = [f"{name} {count:,}" for name, count in counts.items() if count]
     if repeating and first.policy.duplicates in ("penalize", "keep"):
-        listed = ", ".join(f"{name} {count:,}" for name, count in list(repeating.items())[:NAMED])
-        more = f" and {len(repeating) - NAMED:,} more runs" if len(repeating) > NAMED else ""
+        runs = listed(repeating, NAMED, " and {:,} more runs")
         meaning = (
             "repeats keep their rank but count as non-relevant"
             if first.policy.duplicates == "penalize"
             else "both count"
         )
-        yield f"queries with a repeated result: {listed}{more}; {meaning} (policy duplicates={first.policy.duplicates})"
+        yield f"queries with a repeated result: {runs}; {meaning} (policy duplicates={first.policy.duplicates})"
 
 
 def subject(name: str) -> list[str]:

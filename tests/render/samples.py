@@ -39,7 +39,7 @@ def samples() -> dict[str, Figure]:
     ]
     parts = [f"type = {kind} ({count})" for kind, count in (("single", 20), ("multi", 15), ("vague", 5))]
     cells = [
-        {"slice": part, "system": name, "value": (place - row) / 10, "queries": 20, "mark": "*" if place == row else ""}
+        {"slice": part, "system": name, "value": (place - row) / 10, "queries": 20}
         for row, part in enumerate(parts)
         for place, name in enumerate(SYSTEMS)
     ]
@@ -99,7 +99,6 @@ def samples() -> dict[str, Figure]:
             "lsa",
         ),
         "slices": figures.slices([{**cell, "value": abs(cell["value"])} for cell in cells], ABOUT),
-        "slice differences": figures.slices(cells, ABOUT, delta=True, domain=(-0.3, 0.3)),
         "groups": figures.group_ranks(met, ABOUT),
         "sweep of one": tradeoffs.sweep(one, ABOUT, ["k1"]),
         "sweep of words": tradeoffs.sweep(words, ABOUT, ["stemmer"]),
