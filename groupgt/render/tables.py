@@ -59,10 +59,11 @@ def small(value: float | None) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """Formats a count with its noun.
 
-    >>> counted(1, "query", "queries"), counted(1200, "query", "queries"), counted(2, "system")
-    ('1 query', '1,200 queries', '2 systems')
+    >>> counted(1, "query"), counted(1200, "query"), counted(2, "system"), counted(2, "query has", "queries have")
+    ('1 query', '1,200 queries', '2 systems', '2 queries have')
     """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    plural = f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"
+    return f"{count:,} {one if count == 1 else many or plural}"
 
 
 def listed(texts: Sequence[str], most: int = 8, more: str = " and {:,} more") -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from groupgt.comparison.across import Across, Measured, across, mean_length
 from groupgt.comparison.beside import texts_of
-from groupgt.comparison.contrast import Contrast, comparisons
+from groupgt.comparison.contrast import comparisons
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import finite
 from groupgt.errors import ConfigError, DataError, listed, near_names
@@ -27,8 +27,9 @@ from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed
 from groupgt.report.comparison import OF_CONTRAST, cells_of
-from groupgt.report.contrasts import beside_grid, how_tested, marks_in, verdict_by
+from groupgt.report.contrasts import beside_grid, beside_rows, how_tested, marks_in, verdict_by
 from groupgt.report.folder import AGAIN, ResultFolder
+from groupgt.report.means import worth
 from groupgt.report.sentences import doubt
 from groupgt.report.shapes import plain
 from groupgt.report.verdict import Other, changes
@@ -58,8 +59,8 @@ class AcrossTeller(Teller[Across]):
         """Returns headers and one row per system, data set and metric."""
         headers = ["system", "dataset", "metric", "mean", "baseline", "baseline_mean", *OF_CONTRAST, "significant"]
         rows = []
-        for (system, dataset), text, there, here, contrast in _each(self.result):
-            row = [system, dataset, str(self.result.metrics[text]), here, self.result.baseline, there]
+        for name, text, there, here, contrast in beside_rows(self.result):
+            row = [*self.result.places[name], str(self.result.metrics[text]), here, self.result.baseline, there]
             rows.append([*row, *cells_of(contrast), int(contrast.significant)])
         return headers, rows
 
@@ -75,33 +76,21 @@ def results(result: Across) -> dict[str, Any]:
             "baseline": result.baseline,
             "primary": result.primary,
             "settings": asdict(result.settings),
-            "rows": _rows(result),
+            "rows": [
+                {
+                    **dict(zip(("system", "dataset"), result.places[name])),
+                    "metric": text,
+                    "mean": finite(here),
+                    "baseline_mean": finite(there),
+                    "significant": contrast.significant,
+                    "against": plain(contrast),
+                }
+                for name, text, there, here, contrast in beside_rows(result)
+            ],
             "queries": {name: {**shared._asdict(), "qids": len(shared.qids)} for name, shared in result.shared.items()},
         }
     )
     return shown
-
-
-def _rows(result: Across) -> list[dict[str, Any]]:
-    return [
-        {
-            "system": system,
-            "dataset": dataset,
-            "metric": text,
-            "mean": finite(here),
-            "baseline_mean": finite(there),
-            "significant": contrast.significant,
-            "against": plain(contrast),
-        }
-        for (system, dataset), text, there, here, contrast in _each(result)
-    ]
-
-
-def _each(result: Across) -> Iterator[tuple[tuple[str, str], str, float, float, Contrast]]:
-    """Yields means on the baseline and on another data set, with their contrast, for each system and metric."""
-    for text in result.metrics:
-        for name, contrast in result.contrasts(text).items():
-            yield result.places[name], text, *result.means(name, text), contrast
 
 
 def sentences(result: Across) -> Iterator[Sentence]:
@@ -148,7 +137,7 @@ def _notes(result: Across) -> Iterator[str]:
     for name, shared in result.shared.items():
         parts = [(shared.alone, f"only in {name}"), (shared.absent, f"only in {result.baseline}")]
         parts.append((len(shared.reworded), f"with another text ({', '.join(shared.reworded[:3])})"))
-        if left := [f"{counted(count, 'query', 'queries')} {where}" for count, where in parts if count]:
+        if left := [f"{counted(count, 'query')} {where}" for count, where in parts if count]:
             yield f"{name}: left out {', '.join(left)}"
 
 
@@ -184,7 +173,7 @@ def across_in(
     return across(
         measured,
         baseline or folder.across or next(iter(measured)),
-        next(iter(next(iter(folder.systems.values())).values())).metrics,
+        folder.metrics,
         settings,
         folder.convention,
         requested=metrics,
@@ -215,14 +204,12 @@ def _most_and_least(outcome: Outcome) -> Iterator[Sentence]:
     text = first.text_of(primary)
     label, higher = first.label_of(text), first.metrics[text].higher_is_better
     for system in list(dict.fromkeys(name for by_system in sets.values() for name in by_system))[:SYSTEMS]:
-        means = {name: finite(each[system].means[text]) for name, each in sets.items() if system in each}
-        ordered = sorted(
-            ((mean, name) for name, mean in means.items() if mean is not None), key=lambda each: each[0], reverse=higher
-        )
-        if len(ordered) > 1 and fixed(ordered[0][0]) != fixed(ordered[-1][0]):
-            (most, best), (least, worst) = ordered[0], ordered[-1]
-            parts = ["", system, " does best on the data set ", best, f" ({label} {fixed(most)}), and worst on "]
-            yield {"kind": "note", "parts": [*parts, worst, f" ({fixed(least)}); same queries."]}
+        means = {name: each[system].means[text] for name, each in sets.items() if system in each}
+        ordered = sorted(filter(lambda name: math.isfinite(means[name]), means), key=means.__getitem__, reverse=higher)
+        most, least = (fixed(means[name]) for name in (ordered[0], ordered[-1])) if ordered else ("", "")
+        if most != least:
+            parts = ["", system, " does best on the data set ", ordered[0], f" ({label} {most}), and worst on "]
+            yield {"kind": "note", "parts": [*parts, ordered[-1], f" ({least}); same queries."]}
 
 
 def sharing(experiment: Experiment) -> list[list[str]]:
@@ -251,17 +238,11 @@ def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evalua
 
 def _lines(experiment: Experiment, rows: Mapping[tuple[str, str], Evaluation]) -> list[list[Any]]:
     primary = experiment.config.evaluate.primary
-    order = list(rows)
+    ordered = list(rows.items())
     if primary is not None:
-
-        def worse(place: tuple[str, str]) -> tuple[bool, float]:
-            evaluation = rows[place]
-            text = evaluation.text_of(primary)
-            mean = evaluation.means[text]
-            return math.isnan(mean), -mean if evaluation.metrics[text].higher_is_better else mean
-
-        order.sort(key=worse)
-    return [[*place, *rows[place].means.values()] for place in order]
+        text = ordered[0][1].text_of(primary)
+        ordered.sort(key=lambda row: worth(row[1].metrics[text], row[1].means[text]), reverse=True)
+    return [[*place, *each.means.values()] for place, each in ordered]
 
 
 def _doubts(first: Evaluation) -> Iterator[str]:

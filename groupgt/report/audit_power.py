@@ -20,7 +20,7 @@ class AuditPowerTeller(Teller[AuditPower]):
         shown = [[*row[:3], *("–" if width is None else f"±{fixed(width)}" for width in row[3:])] for row in rows]
         systems = self.result.systems
         audited = 0 if systems.audit is None else len(systems.audit.truth)
-        audited_count = counted(audited, "audited query", "audited queries")
+        audited_count = counted(audited, "audited query")
         note = f"{100 * self.result.level:g} % CI, if the other queries are like the {audited_count}"
         return [Table([*headers[:3], *(f"{size} audited" for size in headers[3:])], shown, keep=3), note]
 

@@ -138,6 +138,13 @@ def _effect(size: float) -> str:
     return signed(size, 2)
 
 
+def beside_rows(beside: Beside) -> Iterator[tuple[str, str, float, float, Contrast]]:
+    """Yields each name and metric with the two means and their contrast."""
+    for text in beside.metrics:
+        for name, contrast in beside.contrasts(text).items():
+            yield name, text, *beside.means(name, text), contrast
+
+
 def beside_grid(
     beside: Beside, metric: str, headers: Sequence[str], first: Mapping[str, Sequence[str]] | None = None
 ) -> Table:

@@ -36,7 +36,7 @@ def notes(evaluation: Evaluation, *, compared: bool = False) -> Iterator[str]:
     if evaluation.annotators:
         count = 1 + len(evaluation.annotators)
         shared = set(evaluation.truth.qids).intersection(*(other.truth.qids for other in evaluation.annotators))
-        queries = f"{counted(len(shared), 'query', 'queries')} that all of them judged"
+        queries = f"{counted(len(shared), 'query')} that all of them judged"
         yield f"averaged over {count} annotators and {queries}; intervals and p-values include their disagreement"
         yield "these intervals do not reflect strictness shared by all annotators"
     audit = evaluation.audit
@@ -44,11 +44,11 @@ def notes(evaluation: Evaluation, *, compared: bool = False) -> Iterator[str]:
         return
     entries = audit.truth.columns.get(SAMPLE, ())
     is_recorded = sample_fault(audit.truth.qids, entries, evaluation.truth.qids) is None
-    of = f"{len(audit.truth):,} audited of {counted(len(evaluation.truth), 'query', 'queries')}"
+    of = f"{len(audit.truth):,} audited of {counted(len(evaluation.truth), 'query')}"
     yield f"corrected by {of}, {'a recorded' if is_recorded else 'assumed to be a'} random sample"
     yield "corrected figures count queries without a value as 0 in every column"
     if skipped := sum(value is not None for value in audit.truth.columns.get("skipped", ())):
-        yield f"{counted(skipped, 'audited query', 'audited queries')} skipped by the annotator, counted as 0"
+        yield f"{counted(skipped, 'audited query')} skipped by the annotator, counted as 0"
     left = [text for text in evaluation.metrics if text not in evaluation.corrected]
     if compared:
         yield "each difference is corrected separately and may differ from the difference between the corrected means"

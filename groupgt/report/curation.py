@@ -55,7 +55,7 @@ class RechunkedTeller(Teller[Rechunked]):
             blocks.append((headers, [self._lost_row(row) for row in carried.lost]))
         if carried.dropped:
             total = len(carried.truth) + len(carried.dropped)
-            what = f"{len(carried.dropped):,} of {counted(total, 'query', 'queries')} would lose a group and"
+            what = f"{len(carried.dropped):,} of {counted(total, 'query')} would lose a group and"
             verb = "is" if len(carried.dropped) == 1 else "are"
             blocks.append(f"{what} {verb} dropped; to keep them, {ways_to_keep(carried.method)}")
         return blocks
@@ -94,7 +94,7 @@ class SuggestionsTeller(Teller[Suggestions]):
             for each in candidates
         ]
         headers = ["query", "group", "alternative", "candidate", "similarity", "text of the candidate"]
-        queries = counted(len({each.qid for each in candidates}), "query", "queries")
+        queries = counted(len({each.qid for each in candidates}), "query")
         count = f"{counted(len(candidates), 'candidate')} of {queries}"
         return [count, (headers, rows)] if rows else [count]
 
@@ -133,7 +133,7 @@ class AgreementTeller(Teller[Agreement]):
             of = counted(len(agreement.pairs), "group")
             figures += [["Cohen's kappa on groups", agreement.group_kappa], [f"matched of {of}", agreement.matched]]
         blocks: list[Block] = [
-            "\n".join([*lines, counted(agreement.queries, "query", "queries")]),
+            "\n".join([*lines, counted(agreement.queries, "query")]),
             (["agreement", "value"], figures),
         ]
         headers, rows = agreement.group_rows()

@@ -76,7 +76,7 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
     first = ordered[0]
     tied = [first] if first.depth is None else [depth for depth in ordered if depth.depth == first.depth]
     others = ordered[len(tied) :]
-    share = f"{100 * first.share:g} % of {counted(first.queries, 'query', 'queries')}"
+    share = f"{100 * first.share:g} % of {counted(first.queries, 'query')}"
     if first.depth is None:
         parts = [
             *subject(first.run),

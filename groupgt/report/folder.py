@@ -15,6 +15,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, near_names
@@ -182,14 +184,12 @@ class ResultFolder:
     @property
     def name(self) -> str:
         """The name of the experiment."""
-        name: str = self.config["name"]
-        return name
+        return str(self.config["name"])
 
     @property
     def convention(self) -> str:
         """The convention of the run."""
-        convention: str = self.manifest.convention or self.config["convention"]
-        return convention
+        return str(self.manifest.convention or self.config["convention"])
 
     @cached_property
     def policy(self) -> Policy:
@@ -255,11 +255,15 @@ class ResultFolder:
     # --- Its values.
 
     @cached_property
+    def metrics(self) -> dict[str, Metric]:
+        """The metrics of the run by name."""
+        return {name: parse_metric(name) for name in self.manifest.metrics}
+
+    @cached_property
     def systems(self) -> dict[str, dict[str, Scored]]:
         """Metric values by data set and system, in table order; raises `DataError`."""
         try:
-            _ = self.policy
-            metrics = {name: parse_metric(name) for name in self.manifest.metrics}
+            _, metrics = self.policy, self.metrics
         except GroupgtError as error:
             raise DataError(f"{self.path / LAST}: {error}") from None
         title, columns = read_columns(self.path, metrics)
@@ -427,6 +431,14 @@ def _newest(path: Path, faults: Faults) -> str:
         faults.add(str(path), f"expected the name of a result folder beside it, found {what}")
         return "."
     return name
+
+
+def order_of(qids: Sequence[str], wanted: Sequence[str], fault: str) -> NDArray[np.int64]:
+    """Returns the index of each wanted query in `qids`; raises `DataError` with `fault` if the two sets differ."""
+    places = {qid: place for place, qid in enumerate(qids)}
+    if places.keys() != set(wanted):
+        raise DataError(fault)
+    return np.array([places[qid] for qid in wanted], dtype=np.int64)
 
 
 def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:

@@ -78,7 +78,7 @@ def _drop(result: GateResult, drop: Drop) -> str:
     word = "better" if is_gain else "worse"
     side = f"{word} than {than} by {fixed(by)}" if by > 0 else f"no {word} than {than}"
     bound = f"minimum {asks.min_gain:g}" if is_gain else f"maximum {asks.max_drop:g}"
-    text = f"is {side} ({bound}, {counted(against.pairs, 'query', 'queries')})"
+    text = f"is {side} ({bound}, {counted(against.pairs, 'query')})"
     condition = asks.must if is_gain else asks.unless
     # Regardless of the test, a gate on gains fails beyond its bound, and a gate on drops passes within it.
     if condition is None or drop.is_beyond == is_gain:

@@ -21,7 +21,7 @@ def sentences(systems: Systems) -> Iterator[data.Sentence]:
     failures = systems.failures
     if failures is None or not failures.nobody:
         return
-    count = f"{len(failures.nobody):,} of {counted(int(failures.counted.sum()), 'query', 'queries')}"
+    count = f"{len(failures.nobody):,} of {counted(int(failures.counted.sum()), 'query')}"
     verb = "is" if len(failures.nobody) == 1 else "are"
     for_any = " for any system" if len(systems.names) > 1 else ""
     parts = [f"{count} {verb} not complete{at_cutoff(failures.cutoff)}{for_any}: "]
@@ -73,7 +73,7 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
         rows.append([name, solved, len(failures.only(name)), *changes])
     yield [f"complete {within}", "queries", "only this run", "gained over baseline", "lost to baseline"], rows
     nobody, everybody = failures.nobody, failures.everybody
-    line = f"of {counted(count, 'query', 'queries')}, {len(everybody):,} complete in every run, {len(nobody):,} in none"
+    line = f"of {counted(count, 'query')}, {len(everybody):,} complete in every run, {len(nobody):,} in none"
     yield Detail(f"{line}: {listed(nobody, LISTED, ' …')}" if nobody else line)
     yield from map(Detail, _headroom(systems, metrics, within))
 

@@ -31,6 +31,11 @@ UNDECLARED = "(no answer? declare answerable: false)"
 MOST_COLUMNS = 4
 
 
+def worth(metric: Metric, mean: float) -> float:
+    """Returns a number by which means are sorted: the better the higher, and lowest if undefined."""
+    return -math.inf if math.isnan(mean) else mean if metric.higher_is_better else -mean
+
+
 # --- Tables.
 
 
@@ -228,7 +233,7 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
 def footer(evaluation: Evaluation) -> list[str]:
     """Returns the convention, all non-zero counts, and any policy or labeller that is not the default."""
     counts = {name: count for name, count in evaluation.counts.items() if name not in ("unanswerable", "without_row")}
-    total = counted(counts.pop("queries"), "query", "queries")
+    total = counted(counts.pop("queries"), "query")
     # A document that was judged alone, as in qrels, is a group; without a relevant alternative it is non-relevant.
     truth = evaluation.truth
     alone = truth.shape == "flat" or NONRELEVANT in truth.keys
@@ -252,7 +257,7 @@ def _declared(counts: Mapping[str, int]) -> Iterator[str]:
     """Reports how many queries are declared unanswerable."""
     if counts.get("unanswerable"):
         rest = f"; {counts['without_row']:,} of them have no row in the run" if counts["without_row"] else ""
-        yield f"{counted(counts['unanswerable'], 'query', 'queries')} declared unanswerable{rest}"
+        yield f"{counted(counts['unanswerable'], 'query')} declared unanswerable{rest}"
 
 
 def _traced(traces: Traces | None) -> Iterator[str]:
@@ -275,9 +280,9 @@ def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
         of = "" if len({each.get("of") for each in samples}) > 1 else f" of {samples[0].get('of')}"
         skipped = sum(value is not None for value in columns.get("skipped", ()))
         left = f", {skipped:,} of them skipped" if skipped else ""
-        yield f"a random sample: {counted(len(samples), 'query', 'queries')}{of}{left}"
+        yield f"a random sample: {counted(len(samples), 'query')}{of}{left}"
     if assisted := sum(value is True for value in columns.get("assisted", ())):
-        yield f"{counted(assisted, 'query', 'queries')} judged with prior judgments in view, not independently"
+        yield f"{counted(assisted, 'query')} judged with prior judgments in view, not independently"
 
 
 def _other_conventions(evaluation: Evaluation) -> Iterator[str]:
@@ -300,7 +305,7 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
         names_of.setdefault(count, []).append(name)
     if names_of:
         parts = [f"in {_joined(names)} for {count:,}" for count, names in names_of.items()]
-        parts[-1] += f" of {counted(int(first.truth.judgments.defined.sum()), 'query', 'queries')}"
+        parts[-1] += f" of {counted(int(first.truth.judgments.defined.sum()), 'query')}"
         yield (
             f"convention autorag scores even a perfect ranking below 1 {', '.join(parts)}; convention coverage gives "
             "it 1"

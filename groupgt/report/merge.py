@@ -9,7 +9,6 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.settings import Settings
@@ -30,12 +29,15 @@ from groupgt.render.page.page import untimed_page
 from groupgt.render.tables import Grid, counted
 from groupgt.report.comparison import dataset_of, drawable
 from groupgt.report.experiment import Drawable, existing_figures
-from groupgt.report.folder import ResultFolder, Scored
+from groupgt.report.folder import ResultFolder, Scored, order_of
+from groupgt.report.means import worth
 from groupgt.report.sweeps import figures_of as sweeps_of
 from groupgt.report.times import figure as latency
 from groupgt.store.stamped import age_of, has_stamp
 
 # --- Several folders as one comparison.
+
+OTHER_QUERIES = "has other queries than the first folder, with the same ground truth"
 
 
 def merged(
@@ -50,26 +52,29 @@ def merged(
     comparisons: dict[str, Comparison] = {}
     for dataset in _datasets(folders):
         holders = [folder for folder in folders if dataset in folder.systems]
-        common = _common_metrics(holders, dataset, metrics)
+        common = _common_metrics(holders, metrics)
         versions = _versions(holders, dataset, common)
-        systems = _ranked([system for variants in versions.values() for system in variants], holders[0].primary)
+        systems = [system for variants in versions.values() for system in variants]
+        manifest, first = holders[0].manifest, holders[0].primary
+        decisive = None if first is None else parse_metric(first, holders[0].convention)
+        primary = next((text for text, metric in common.items() if metric == decisive), None)
+        if primary is not None:
+            systems.sort(key=lambda system: worth(common[primary], mean_of(system.values[primary])), reverse=True)
         chosen = _baseline(holders, versions, [system.name for system in systems], baseline)
         footer = [
             f"dataset {dataset}: {folder.path} ({counted(len(folder.systems[dataset]), 'system')})"
             for folder in holders
         ]
-        manifest, first = holders[0].manifest, holders[0].primary
         footer.append(f"ground truth {manifest.ground_truth[dataset][:12]}, convention {holders[0].convention}")
         footer.append(f"policy {manifest.policy}")
         if any(replace(folder, dataset=dataset).audit for folder in holders):
             footer.append("not corrected by the audit: use groupgt compare FOLDER, or its report.html")
-        decisive = None if first is None else parse_metric(first, holders[0].convention)
         comparisons[dataset] = Comparison(
             systems[0].qids,
             common,
             systems[0].convention,
             {system.name: system.values for system in systems},
-            next((text for text, metric in common.items() if metric == decisive), next(iter(common))),
+            primary or next(iter(common)),
             rules=holders[0].rules,
             baseline=chosen,
             settings=settings,
@@ -130,10 +135,13 @@ def _check(folders: Sequence[ResultFolder]) -> None:
     faults.stop()
 
 
-def _common_metrics(holders: Sequence[ResultFolder], dataset: str, texts: Sequence[str]) -> dict[str, Metric]:
+def _common_metrics(holders: Sequence[ResultFolder], texts: Sequence[str]) -> dict[str, Metric]:
     """Returns the metrics that all folders share (only requested ones, if any), by name in the first folder."""
-    first, *others = [_metrics(folder, dataset) for folder in holders]
-    common = {text: metric for text, metric in first.items() if all(metric in metrics.values() for metrics in others)}
+    common = {
+        text: metric
+        for text, metric in holders[0].metrics.items()
+        if all(metric in other.metrics.values() for other in holders[1:])
+    }
     if not common:
         raise DataError(f"{holders[-1].path}: has no metric in common with {holders[0].path}")
     if not texts:
@@ -143,11 +151,6 @@ def _common_metrics(holders: Sequence[ResultFolder], dataset: str, texts: Sequen
         if metric not in common.values():
             raise ConfigError(f"metric: expected one of {', '.join(common)}, found {text!r}{near_names(text, common)}")
     return {text: metric for text, metric in common.items() if metric in requested}
-
-
-def _metrics(folder: ResultFolder, dataset: str) -> Mapping[str, Metric]:
-    metrics: Mapping[str, Metric] = next(iter(folder.systems[dataset].values())).metrics
-    return metrics
 
 
 def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> dict[str, list[Scored]]:
@@ -160,42 +163,18 @@ def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, 
         title = folder.stamp if names.count(folder.stamp) == 1 else str(folder.path)
         for name, system in folder.systems[dataset].items():
             texts = {metric: text for text, metric in system.metrics.items()}
-            order = _order(system.qids, qids, folder)
+            order = order_of(system.qids, qids, f"{folder.path}: {OTHER_QUERIES}")
             values: dict[str, Floats] = {text: system.values[texts[metric]][order] for text, metric in metrics.items()}
             variants = versions.setdefault(name, [])
-            if not any(_are_same(other.values, values) for other in variants):
+            if not any(
+                all(np.array_equal(column, other.values[text], equal_nan=True) for text, column in values.items())
+                for other in variants
+            ):
                 variants.append(replace(system, name=title, qids=qids, metrics=metrics, values=values))
     return {
         name: [replace(system, name=name if len(variants) == 1 else f"{name} ({system.name})") for system in variants]
         for name, variants in versions.items()
     }
-
-
-def _order(qids: Sequence[str], order: Sequence[str], folder: ResultFolder) -> NDArray[np.int64]:
-    """Returns the index of each query in `order`; raises `DataError` if the two sets of queries differ."""
-    places = {qid: place for place, qid in enumerate(qids)}
-    if list(qids) != list(order) and set(places) != set(order):
-        raise DataError(f"{folder.path}: has other queries than the first folder, with the same ground truth")
-    return np.array([places[qid] for qid in order], dtype=np.int64)
-
-
-def _are_same(values: Mapping[str, Floats], others: Mapping[str, Floats]) -> bool:
-    return all(np.array_equal(column, others[text], equal_nan=True) for text, column in values.items())
-
-
-def _ranked(systems: list[Scored], primary: str | None) -> list[Scored]:
-    """Sorts systems by the primary metric, best first, if that metric is compared."""
-    decisive = None if primary is None else parse_metric(primary, systems[0].convention)
-    text = next((text for text, metric in systems[0].metrics.items() if metric == decisive), None)
-    if text is None:
-        return systems
-    sign = -1 if systems[0].metrics[text].higher_is_better else 1
-
-    def worse(system: Scored) -> tuple[bool, float]:
-        mean = mean_of(system.values[text])
-        return math.isnan(mean), sign * mean
-
-    return sorted(systems, key=worse)
 
 
 def _baseline(
@@ -252,7 +231,7 @@ def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) 
     """
     folders = {folder.path: replace(folder, dataset=dataset) for folder in holders}
     first = folders[holders[0].path]
-    request = _request(first, list(_common_metrics(holders, dataset, ())))
+    request = _request(first, list(_common_metrics(holders, ())))
     truth = first.truth(first.policy)
     versions = _versions(holders, dataset, dict(table.metrics))
     scored = {system.name: system for variants in versions.values() for system in variants}
@@ -266,7 +245,7 @@ def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) 
             evaluations[name] = evaluate_run(request, truth, run, name)
     text_of = {metric: text for text, metric in next(iter(evaluations.values())).metrics.items()}
     compared = {text: text_of[metric] for text, metric in table.metrics.items()}
-    order = _order(list(truth.qids), table.qids, first)
+    order = order_of(truth.qids, table.qids, f"{first.path}: {OTHER_QUERIES}")
     for name, evaluation in evaluations.items():
         for text, column in table.values[name].items():
             if not np.allclose(evaluation.values[compared[text]][order], column, rtol=0, atol=SLACK, equal_nan=True):
@@ -345,11 +324,9 @@ def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | N
 
 def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, requested: str | None) -> Grid:
     holders = [folder for folder in by_age if dataset in folder.systems]
-    label = requested or holders[-1].primary or next(iter(_metrics(holders[-1], dataset)))
+    label = requested or holders[-1].primary or next(iter(holders[-1].metrics))
     metric = parse_metric(label, holders[-1].convention)
-    all_metrics = dict.fromkeys(
-        metric_of_folder for folder in holders for metric_of_folder in _metrics(folder, dataset).values()
-    )
+    all_metrics = dict.fromkeys(each for folder in holders for each in folder.metrics.values())
     if metric not in all_metrics:
         raise ConfigError(f"metric: expected one of {', '.join(map(str, all_metrics))}, found {label!r}")
     rows: list[list[Any]] = []
@@ -373,12 +350,7 @@ def _best(folder: ResultFolder, dataset: str, metric: Metric) -> tuple[str, Floa
     text = next((text for text, candidate in systems[0].metrics.items() if candidate == metric), None)
     if text is None:
         return "–", np.full(len(systems[0].qids), np.nan)
-
-    def worth(system: Scored) -> float:
-        mean = mean_of(system.values[text])
-        return -math.inf if math.isnan(mean) else mean if metric.higher_is_better else -mean
-
-    best = max(systems, key=worth)
+    best = max(systems, key=lambda system: worth(metric, mean_of(system.values[text])))
     order = np.argsort(np.array(best.qids, dtype=object), kind="stable")
     return best.name, best.values[text][order]
 

@@ -73,7 +73,7 @@ class MissesTeller(Teller[Misses]):
     def _sentences(self) -> Iterator[data.Sentence]:
         """Reports how many queries are complete, and whether missed groups are retrieved later or not at all."""
         misses = self.result
-        complete = f"{misses.evaluated - misses.incomplete:,} of {counted(misses.evaluated, 'query', 'queries')}"
+        complete = f"{misses.evaluated - misses.incomplete:,} of {counted(misses.evaluated, 'query')}"
         unit = unit_of([misses.evaluation])
         sentence = f" completes {complete}{at_cutoff(misses.k)}"
         missed = sum(round(row["groups"] * (1 - row["covered"])) for row in misses.by_group)
@@ -189,7 +189,7 @@ class HardestGroupsTeller(Teller[HardestGroups]):
     def _sentences(self) -> Iterator[data.Sentence]:
         """Reports how many queries each run completes, highest first, and how many no run completes."""
         failures = self.result.failures
-        count = counted(int(failures.counted.sum()), "query", "queries")
+        count = counted(int(failures.counted.sum()), "query")
         counts = sorted(failures.solved_counts.items(), key=lambda pair: -pair[1])
         tied = [name for name, solved in counts if solved == counts[0][1]]
         sentence = f" {counts[0][1]:,} of {count}{at_cutoff(failures.cutoff)}"

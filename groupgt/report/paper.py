@@ -110,7 +110,7 @@ def _caption(
     """Writes the caption: metrics, number of queries, and the significance test."""
     numbers = {systems.queries_of(name) for name in systems.names}
     low, high = min(numbers), max(numbers)
-    over = counted(high, "query", "queries") if low == high else f"{low:,}--{high:,} queries"
+    over = counted(high, "query") if low == high else f"{low:,}--{high:,} queries"
     settings = systems.settings
     sentences = [f"Means over {over}", "the best are bold" if len(systems.names) > 1 else ""]
     text = "; ".join(filter(None, sentences)) + "."

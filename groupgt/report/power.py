@@ -68,7 +68,7 @@ class PowerTeller(Teller[PowerAnalysis]):
         yield from map(doubt, doubts(self.result.systems.evaluations))
 
     def _sentence(self, row: Power) -> data.Sentence:
-        label, queries = self.result.systems.labels[row.metric], counted(row.queries, "query", "queries")
+        label, queries = self.result.systems.labels[row.metric], counted(row.queries, "query")
         start = f" against {self.result.baseline}: "
         if row.reached is None:
             rest = f"no query differs in {label}, so power cannot be estimated."

@@ -70,11 +70,11 @@ def missing_queries(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
     for (missing, total), names in runs_of.items():
         who = f"{listed(names, NAMED)} {'has' if len(names) == 1 else 'have'}"
         if missing == total:
-            yield f"{who} no results for any of {counted(total, 'query', 'queries')}: are these the right files?"
+            yield f"{who} no results for any of {counted(total, 'query')}: are these the right files?"
             continue
         most = ", more than half" if 2 * missing > total else ""
         then = "scored as zero (policy missing=zero; missing=skip excludes them)"
-        yield f"{who} no results for {missing:,} of {counted(total, 'query', 'queries')}{most}, {then}"
+        yield f"{who} no results for {missing:,} of {counted(total, 'query')}{most}, {then}"
 
 
 def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:

@@ -79,7 +79,7 @@ def _extremes(systems: Systems, metric: str) -> Iterator[str]:
         phrases = [
             f"{end} where {each.by} = {place[0].value} "
             f"({delta_text(place[1].delta, significant=place[1].significant)}, "
-            f"{counted(place[1].pairs, 'query', 'queries')})"
+            f"{counted(place[1].pairs, 'query')})"
             for end, place in (("best", each.gains), ("worst", each.loses))
             if place is not None
         ]
@@ -105,7 +105,7 @@ def _reversals(systems: Systems, metrics: Sequence[str]) -> Iterator[str]:
 def _reversal(systems: Systems, row: Row, part: Slice, inner: Row) -> str:
     return (
         f"{row.system} with {signed(inner.delta)} in {systems.labels[row.metric]} where {part.by} = {part.value} "
-        f"({counted(inner.pairs or 0, 'query', 'queries')}, {p_header(systems.settings)} {small(inner.p_value)}), "
+        f"({counted(inner.pairs or 0, 'query')}, {p_header(systems.settings)} {small(inner.p_value)}), "
         f"and {signed(row.delta)} overall"
     )
 

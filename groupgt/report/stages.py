@@ -70,7 +70,7 @@ def tables_of(stages: Stages) -> Iterator[Item]:
     for each in stages.slices:
         yield f"{each['by']} = {each['value']}"
         yield Table(HEADERS, list(map(_row, each["stages"])))
-    yield f"{counted(len(stages.groups), 'group')} of {counted(stages.queries, 'query', 'queries')}"
+    yield f"{counted(len(stages.groups), 'group')} of {counted(stages.queries, 'query')}"
 
 
 def funnel_of(stages: Stages) -> Figure:

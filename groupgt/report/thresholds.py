@@ -28,7 +28,7 @@ class ThresholdsTeller(Teller[Thresholds]):
     def blocks(self) -> list[Item]:
         """Returns the verdict, a table in steps of a tenth of the unanswerable queries, and query counts."""
         thresholds = self.result
-        answerable = counted(thresholds.answerable, "answerable query", "answerable queries")
+        answerable = counted(thresholds.answerable, "answerable query")
         note = (
             f"{answerable}, {thresholds.unanswerable:,} declared unanswerable; results below the threshold are ignored"
         )
@@ -37,7 +37,7 @@ class ThresholdsTeller(Teller[Thresholds]):
 
     def _sentences(self) -> Iterator[data.Sentence]:
         full_recall = {each.run: each.recall for each in self.result.thresholds if each.threshold is None}
-        queries = counted(self.result.unanswerable, "unanswerable query", "unanswerable queries")
+        queries = counted(self.result.unanswerable, "unanswerable query")
         for each in [each for each in self.result.thresholds if each.asked][:NAMED]:
             empty = f" returns nothing for {100 * each.abstains:.3g} % of {queries}"
             rest = " without a threshold."

@@ -89,7 +89,7 @@ def changes(
     if any(contrast.significant for contrast in contrasts.values()):
         return
     largest = by_size[0]
-    queries = counted(contrasts[largest].pairs, "query", "queries")
+    queries = counted(contrasts[largest].pairs, "query")
     begins, within = f"No significant difference from {other.from_}", f" in {label} ({queries})"
     if not contrasts[largest].differ:
         yield {"kind": "same", "parts": other.parts(begins, f"{within}: the values are the same.")}
@@ -124,7 +124,7 @@ def best_sentence(systems: Systems) -> data.Sentence:
         return {"kind": "doubt", "parts": ["No queries to evaluate, so there is no mean."]}
     between = systems.intervals.get((best, systems.primary))
     interval = "" if between is None else f" ({100 * systems.settings.confidence:g} % CI {span(between)})"
-    mean, over = f"{fixed(systems.mean(best))}{interval}", counted(systems.queries_of(best), "query", "queries")
+    mean, over = f"{fixed(systems.mean(best))}{interval}", counted(systems.queries_of(best), "query")
     label, tied, count = systems.label, systems.tied, len(systems.names)
     kind = "best"
     if count == 1:
@@ -164,7 +164,7 @@ def _changes_in_slices(systems: Systems) -> Iterator[data.Sentence]:
     for contrast, part, name in ends:
         is_gain = gain * contrast.delta > 0
         verb = "better" if is_gain else "worse"
-        queries = counted(contrast.pairs, "query", "queries")
+        queries = counted(contrast.pairs, "query")
         rest = f": {signed(contrast.delta)} in {systems.label} ({queries}, {p_text(contrast.p_value)})."
         where = f" is significantly {verb} than the baseline where {part.by} = "
         yield {"kind": "gain" if is_gain else "loss", "parts": ["", name, where, part.value, rest]}
