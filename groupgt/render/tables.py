@@ -193,17 +193,9 @@ ALTERNATIVES = 5
 
 def _cell(cell: Cell, style: str) -> str:
     """Formats a cell on a single line, without control characters, and with escaped bars in Markdown."""
-    text = _text(cell).strip()
+    text = (cell if isinstance(cell, str) else f"{cell:,}" if isinstance(cell, int) else fixed(cell)).strip()
     if not text.isprintable():
         text = printable(" ".join(text.split()))
     if isinstance(cell, layout.Strong):
         return layout.Strong(text) if style == DEFAULT else f"{OPENS}{text}{CLOSES}"
     return text.replace("|", "\\|") if style in ("github", "pipe") else text
-
-
-def _text(cell: Cell) -> str:
-    if isinstance(cell, str):
-        return cell
-    if isinstance(cell, int):
-        return f"{cell:,}"
-    return fixed(cell)

@@ -64,14 +64,14 @@ class AcrossTeller(Teller[Across]):
             rows.append([*row, *cells_of(contrast), int(contrast.significant)])
         return headers, rows
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Any:
         """Returns everything as plain Python, with None for undefined values."""
         return results(self.result)
 
 
-def results(result: Across) -> dict[str, Any]:
+def results(result: Across) -> Any:
     """Builds the section of results.json for this comparison."""
-    shown: dict[str, Any] = nulls(
+    return nulls(
         {
             "baseline": result.baseline,
             "primary": result.primary,
@@ -90,7 +90,6 @@ def results(result: Across) -> dict[str, Any]:
             "queries": {name: {**shared._asdict(), "qids": len(shared.qids)} for name, shared in result.shared.items()},
         }
     )
-    return shown
 
 
 def sentences(result: Across) -> Iterator[Sentence]:

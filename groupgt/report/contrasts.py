@@ -129,13 +129,9 @@ def _cells(row: Row, corrected: int) -> list[Any]:
     delta = [delta_text(contrast.delta, significant=row.significant), span(contrast.delta_interval)]
     p_values = [small(contrast.raw_p_value), small(contrast.p_value)][: 1 + corrected]
     counts = f"{contrast.wins:,}/{contrast.ties:,}/{contrast.losses:,}"
-    return [*mean, *delta, *p_values, _effect(contrast.effect_size), counts, f"{contrast.differ:,}"]
-
-
-def _effect(size: float) -> str:
-    if math.isinf(size):
-        return "∞" if size > 0 else "-∞"
-    return signed(size, 2)
+    size = contrast.effect_size
+    effect = f"{'-' if size < 0 else ''}∞" if math.isinf(size) else signed(size, 2)
+    return [*mean, *delta, *p_values, effect, counts, f"{contrast.differ:,}"]
 
 
 def beside_rows(beside: Beside) -> Iterator[tuple[str, str, float, float, Contrast]]:

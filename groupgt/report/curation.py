@@ -6,7 +6,7 @@ from typing import Any
 
 from groupgt.curation.agree import Agreement
 from groupgt.curation.check import Check, Finding
-from groupgt.curation.rechunk import Carried, Rechunked, ways_to_keep
+from groupgt.curation.rechunk import Rechunked, ways_to_keep
 from groupgt.curation.suggest import HEADERS, Suggestions, rows_of
 from groupgt.render.document import Block, Table
 from groupgt.render.exports import nulls
@@ -52,18 +52,18 @@ class RechunkedTeller(Teller[Rechunked]):
         blocks: list[Block] = [([f"by {carried.method}", "count"], self.csv_rows()[1])]
         if carried.lost:
             headers = ["query", "group", "lost alternative", "best new chunk", "share", "consequence"]
-            blocks.append((headers, [self._lost_row(row) for row in carried.lost]))
+            rows: list[list[Any]] = []
+            for row in carried.lost:
+                loses_group = row.group in carried.dropped.get(row.qid, ())
+                consequence = "the query is dropped" if loses_group else "the group keeps other alternatives"
+                rows.append([row.qid, row.group, row.old, row.new or "nothing", row.share, consequence])
+            blocks.append((headers, rows))
         if carried.dropped:
             total = len(carried.truth) + len(carried.dropped)
             what = f"{len(carried.dropped):,} of {counted(total, 'query')} would lose a group and"
             verb = "is" if len(carried.dropped) == 1 else "are"
             blocks.append(f"{what} {verb} dropped; to keep them, {ways_to_keep(carried.method)}")
         return blocks
-
-    def _lost_row(self, row: Carried) -> list[Any]:
-        loses_group = row.group in self.result.dropped.get(row.qid, ())
-        consequence = "the query is dropped" if loses_group else "the group keeps other alternatives"
-        return [row.qid, row.group, row.old, row.new or "nothing", row.share, consequence]
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row per count."""

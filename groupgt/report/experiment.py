@@ -79,11 +79,15 @@ def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = Fals
     compared = list(verdict.sentences(outcome.systems[dataset], brief=brief)) if outcome.evaluations[dataset] else []
     absent = outcome.absent.get(dataset, [])
     since = list(previous.sentences(outcome, dataset))
+    failed: list[Sentence] = [
+        {"kind": "doubt", "parts": ["", name, f" failed and has no results: {why}"]}
+        for name, why in outcome.failed.get(dataset, {}).items()
+    ]
     return [
         *(sentence for sentence in since if sentence["kind"] not in LAST),
         *(sentence for sentence in compared if sentence["kind"] not in LAST),
         *_best(outcome, dataset, timed=timed),
-        *failed_sentences(outcome.failed.get(dataset, {})),
+        *failed,
         *([doubt(absent_ids(dataset, absent))] if absent else []),
         *(sentence for sentence in [*since, *compared] if sentence["kind"] in LAST),
     ]
@@ -94,12 +98,6 @@ def on_time(outcome: Outcome, dataset: str) -> Iterator[Sentence]:
     if not outcome.experiment.rule.is_timeless:
         yield from _best(outcome, dataset, timed=True)
     yield from gates.sentences(gates.of_dataset(outcome, dataset, timed=True), timed=True)
-
-
-def failed_sentences(failed: Mapping[str, str]) -> Iterator[Sentence]:
-    """Names systems without results and explains why they failed."""
-    for name, why in failed.items():
-        yield {"kind": "doubt", "parts": ["", name, f" failed and has no results: {why}"]}
 
 
 def across(outcome: Outcome, *, timed: bool) -> Iterator[Sentence]:

@@ -107,13 +107,9 @@ def sentences(gates: Sequence[GateResult], *, timed: bool) -> Iterator[data.Sent
         count = every(1, what) if len(gates) == 1 else f"{len(reasons):,} of {counted(len(gates), what)}"
         yield {"kind": "failed", "parts": [f"{count} failed: {'; '.join(reasons[:REASONS])}."]}
     elif gates:
-        yield {"kind": "gate", "parts": [f"{every(len(gates), what)} passed{_without_previous(gates)}."]}
-
-
-def _without_previous(gates: Sequence[GateResult]) -> str:
-    """Counts the gates that passed because there was no previous result to compare with."""
-    count = sum(gate.passed and gate.problem is not None for gate in gates)
-    return f" ({count:,} had no previous result to be compared with)" if count else ""
+        alone = sum(gate.problem is not None for gate in gates)
+        note = f" ({alone:,} had no previous result to be compared with)" if alone else ""
+        yield {"kind": "gate", "parts": [f"{every(len(gates), what)} passed{note}."]}
 
 
 def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Block]:

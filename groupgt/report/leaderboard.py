@@ -9,6 +9,7 @@ from groupgt.comparison.systems import Systems
 from groupgt.render.document import Table
 from groupgt.render.layout import Strong
 from groupgt.render.tables import BETTER, WORSE, fixed, signed, small, span
+from groupgt.report.contrasts import p_header
 from groupgt.report.means import parts_of
 
 MARKS = {"better": BETTER, "worse": WORSE}
@@ -22,7 +23,7 @@ def grids(systems: Systems) -> Iterator[Table]:
     """
     parts = parts_of(systems.metrics)
     parts.sort(key=lambda part: systems.primary not in part)
-    against = _against(systems) if systems.is_baseline_named and len(systems.names) > 1 else {}
+    against = _against(systems)
     for place, part in enumerate(parts):
         more = against if place == 0 else {}
         headers = ["run", *(systems.labels[text] for text in part), *more.get("", [])]
@@ -31,7 +32,7 @@ def grids(systems: Systems) -> Iterator[Table]:
 
 def primary_grid(systems: Systems) -> Table:
     """Returns a leaderboard with only the primary metric and the number of queries."""
-    against = _against(systems) if systems.is_baseline_named and len(systems.names) > 1 else {}
+    against = _against(systems)
     headers = ["run", systems.label, *against.get("", []), "queries"]
     rows = [
         [name, *_means(systems, name, [systems.primary]), *against.get(name, []), systems.queries_of(name)]
@@ -50,18 +51,13 @@ def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]
 
 def _against(systems: Systems) -> dict[str, list[Any]]:
     """Returns cells that compare each system with the baseline by the primary metric; the key "" has the headers."""
-    contrasts = systems.against_baseline
+    contrasts = systems.against_baseline if systems.is_baseline_named and len(systems.names) > 1 else {}
     if not contrasts:
         return {}
     level = 100 * next(iter(contrasts.values())).confidence
-    settings = systems.settings
-    p = "p" if settings.correction == "none" else f"p ({settings.correction})"
-    cells: dict[str, list[Any]] = {"": [f"delta {systems.label}", f"{level:.3g} % CI", p]}
+    cells: dict[str, list[Any]] = {"": [f"delta {systems.label}", f"{level:.3g} % CI", p_header(systems.settings)]}
     for name in systems.names:
-        contrast = contrasts.get(name)
-        cells[name] = (
-            ["baseline", "", ""]
-            if contrast is None
-            else [signed(contrast.delta), span(contrast.delta_interval), small(contrast.p_value)]
-        )
+        cells[name] = ["baseline", "", ""]
+    for name, each in contrasts.items():
+        cells[name] = [signed(each.delta), span(each.delta_interval), small(each.p_value)]
     return cells

@@ -138,24 +138,26 @@ def slice_grids(evaluations: Sequence[Evaluation]) -> list[Grid]:
     """Returns one table per column in `by`, with one row per slice, or per metric if there are many metrics."""
     grids: list[Grid] = []
     for column in evaluations[0].slicer.by:
-        of_runs = [_slice_rows(evaluation, column) for evaluation in evaluations]
-        headers, *rows = of_runs[0]
+        of_runs = []
+        for evaluation in evaluations:
+            headers = [column, "queries", *map(evaluation.label_of, evaluation.metrics)]
+            parts = [part for part in evaluation.slices if part["by"] == column]
+            rows = [[part["value"], part["queries"], *part["means"].values()] for part in parts]
+            if len(evaluation.metrics) > tables.WIDEST:
+                headers, rows = transposed([f"by {column}", *headers[1:]], rows)
+            of_runs.append(rows)
         if len(evaluations) > 1:
             headers = [headers[0], "run", *headers[1:]]
-            same_rows = zip(*(rows for _, *rows in of_runs))
-            rows = [[row[0], run.name, *row[1:]] for of_row in same_rows for run, row in zip(evaluations, of_row)]
+            of_rows = zip(*of_runs)
+            rows = [[row[0], run.name, *row[1:]] for of_row in of_rows for run, row in zip(evaluations, of_row)]
         grids.append((headers, rows))
     return grids
 
 
-def _slice_rows(evaluation: Evaluation, column: str) -> list[list[Any]]:
-    """Returns headers and rows for one run's slices by a column, transposed if there are many metrics."""
-    labels = list(map(evaluation.label_of, evaluation.metrics))
-    parts = [part for part in evaluation.slices if part["by"] == column]
-    rows = [[part["value"], part["queries"], *part["means"].values()] for part in parts]
-    if len(labels) <= tables.WIDEST:
-        return [[column, "queries", *labels], *rows]
-    return list(map(list, zip([f"by {column}", "queries", *labels], *rows)))
+def transposed(headers: list[str], rows: list[list[Any]]) -> Grid:
+    """Transposes a table, so that many columns fit as rows."""
+    first, *others = map(list, zip(headers, *rows))
+    return first, others
 
 
 def with_slices(of_slices: Iterable[Any], headers: list[str], rows: list[list[Any]]) -> Grid:
@@ -304,7 +306,9 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     for name, count in first.facts.below_one.items():
         names_of.setdefault(count, []).append(name)
     if names_of:
-        parts = [f"in {_joined(names)} for {count:,}" for count, names in names_of.items()]
+        parts = []
+        for count, (*others, last) in names_of.items():
+            parts.append(f"in {', '.join(others)}{' and ' if others else ''}{last} for {count:,}")
         parts[-1] += f" of {counted(int(first.truth.judgments.defined.sum()), 'query')}"
         yield (
             f"convention autorag scores even a perfect ranking below 1 {', '.join(parts)}; convention coverage gives "
@@ -317,10 +321,6 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
             f"AutoRAG reports different means{'' if len(evaluations) == 1 else f' of {runs}'}: it skips queries "
             "without results, counts repeats and breaks ties differently; --policy autorag does the same"
         )
-
-
-def _joined(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 # --- Sentences.

@@ -51,10 +51,9 @@ class OutcomeTeller(Teller[Outcome]):
         """Returns headers and one row per mean, overall and for each slice, as in means.csv."""
         return means_grid(self.result)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Any:
         """Returns everything except times as plain Python, as in results.json."""
-        plain: dict[str, Any] = nulls(results_of(self.result))
-        return plain
+        return nulls(results_of(self.result))
 
     def figures(self, dataset: str | None = None) -> Mapping[str, Callable[[], Figure]]:
         """Returns the figures of the requested data set, or of the only one."""

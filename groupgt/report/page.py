@@ -33,10 +33,16 @@ def page_of(outcome: Outcome) -> data.Page:
         {key: value if key in MEASURED else sure(value) for key, value in _dataset(outcome, name).items()}
         for name in outcome.systems
     ]
+    latencies = {name: times.figure(each, times.latencies(outcome, name)) for name, each in outcome.systems.items()}
     page: data.Page = {
         "title": outcome.experiment.title,
         "datasets": datasets,
-        "facts": _facts(outcome),
+        "facts": [
+            ("groupgt", groupgt.__version__),
+            ("python", platform.python_version()),
+            ("seed", str(outcome.experiment.config.seed)),
+            *((name, f"SHA-256 {digest}") for name, digest in outcome.digests.items()),
+        ],
         "across": list(across(outcome, timed=False)),
         "times": {
             "made": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -44,7 +50,7 @@ def page_of(outcome: Outcome) -> data.Page:
             "columns": list(times.COLUMNS),
             "systems": {name: times.page_rows(outcome, name) for name in outcome.systems},
             "gates": {name: gates.page_rows(gates.of_dataset(outcome, name, timed=True)) for name in outcome.systems},
-            "drawings": {name: _timed_drawings(outcome, name) for name in outcome.systems},
+            "drawings": {name: {"latency": drawing(each)} if each else {} for name, each in latencies.items()},
             "verdict": {name: list(on_time(outcome, name)) for name in outcome.systems},
         },
     }
@@ -72,16 +78,3 @@ def _about(outcome: Outcome, name: str) -> str:
     listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")
     inputs = f" of {', '.join(system.inputs)}" if system.inputs else ""
     return f"{system.config.use}{inputs}" + (f": {listed}" if listed else "")
-
-
-def _timed_drawings(outcome: Outcome, name: str) -> dict[str, data.Drawing]:
-    """Returns the figures that show times."""
-    figure = times.figure(outcome.systems[name], times.latencies(outcome, name))
-    return {} if figure is None else {"latency": drawing(figure)}
-
-
-def _facts(outcome: Outcome) -> list[tuple[str, str]]:
-    """Lists versions, the seed and file digests."""
-    facts = [("groupgt", groupgt.__version__), ("python", platform.python_version())]
-    facts.append(("seed", str(outcome.experiment.config.seed)))
-    return [*facts, *((name, f"SHA-256 {digest}") for name, digest in outcome.digests.items())]

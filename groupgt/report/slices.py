@@ -11,9 +11,9 @@ from groupgt.comparison.systems import Systems, finite
 from groupgt.render import figures, tables
 from groupgt.render.document import Detail, Item
 from groupgt.render.drawing import Figure
-from groupgt.render.tables import Grid, counted, fixed, signed, small, span
+from groupgt.render.tables import counted, fixed, signed, small, span
 from groupgt.report.contrasts import delta_text, p_header
-from groupgt.report.means import about
+from groupgt.report.means import about, transposed
 
 # More lines than this are only counted, not listed.
 LISTED = 5
@@ -27,7 +27,12 @@ def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
             yield f"every query has {by} = {parts[0].value}"
             continue
         for text in metrics:
-            rows: list[list[Any]] = [["queries", *(_population(part, text) for part in parts)]]
+            rows: list[list[Any]] = [["queries"]]
+            for part in parts:
+                counts = [row.against.pairs for row in part.rows if row.metric == text and row.against is not None]
+                # The number of queries behind a slice's differences may vary between systems.
+                low, high = min(counts, default=part.queries), max(counts, default=part.queries)
+                rows[0].append(f"{low:,}" if low == high else f"{low:,} to {high:,}")
             for system in systems.names:
                 inner = [part.index[system, text] for part in parts]
                 if system == systems.baseline:
@@ -35,7 +40,7 @@ def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
                 else:
                     rows.append([system, *(delta_text(row.delta, significant=row.significant) for row in inner)])
             headers = [f"{systems.labels[text]}: delta by {by}", *(part.value for part in parts)]
-            yield _turned(headers, rows) if len(parts) > tables.WIDEST else (headers, rows)
+            yield transposed(headers, rows) if len(parts) > tables.WIDEST else (headers, rows)
     for by, count in systems.left_out.items():
         yield f"slices by {by} are omitted: it has {count:,} values, more than {MOST_SLICES:,}"
     if systems.slices and metrics:
@@ -57,19 +62,6 @@ def significant(systems: Systems) -> Iterator[Item]:
     ]
     if rows:
         yield ["slice", "run", f"delta {systems.label}", "CI", p_header(systems.settings)], rows
-
-
-def _population(part: Slice, text: str) -> str:
-    """Formats the number of queries behind a slice's differences, as a range if it varies between systems."""
-    pairs = [row.against.pairs for row in part.rows if row.metric == text and row.against is not None]
-    low, high = min(pairs, default=part.queries), max(pairs, default=part.queries)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def _turned(headers: list[str], rows: list[list[Any]]) -> Grid:
-    """Transposes a table, so that many slices fit as rows."""
-    columns = zip(headers[1:], *(row[1:] for row in rows))
-    return [headers[0], *(row[0] for row in rows)], [list(cells) for cells in columns]
 
 
 def _extremes(systems: Systems, metric: str) -> Iterator[str]:
@@ -114,13 +106,8 @@ def figure(systems: Systems) -> Figure:
     """Draws the mean of each system in each slice."""
     rows = []
     for place, part in enumerate(systems.first.slices):
-        label = slice_label(part["by"], part["value"], part["queries"])
+        label = f"{part['by']} = {part['value']} ({part['queries']:,})"
         for name, each in systems.evaluations.items():
             value = finite(each.slices[place]["means"][systems.primary])
             rows.append({"slice": label, "system": name, "value": value, "queries": part["queries"]})
     return figures.slices(rows, about(systems, systems.label))
-
-
-def slice_label(by: str, value: str, queries: int) -> str:
-    """Formats the label of a slice in figures."""
-    return f"{by} = {value} ({queries:,})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from groupgt.evaluation.thresholds import Threshold, Thresholds
+from groupgt.evaluation.thresholds import Thresholds
 from groupgt.render.document import Item, Table, Verdict
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
@@ -32,7 +32,12 @@ class ThresholdsTeller(Teller[Thresholds]):
         note = (
             f"{answerable}, {thresholds.unanswerable:,} declared unanswerable; results below the threshold are ignored"
         )
-        rows = [_row(each) for each in thresholds.thresholds]
+        rows: list[list[Any]] = []
+        for each in thresholds.thresholds:
+            threshold = "none" if each.threshold is None else _number(each.threshold)
+            rows.append(
+                [each.run, threshold, f"{100 * each.abstains:.1f} %", each.recall, f"{100 * each.answered:.1f} %"]
+            )
         return [Verdict(list(self._sentences())), Table(HEADERS, rows, keep=2), note]
 
     def _sentences(self) -> Iterator[data.Sentence]:
@@ -73,11 +78,6 @@ class ThresholdsTeller(Teller[Thresholds]):
         thresholds = self.result
         rows = [vars(each) for each in thresholds.thresholds]
         return nulls({"answerable": thresholds.answerable, "unanswerable": thresholds.unanswerable, "thresholds": rows})
-
-
-def _row(each: Threshold) -> list[Any]:
-    threshold = "none" if each.threshold is None else _number(each.threshold)
-    return [each.run, threshold, f"{100 * each.abstains:.1f} %", each.recall, f"{100 * each.answered:.1f} %"]
 
 
 def _number(score: float) -> str:

@@ -43,8 +43,12 @@ def _digits(value: float | None) -> str | None:
 
 def latencies(outcome: Outcome, dataset: str) -> tuple[Kind, dict[str, Median]]:
     """Returns the median latencies of systems on a data set, all of the same kind."""
+    return of_one_kind(_timings(outcome, dataset))
+
+
+def _timings(outcome: Outcome, dataset: str) -> dict[str, Timing]:
     timings = {name: outcome.timing(dataset, name) for name in outcome.evaluations[dataset]}
-    return of_one_kind({name: each for name, each in timings.items() if each is not None})
+    return {name: each for name, each in timings.items() if each is not None}
 
 
 UNITS: dict[Kind, str] = {"alone": "median ms per query", "batched": "median ms per query, in batches"}
@@ -77,12 +81,8 @@ def _beats(other: Mapping[str, Any], row: Mapping[str, Any], *, higher: bool) ->
 
 def page_rows(outcome: Outcome, dataset: str) -> dict[str, list[float | None]]:
     """Returns the times of each system on a data set for the page."""
-    timings = {name: outcome.timing(dataset, name) for name in outcome.evaluations[dataset]}
-    return {
-        name: [getattr(timing, key) for key in COLUMNS.values()]
-        for name, timing in timings.items()
-        if timing is not None
-    }
+    timings = _timings(outcome, dataset)
+    return {name: [getattr(each, key) for key in COLUMNS.values()] for name, each in timings.items()}
 
 
 def machine_text(timings: Sequence[Timing]) -> str:
