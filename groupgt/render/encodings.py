@@ -227,7 +227,9 @@ def tiles(shared: Layer, color: Layer, ink: Layer, size: int, tooltip: list[Laye
     ]
 
 
-def stacked_bars(y: Layer, x: Layer, field: str, colors: Mapping[str, str], key: Layer, tooltip: list[Layer]) -> Layer:
+def stacked_bars(
+    y: Layer, x: Layer, field: str, colors: Mapping[str, str], key: Layer, tooltip: list[Layer], step: int
+) -> Layer:
     """Draws one bar per name, with parts by `field` in the `order` of the rows and their `count` as text.
 
     `colors` has the theme's color of each part; `key` is the legend.
@@ -253,7 +255,7 @@ def stacked_bars(y: Layer, x: Layer, field: str, colors: Mapping[str, str], key:
             "color": {**inks, "legend": None},
         },
     }
-    return {"layer": [bars, counts], **TWO_COLORS}
+    return {"layer": [bars, counts], "height": {"step": step}, **TWO_COLORS}
 
 
 # For layers with two color scales, such as those of `tiles`.

@@ -275,6 +275,7 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
         kinds,
         {**legend(f"than {baseline}"), "symbolType": "square"},
         tips(system="system", outcome="", count="queries"),
+        STEP + 4,
     )
     body["layer"][0]["mark"] |= {"stroke": "$ground", "strokeWidth": 1}
     counts_by_system = []
@@ -288,7 +289,6 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
         {
             "transform": [{"calculate": f"indexof({list(kinds)}, datum.outcome)", "as": "order"}],
             **body,
-            "height": {"step": STEP + 4},
         },
         rows,
         {"system": "system", "outcome": "outcome", "count": "queries"},

@@ -201,13 +201,14 @@ def funnel(rows: Rows, about: About, first: str) -> Figure:
         {"covered": "turn4", "not covered": "turn2"},
         legend(""),
         tips(stage="stage", fate="", count="groups"),
+        28,
     )
     covered = [f"{row['stage']} {row['count']:,}" for row in rows if row["fate"] == "covered"]
     return figure_of(
         "stages",
         f"Groups covered by each stage, from {first} on",
         about,
-        {**body, "height": {"step": 28}},
+        body,
         rows,
         {"stage": "stage", "fate": "", "count": "groups"},
         f"Groups covered by each stage: {listed(covered)}",

@@ -22,8 +22,7 @@ from groupgt.render.tables import Grid, counted
 from groupgt.report import contrasts, headroom, leaderboard, slices, verdict
 from groupgt.report import data as evaluated
 from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, verdict_by
-from groupgt.report.corrected import corrected_blocks, notes
-from groupgt.report.means import as_requested, below_means, population
+from groupgt.report.means import as_requested, below_means, corrected_blocks, corrected_notes, population
 from groupgt.report.paper import latex_of
 from groupgt.report.shapes import plain
 from groupgt.report.tracking import tracked
@@ -168,7 +167,7 @@ def changed(comparison: Systems) -> Iterator[Item]:
         yield from headroom.lost_and_gained(comparison)
         yield from slices.significant(comparison)
     if comparison.basis:
-        yield "\n".join(notes(comparison.first, compared=True))
+        yield "\n".join(corrected_notes(comparison.first, compared=True))
 
 
 def _notes(comparison: Systems) -> Iterator[Item]:
@@ -179,7 +178,7 @@ def _notes(comparison: Systems) -> Iterator[Item]:
     yield below_means(comparison.every, [comparison.convention], comparison.primary)
     yield from corrected_blocks(comparison.every, compared=True)
     if comparison.basis == "annotators":
-        yield "\n".join(notes(comparison.first))
+        yield "\n".join(corrected_notes(comparison.first))
     yield Detail(f"policy {comparison.first.policy}")
 
 
@@ -187,7 +186,7 @@ def population_of(comparison: Systems) -> list[str]:
     """Describes what was measured, using evaluations or notes from result folders."""
     if not comparison.evaluations:
         return list(comparison.population)
-    return [*population(comparison.every, [comparison.convention]), *notes(comparison.first, compared=True)]
+    return [*population(comparison.every, [comparison.convention]), *corrected_notes(comparison.first, compared=True)]
 
 
 def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Iterator[Item]:
@@ -252,7 +251,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
 def _tests(systems: Systems) -> list[str]:
     """Explains how differences were tested, for the footer of the page's tables."""
     settings = systems.settings
-    about = list(notes(systems.first, compared=len(systems.names) > 1)) if systems.evaluations else []
+    about = list(corrected_notes(systems.first, compared=len(systems.names) > 1)) if systems.evaluations else []
     intervals = f"{100 * settings.confidence:g} % {INTERVALS[systems.basis]}"
     if len(systems.names) < 2:
         return [intervals, *about]

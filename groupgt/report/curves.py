@@ -1,11 +1,12 @@
-"""Figures with one line per system: metrics against depth, and first hits and complete queries by rank."""
+"""Draws metrics against depth and against swept options, and first hits and complete queries by rank."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +17,12 @@ from groupgt.metrics import views
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Ints
 from groupgt.model.values import Budget
-from groupgt.render import figures
+from groupgt.render import figures, tradeoffs
 from groupgt.render.drawing import Figure
 from groupgt.report.means import about
+
+if TYPE_CHECKING:
+    from groupgt.experiment.outcome import Outcome
 
 # Depths at which curves are drawn, as far as there are results.
 DEPTHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
@@ -134,3 +138,53 @@ def _named(systems: Systems) -> list[str]:
 def _note(systems: Systems, shown: Mapping[str, Evaluation]) -> str:
     hidden = len(systems.evaluations) - len(shown)
     return f"{len(shown):,} of {len(systems.evaluations):,} systems" if hidden else ""
+
+
+# --- Sweeps.
+
+
+def sweeps(outcome: Outcome, systems: Systems) -> dict[str, Figure]:
+    """Returns a figure for each entry in the file that sweeps one or two options."""
+    entries = {family: config.matrix for family, config in outcome.experiment.config.systems.items()}
+    members = {name: outcome.experiment.systems[name] for name in systems.names}
+    options = {
+        name: {key: getattr(member.options, key) for key in entries[member.family]} for name, member in members.items()
+    }
+    families = {name: member.family for name, member in members.items()}
+    return sweeps_of(systems, entries, families, options)
+
+
+def sweeps_of(
+    systems: Systems,
+    entries: Mapping[str, Mapping[str, Sequence[Any]]],
+    families: Mapping[str, str],
+    options: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Figure]:
+    """Draws sweeps from entries with their swept options; `families` and `options` are given by system name."""
+    swept: dict[str, Figure] = {}
+    stated = about(systems, systems.label)
+    for family, matrix in entries.items():
+        keys = [key for key, values in matrix.items() if len(values) > 1]
+        members = [name for name in systems.names if families.get(name) == family]
+        if len(members) < 2 or len(keys) not in (1, 2):
+            continue
+        axes = dict(zip(("x", "y"), keys))
+        rows = []
+        for name in members:
+            low, high = systems.ends(name)
+            row = {"family": family, "value": systems.mean(name), "low": low, "high": high}
+            rows.append(row | {axis: _plain(options[name][key]) for axis, key in axes.items()})
+        rows.sort(key=lambda row: [_place(matrix[key], row[axis]) for axis, key in axes.items()])
+        swept[f"sweep {family}"] = tradeoffs.sweep(rows, stated, [f"{key} of {family}" for key in keys])
+    return swept
+
+
+def _place(values: Sequence[Any], value: Any) -> int:
+    """Returns the index of a value in the file's list."""
+    plain = [_plain(each) for each in values]
+    return plain.index(value) if value in plain else len(plain)
+
+
+def _plain(value: Any) -> Any:
+    """Converts a value to a number or text for an axis."""
+    return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else json.dumps(value)

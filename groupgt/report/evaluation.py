@@ -12,11 +12,11 @@ from groupgt.render.document import Block, Detail, Item, Table, Verdict
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid
-from groupgt.report.corrected import corrected_blocks
 from groupgt.report.means import (
     as_requested,
     below_means,
     best_runs,
+    corrected_blocks,
     footer,
     grids,
     means_and_slices,

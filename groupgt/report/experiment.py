@@ -16,8 +16,7 @@ from groupgt.render.drawing import Figure
 from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid
 from groupgt.report import across as datasets
-from groupgt.report import comparison, contrasts, gates, leaderboard, means, previous, sweeps, times, verdict
-from groupgt.report.corrected import corrected_blocks
+from groupgt.report import comparison, contrasts, curves, gates, leaderboard, means, previous, times, verdict
 from groupgt.report.sentences import doubt, enumerated, every
 from groupgt.report.stages import tables_of
 
@@ -149,7 +148,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
         yield f"stages of {name}"
         yield from tables_of(stages)
     yield outcome.experiment.hide(means.below_means(evaluations, [convention]))
-    yield from corrected_blocks(evaluations, compared=is_compared)
+    yield from means.corrected_blocks(evaluations, compared=is_compared)
     yield Detail(f"policy {evaluations[0].policy}")
 
 
@@ -192,7 +191,7 @@ def drawable(outcome: Outcome, dataset: str | None = None) -> Drawable:
     latency = times.figure(systems, times.latencies(outcome, name))
     return {
         **comparison.drawable(systems, outcome.comparison.get(name, systems)),
-        **existing_figures(sweeps.figures(outcome, systems), latency),
+        **existing_figures(curves.sweeps(outcome, systems), latency),
     }
 
 

@@ -28,10 +28,10 @@ from groupgt.render.page import data
 from groupgt.render.page.page import untimed_page
 from groupgt.render.tables import Grid, counted
 from groupgt.report.comparison import dataset_of, drawable
+from groupgt.report.curves import sweeps_of
 from groupgt.report.experiment import Drawable, existing_figures
 from groupgt.report.folder import ResultFolder, Scored, order_of
 from groupgt.report.means import worth
-from groupgt.report.sweeps import figures_of as sweeps_of
 from groupgt.report.times import figure as latency
 from groupgt.store.stamped import age_of, has_stamp
 

@@ -12,7 +12,7 @@ from groupgt.experiment.outcome import Outcome
 from groupgt.render.drawing import drawing, pictured
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
-from groupgt.report import gates, sweeps, times
+from groupgt.report import curves, gates, times
 from groupgt.report.comparison import dataset_of
 from groupgt.report.experiment import across, on_time, sentences
 from groupgt.report.stages import funnel_of
@@ -67,7 +67,7 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
     for system in dataset["systems"]:
         system["about"] = _about(outcome, system["name"])
     staged = {f"stages {system}": funnel_of(stages) for system, stages in outcome.stages.get(name, {}).items()}
-    dataset["drawings"] |= pictured({**sweeps.figures(outcome, outcome.systems[name]), **staged})
+    dataset["drawings"] |= pictured({**curves.sweeps(outcome, outcome.systems[name]), **staged})
     return dataset
 
 

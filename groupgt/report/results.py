@@ -30,11 +30,11 @@ from groupgt.report import across, previous
 from groupgt.report.experiment import text
 from groupgt.report.folder import Manifest, file_name, slug
 from groupgt.report.gates import reason
-from groupgt.report.kept import from_cache
 from groupgt.report.means import means_and_slices
 from groupgt.report.page import page_bytes_of
 from groupgt.report.shapes import plain
 from groupgt.report.stages import StagesTeller
+from groupgt.report.times import from_cache
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.stamped import write_stamped
 

@@ -11,7 +11,7 @@ from groupgt.render.results import Result, Teller
 TELLERS = {
     "Across": ("across", "AcrossTeller"),
     "Agreement": ("curation", "AgreementTeller"),
-    "AuditPower": ("audit_power", "AuditPowerTeller"),
+    "AuditPower": ("power", "AuditPowerTeller"),
     "Check": ("curation", "CheckTeller"),
     "Comparison": ("comparison", "ComparisonTeller"),
     "Depths": ("depth", "DepthsTeller"),

@@ -12,7 +12,7 @@ from groupgt.render.document import document
 from groupgt.render.layout import Screen
 from groupgt.report.gates import failed
 from groupgt.report.leaderboard import grids
-from groupgt.report.summary import summary
+from groupgt.report.outcome import summary
 
 QIDS = [f"q{number:02}" for number in range(16)]
 TRUTH = {qid: [["a"]] for qid in QIDS}
