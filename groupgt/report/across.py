@@ -124,20 +124,17 @@ def tables(result: Across) -> Iterator[Item]:
         shown.append(beside_grid(result, text, headers, result.places))
     yield from shown[:1]
     yield from map(Detail, shown[1:])
-    if notes := list(_notes(result)):
-        yield "\n".join(notes)
-    test = how_tested(result.settings, comparisons(result.contrasts().values()), marks=marks_in(shown[:1]))
-    several = len(result.metrics) > 1
-    yield f"against {result.baseline}: {test}{verdict_by(result.label) if several else ''}"
-
-
-def _notes(result: Across) -> Iterator[str]:
-    """Lists excluded queries."""
+    notes = []
     for name, shared in result.shared.items():
         parts = [(shared.alone, f"only in {name}"), (shared.absent, f"only in {result.baseline}")]
         parts.append((len(shared.reworded), f"with another text ({', '.join(shared.reworded[:3])})"))
         if left := [f"{counted(count, 'query')} {where}" for count, where in parts if count]:
-            yield f"{name}: left out {', '.join(left)}"
+            notes.append(f"{name}: left out {', '.join(left)}")
+    if notes:
+        yield "\n".join(notes)
+    test = how_tested(result.settings, comparisons(result.contrasts().values()), marks=marks_in(shown[:1]))
+    several = len(result.metrics) > 1
+    yield f"against {result.baseline}: {test}{verdict_by(result.label) if several else ''}"
 
 
 def across_in(
@@ -188,12 +185,7 @@ def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
     """Describes tested differences between data sets or, if there are none, each system's best and worst data set."""
     if outcome.across is not None:
         yield from sentences(outcome.across)
-    else:
-        yield from _most_and_least(outcome)
-
-
-def _most_and_least(outcome: Outcome) -> Iterator[Sentence]:
-    """Names the data sets on which each system does best and worst by the primary metric."""
+        return
     sets = {name: by_system for name, by_system in outcome.evaluations.items() if by_system}
     primary = outcome.experiment.config.evaluate.primary
     truths = {next(iter(by_system.values())).truth.digest for by_system in sets.values()}
@@ -230,18 +222,14 @@ def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evalua
             continue
         first = next(iter(rows.values()))
         yield f"{', '.join(names)}: one ground truth, {len(names)} corpora"
-        yield ["dataset", "system", *map(first.label_of, first.metrics)], _lines(experiment, rows)
+        ordered = list(rows.items())
+        if (primary := experiment.config.evaluate.primary) is not None:
+            metric, text = first.metrics[first.text_of(primary)], first.text_of(primary)
+            ordered.sort(key=lambda row: worth(metric, row[1].means[text]), reverse=True)
+        lines = [[*place, *each.means.values()] for place, each in ordered]
+        yield ["dataset", "system", *map(first.label_of, first.metrics)], lines
         if experiment.across is None:
             yield from _doubts(first)
-
-
-def _lines(experiment: Experiment, rows: Mapping[tuple[str, str], Evaluation]) -> list[list[Any]]:
-    primary = experiment.config.evaluate.primary
-    ordered = list(rows.items())
-    if primary is not None:
-        text = ordered[0][1].text_of(primary)
-        ordered.sort(key=lambda row: worth(row[1].metrics[text], row[1].means[text]), reverse=True)
-    return [[*place, *each.means.values()] for place, each in ordered]
 
 
 def _doubts(first: Evaluation) -> Iterator[str]:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from groupgt.comparison.compare import Comparison
@@ -230,7 +231,7 @@ def drawable(systems: Systems, comparison: Comparison) -> dict[str, Callable[[],
     """Returns the available figures of a comparison by name; `systems` may use a different primary metric."""
     figures = evaluated.drawable(systems)
     if len(systems.names) > 1:
-        figures |= {name: lambda draw=draw: draw(systems) for name, draw in contrasts.FIGURES.items()}  # type: ignore[misc]
+        figures |= {name: partial(draw, systems) for name, draw in contrasts.FIGURES.items()}
         figures["power"] = lambda: comparison.power().plot()
     return figures
 

@@ -18,7 +18,7 @@ from groupgt.render import figures, tables
 from groupgt.render.document import Block, Item, Table
 from groupgt.render.drawing import Figure, template
 from groupgt.render.page import data
-from groupgt.render.tables import counted, signed, small, span
+from groupgt.render.tables import MARK, counted, signed, small, span
 from groupgt.report.means import about
 
 # --- How differences were tested.
@@ -32,7 +32,7 @@ ESTIMATED: dict[str, str] = {
 MEANINGS = {
     tables.BETTER: "significantly better",
     tables.WORSE: "significantly worse",
-    tables.MARK: "significantly different",
+    MARK: "significantly different",
 }
 
 
@@ -111,14 +111,9 @@ def corrected_headers(settings: Settings) -> list[str]:
     return [] if settings.correction == "none" else [p_header(settings)]
 
 
-def delta_text(delta: float | None, *, significant: bool) -> str:
+def delta_text(contrast: Contrast | Row) -> str:
     """Formats a difference, with a mark if it is significant."""
-    return marked(signed(delta), significant=significant)
-
-
-def marked(text: str, *, significant: bool) -> str:
-    """Appends a mark if the difference is significant."""
-    return text + (tables.MARK if significant else "")
+    return signed(contrast.delta) + MARK * contrast.significant
 
 
 def _cells(row: Row, corrected: int) -> list[Any]:
@@ -126,7 +121,7 @@ def _cells(row: Row, corrected: int) -> list[Any]:
     contrast = row.against
     if contrast is None:
         return [*mean, "baseline", *[""] * (5 + corrected)]
-    delta = [delta_text(contrast.delta, significant=row.significant), span(contrast.delta_interval)]
+    delta = [delta_text(contrast), span(contrast.delta_interval)]
     p_values = [small(contrast.raw_p_value), small(contrast.p_value)][: 1 + corrected]
     counts = f"{contrast.wins:,}/{contrast.ties:,}/{contrast.losses:,}"
     size = contrast.effect_size
@@ -152,8 +147,7 @@ def beside_grid(
     level = 100 * next((each.confidence for each in contrasts.values()), 1 - beside.settings.alpha)
     rows: list[list[Any]] = []
     for name, contrast in contrasts.items():
-        delta = delta_text(contrast.delta, significant=contrast.significant)
-        cells = [contrast.pairs, *beside.means(name, metric), delta, span(contrast.delta_interval)]
+        cells = [contrast.pairs, *beside.means(name, metric), delta_text(contrast), span(contrast.delta_interval)]
         rows.append([*(first or {}).get(name, [name]), *cells, small(contrast.p_value)])
     return Table([*headers, "delta", f"{level:.3g} % CI", p_header(beside.settings)], rows, keep=len(headers) - 3)
 
@@ -166,9 +160,9 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
         for pair in (pair for pair in systems.pairs if pair.metric == text):
             contrast = pair.against
             # The mark goes next to the p of the deciding test.
-            decisive = marked(small(contrast.p_value), significant=contrast.significant)
+            decisive = small(contrast.p_value) + MARK * contrast.significant
             p_values = [small(contrast.raw_p_value), decisive] if corrected else [decisive]
-            tukey = marked(small(pair.tukey), significant=pair.tukey <= systems.settings.alpha)
+            tukey = small(pair.tukey) + MARK * (pair.tukey <= systems.settings.alpha)
             rows.append([pair.first, pair.second, signed(contrast.delta), *p_values, tukey, contrast.pairs])
         if rows:
             headers = [systems.labels[text], "against", "delta", "p", *corrected, "p (Tukey's HSD)", "queries"]
@@ -181,16 +175,14 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
 def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
     """Yields each system's comparison with the baseline by the primary metric."""
     for name in systems.names:
-        contrast = None if name == systems.baseline else systems.between(name, systems.baseline)
-        if contrast is not None:
+        if name != systems.baseline and (contrast := systems.between(name, systems.baseline)) is not None:
             yield name, contrast
 
 
 def differences(systems: Systems) -> Figure:
     """Draws differences from the baseline with CIs."""
     rows = [{"name": name, **_delta(each), "kind": systems.kind(name)} for name, each in _against_baseline(systems)]
-    title = f"Differences against {systems.baseline}"
-    return figures.forest(rows, about(systems, systems.label), delta=True, title=title)
+    return figures.forest(rows, about(systems), delta=True, title=f"Differences against {systems.baseline}")
 
 
 def _delta(contrast: Contrast | None) -> dict[str, float | None]:
@@ -208,7 +200,7 @@ def outcomes(systems: Systems) -> Figure:
         for name, each in _against_baseline(systems)
         for outcome, count in (("better", each.wins), ("same", each.ties), ("worse", each.losses))
     ]
-    return figures.outcomes(rows, about(systems, systems.label), systems.baseline)
+    return figures.outcomes(rows, about(systems), systems.baseline)
 
 
 def deltas(systems: Systems, first: str | None = None, second: str | None = None) -> Figure:
@@ -227,7 +219,7 @@ def deltas(systems: Systems, first: str | None = None, second: str | None = None
         kind = "better" if gain > SLACK else "worse" if gain < -SLACK else "same"
         rows.append({"qid": systems.qids[place], "place": number, "delta": sign * gain, "kind": kind})
     mean = _delta(systems.between(chosen, against))
-    return figures.deltas(rows, about(systems, systems.label), chosen, against, mean)
+    return figures.deltas(rows, about(systems), chosen, against, mean)
 
 
 FIGURES = {"differences": differences, "queries": deltas, "outcomes": outcomes}
@@ -259,7 +251,7 @@ def page_rows(systems: Systems) -> Iterator[list[Any]]:
 
 def templates(systems: Systems) -> dict[str, data.Drawing]:
     """Returns templates for the difference figures."""
-    label, stated, nothing = systems.label, about(systems, systems.label), _delta(None)
+    label, stated, nothing = systems.label, about(systems), _delta(None)
     sizes = {f"difference in {label}": "$label"}
     return {
         "differences": template(differences(systems), sizes),

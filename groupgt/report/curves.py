@@ -162,7 +162,7 @@ def sweeps_of(
 ) -> dict[str, Figure]:
     """Draws sweeps from entries with their swept options; `families` and `options` are given by system name."""
     swept: dict[str, Figure] = {}
-    stated = about(systems, systems.label)
+    stated = about(systems)
     for family, matrix in entries.items():
         keys = [key for key, values in matrix.items() if len(values) > 1]
         members = [name for name in systems.names if families.get(name) == family]

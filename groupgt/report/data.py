@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -37,19 +38,18 @@ COUNTS = {
 
 def drawable(systems: Systems) -> dict[str, Callable[[], Figure]]:
     """Returns the available figures by name."""
-    drawings: dict[str, Callable[[], Figure]] = {"means": lambda: forest(systems)}
+    drawings: dict[str, Callable[[], Figure]] = {"means": partial(forest, systems)}
     if systems.evaluations:
-        drawings["depth"] = lambda: depth_curves(systems)
-        drawings["ecdf"] = lambda: ecdf(systems)
+        drawings |= {"depth": partial(depth_curves, systems), "ecdf": partial(ecdf, systems)}
         if systems.first.truth.set_of is None:
-            drawings["iprec"] = lambda: precision_recall(systems)
-        drawings["groups"] = lambda: groups_figure(systems)
+            drawings["iprec"] = partial(precision_recall, systems)
+        drawings["groups"] = partial(groups_figure, systems)
         for unit in units(systems):
-            drawings[unit] = lambda unit=unit: depth_curves(systems, unit)  # type: ignore[misc]
+            drawings[unit] = partial(depth_curves, systems, unit)
         if systems.first.truth.unanswerable.any():
             drawings["thresholds"] = lambda: thresholds_of(systems.every, [0.9]).plot()
         if systems.first.slicer.by:
-            drawings["slices"] = lambda: slices.figure(systems)
+            drawings["slices"] = partial(slices.figure, systems)
     return drawings
 
 
@@ -167,5 +167,5 @@ def _drawings(systems: Systems) -> dict[str, data.Drawing]:
             drawings[f"depth in {unit}"] = drawing(depth_curves(systems, unit))
         drawings |= {"ecdf": drawing(ecdf(systems)), "groups": template(groups_figure(systems, 1))}
         if systems.first.slicer.by:
-            drawings["slices"] = template(figures.slices([], about(systems, systems.label), domain=("$low", "$high")))
+            drawings["slices"] = template(figures.slices([], about(systems), domain=("$low", "$high")))
     return drawings

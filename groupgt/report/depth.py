@@ -32,7 +32,12 @@ class DepthsTeller(Teller[Depths]):
         depths = self.result
         level = f"{100 * depths.confidence:g} % CI"
         headers = ["run", "share complete", self._unit, level, "queries", "undefined", "missing", "ever complete"]
-        grid = with_slices(depths, headers, list(map(_cells, depths)))
+        rows: list[list[Any]] = []
+        for each in depths:
+            cutoff = "–" if not each.queries else "not reached" if each.depth is None else f"{each.depth:,}"
+            population = [each.queries, each.undefined, each.missing, each.reached]
+            rows.append([each.run, f"{100 * each.share:g} %", cutoff, _range(*each.interval), *population])
+        grid = with_slices(depths, headers, rows)
         table = Table(*grid, ("undefined", "missing", "ever complete"), len(grid[0]) - len(headers) + 1)
         changes = [f"policy {depths.policy.changes}"] if depths.policy.changes else []
         lines = f"{level}: order statistics\npolicy {depths.policy}"
@@ -55,12 +60,10 @@ class DepthsTeller(Teller[Depths]):
     def csv_rows(self) -> Grid:
         """Returns headers and one row per depth."""
         headers = ["run", "share", self._unit, "low", "high", "queries", "undefined", "missing", "ever_complete"]
+        names = ("queries", "undefined", "missing", "reached")
         rows = [
-            [
-                *(depth.run, depth.share, depth.depth, *depth.interval),
-                *(depth.queries, depth.undefined, depth.missing, depth.reached),
-            ]
-            for depth in self.result
+            [each.run, each.share, each.depth, *each.interval, *(getattr(each, name) for name in names)]
+            for each in self.result
         ]
         return with_slices(self.result, headers, rows)
 
@@ -95,12 +98,6 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
         parts = appended(parts, "; ", depth.run, needs)
     parts[-1] += f"; {len(others) - NAMED:,} more below." if len(others) > NAMED else "."
     return {"kind": "best" if first.depth is not None else "same", "parts": parts}
-
-
-def _cells(depth: Depth) -> list[Any]:
-    cutoff = "–" if not depth.queries else "not reached" if depth.depth is None else f"{depth.depth:,}"
-    population = [depth.queries, depth.undefined, depth.missing, depth.reached]
-    return [depth.run, f"{100 * depth.share:g} %", cutoff, _range(*depth.interval), *population]
 
 
 def _range(low: int | None, high: int | None) -> str:

@@ -429,11 +429,11 @@ def forest(systems: Systems) -> Figure:
     for name in systems.names:
         low, high = systems.ends(name)
         rows.append({"name": name, "value": systems.mean(name), "low": low, "high": high, "kind": systems.kind(name)})
-    return figures.forest(rows, about(systems, systems.label))
+    return figures.forest(rows, about(systems))
 
 
-def about(systems: Systems, label: str, note: str = "") -> About:
-    """Returns the notes shown in every figure of these systems."""
+def about(systems: Systems, label: str = "", note: str = "") -> About:
+    """Returns the notes shown in every figure of these systems; `label` defaults to that of the primary metric."""
     from groupgt.render.encodings import About
 
     rules = systems.rules
@@ -441,7 +441,7 @@ def about(systems: Systems, label: str, note: str = "") -> About:
         labeller = systems.first.labeller
         named = "" if labeller.name == "id" else f" · labeller {systems.hide(str(labeller))}"
         rules = policy_text(systems.first.policy) + named
-    return About(label, max(map(systems.queries_of, systems.names)), systems.convention, rules, note)
+    return About(label or systems.label, max(map(systems.queries_of, systems.names)), systems.convention, rules, note)
 
 
 def policy_text(policy: Policy) -> str:

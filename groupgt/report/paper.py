@@ -9,7 +9,7 @@ from groupgt.comparison.contrast import Contrast, comparisons, contrasts_of
 from groupgt.comparison.systems import Systems
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.tables import counted, fixed
-from groupgt.report.contrasts import described
+from groupgt.report.contrasts import corrected_over, described
 
 # Special characters of LaTeX, escaped.
 ESCAPED = str.maketrans(
@@ -23,6 +23,12 @@ ESCAPED = str.maketrans(
         "|": "$|$",
     }
 )
+# What letters in the table mean, by whether any system is better, worse or both.
+MARKED = {
+    (True,): "Superscripts mark what is significantly better",
+    (False,): "Subscripts mark what is significantly worse",
+    (False, True): "Superscripts mark what is significantly better and subscripts what is significantly worse",
+}
 # With more metrics than this the table is set smaller, and its headers have two lines.
 FEW_METRICS = 4
 SMALL, SMALLER = r"footnotesize\setlength{\tabcolsep}{2pt}", r"scriptsize\setlength{\tabcolsep}{1.5pt}"
@@ -112,29 +118,14 @@ def _caption(
     low, high = min(numbers), max(numbers)
     over = counted(high, "query") if low == high else f"{low:,}--{high:,} queries"
     settings = systems.settings
-    sentences = [f"Means over {over}", "the best are bold" if len(systems.names) > 1 else ""]
-    text = "; ".join(filter(None, sentences)) + "."
+    text = f"Means over {over}{'; the best are bold' if len(systems.names) > 1 else ''}."
     if not contrasts:
         return text.translate(ESCAPED)
-    directions = {better for of_cell in signs.values() for better in of_cell}
-    marks = list(_marks(directions))
-    what = " and ".join(marks)
-    tests = comparisons(contrasts) // count
-    over = f" over {counted(tests, 'comparison')} per metric"
-    corrected = "not corrected" if settings.correction == "none" else f"corrected ({settings.correction}){over}"
+    what = MARKED.get(tuple(sorted({better for of_cell in signs.values() for better in of_cell})), "")
+    corrected = corrected_over(settings, comparisons(contrasts) // count, families=2)
     named = ", ".join(f"{letter}: {name}" for name, letter in letters.items())
-    comparison = f"{what} than the systems of these letters ({named})" if marks else f"No difference from {named}"
-    significant = "" if marks else " is significant"
+    comparison = f"No difference from {named} is significant"
+    if what:
+        comparison = f"{what} than the systems of these letters ({named})"
     test = f"{described(settings, systems.basis)}, p < {settings.alpha:g}, {corrected}"
-    return f"{text} {comparison}{significant}: {test}.".translate(ESCAPED)
-
-
-def _marks(directions: set[bool]) -> Iterator[str]:
-    if True in directions:
-        yield "Superscripts mark what is significantly better"
-    if False in directions:
-        yield (
-            "subscripts what is significantly worse"
-            if True in directions
-            else "Subscripts mark what is significantly worse"
-        )
+    return f"{text} {comparison}: {test}.".translate(ESCAPED)

@@ -38,7 +38,7 @@ def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
                 if system == systems.baseline:
                     rows.append([f"{system} (mean)", *(fixed(row.mean) for row in inner)])
                 else:
-                    rows.append([system, *(delta_text(row.delta, significant=row.significant) for row in inner)])
+                    rows.append([system, *(delta_text(row) for row in inner)])
             headers = [f"{systems.labels[text]}: delta by {by}", *(part.value for part in parts)]
             yield transposed(headers, rows) if len(parts) > tables.WIDEST else (headers, rows)
     for by, count in systems.left_out.items():
@@ -69,9 +69,7 @@ def _extremes(systems: Systems, metric: str) -> Iterator[str]:
     higher = systems.metrics[metric].higher_is_better
     for each in extremes(systems.rows, systems.slices, metric, higher_is_better=higher):
         phrases = [
-            f"{end} where {each.by} = {place[0].value} "
-            f"({delta_text(place[1].delta, significant=place[1].significant)}, "
-            f"{counted(place[1].pairs, 'query')})"
+            f"{end} where {each.by} = {place[0].value} ({delta_text(place[1])}, {counted(place[1].pairs, 'query')})"
             for end, place in (("best", each.gains), ("worst", each.loses))
             if place is not None
         ]
@@ -110,4 +108,4 @@ def figure(systems: Systems) -> Figure:
         for name, each in systems.evaluations.items():
             value = finite(each.slices[place]["means"][systems.primary])
             rows.append({"slice": label, "system": name, "value": value, "queries": part["queries"]})
-    return figures.slices(rows, about(systems, systems.label))
+    return figures.slices(rows, about(systems))

@@ -70,7 +70,7 @@ def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Fi
     for row in rows:
         row["front"] = "no" if any(_beats(other, row, higher=systems.higher) for other in rows) else "yes"
     is_noise = max(row["fast"] for row in rows) <= min(row["slow"] for row in rows)
-    return tradeoffs.latency(rows, about(systems, systems.label, NOISE if is_noise else ""), UNITS[kind])
+    return tradeoffs.latency(rows, about(systems, note=NOISE if is_noise else ""), UNITS[kind])
 
 
 def _beats(other: Mapping[str, Any], row: Mapping[str, Any], *, higher: bool) -> bool:

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -46,18 +46,19 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
     if left_out:
         overview = block(_overview(page, every, left_out))
     parts = [
-        _opening(page["title"]),
-        b"<body>\n",
         _main(page),
         _block("times", times),
         _block("page", overview),
         _scripts(),
         *(_block(name, data) for name, data in tables.items()),
         *(_block(name, data) for place, chunks in enumerate(every) for name, data in _details(place, chunks)),
-        *(_block(f"library-{name}", data) for name, data in _libraries().items()),
-        b"</body>\n</html>\n",
     ]
-    return b"".join(parts)
+    return _document(page["title"], parts)
+
+
+def _document(title: str, parts: Sequence[bytes]) -> bytes:
+    libraries = (_block(f"library-{name}", data) for name, data in _libraries().items())
+    return b"".join([_opening(title), b"<body>\n", *parts, *libraries, b"</body>\n</html>\n"])
 
 
 def single_page(dataset: Dataset) -> bytes:
@@ -79,16 +80,7 @@ def figure_page(figure: Figure) -> bytes:
         f'<div class="scroll" tabindex="0" role="region" aria-label="data">{figure.table_html()}</div></main>\n'
     )
     data = {"template": figure.template, "config": CONFIG, "themes": THEMES}
-    parts = [
-        _opening(figure.text[:100]),
-        b"<body>\n",
-        body.encode(),
-        _block("figure-data", block(data)),
-        _scripts(),
-        *(_block(f"library-{name}", data) for name, data in _libraries().items()),
-        b"</body>\n</html>\n",
-    ]
-    return b"".join(parts)
+    return _document(figure.text[:100], [body.encode(), _block("figure-data", block(data)), _scripts()])
 
 
 def _opening(title: str) -> bytes:
@@ -111,20 +103,16 @@ def _opening(title: str) -> bytes:
 
 def stylesheet() -> str:
     """Returns the CSS shared by all pages."""
-    return _colors() + _file("page.css").decode()
+    light, dark = (
+        "".join(f"--{name}:{color};" for name, color in THEMES[theme].items()) for theme in ("light", "dark")
+    )
+    colors = f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
+    return colors + _file("page.css").decode()
 
 
 def script(name: str) -> str:
     """Returns one of the page's scripts, such as `base`."""
     return _file(f"scripts/{name}.js").decode()
-
-
-def _colors() -> str:
-    """Returns the themes as CSS custom properties."""
-    light, dark = (
-        "".join(f"--{name}:{color};" for name, color in THEMES[theme].items()) for theme in ("light", "dark")
-    )
-    return f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
 
 
 @cache
@@ -182,21 +170,16 @@ def _tables(page: Page) -> Iterator[tuple[str, bytes]]:
     """Yields blocks with the queries of each data set and the values of each metric."""
     for place, dataset in enumerate(page["datasets"]):
         queries = dataset["questions"]
-        plain = {key: value for key, value in queries.items() if key != "values"}
-        yield f"questions-{place}", block(plain)
+        yield f"questions-{place}", block({key: value for key, value in queries.items() if key != "values"})
         for metric, systems in enumerate(queries["values"]):
             yield f"values-{place}-{metric}", block(systems)
 
 
 def _details(place: int, chunks: list[Chunk]) -> Iterator[tuple[str, bytes]]:
     for number, chunk in enumerate(chunks):
-        if not chunk.kept:
-            continue
-        yield f"details-{place}-{number}", chunk.details
-        if chunk.matter:
-            yield f"passages-{place}-{number}", chunk.matter
-        if chunk.others:
-            yield f"others-{place}-{number}", chunk.others
+        for name, data in (("details", chunk.details), ("passages", chunk.matter), ("others", chunk.others)):
+            if chunk.kept and data:
+                yield f"{name}-{place}-{number}", data
 
 
 def _main(page: Page) -> bytes:
