@@ -402,7 +402,15 @@ def folders_of(paths: Sequence[Path]) -> list[Path]:
     folders: list[Path] = []
     for path in paths:
         if path.name == LATEST and path.is_file():
-            path = path.parent / _newest(path, faults)
+            try:
+                name = path.read_text(encoding="utf-8").strip()
+                what = repr(name)
+            except (OSError, UnicodeDecodeError) as error:
+                name, what = "", str(error)
+            if not name or Path(name).name != name or name.startswith(".") or not name.isprintable():
+                faults.add(str(path), f"expected the name of a result folder beside it, found {what}")
+                name = "."
+            path = path.parent / name
         if (path / LAST).is_file():
             folders.append(path)
             continue
@@ -417,20 +425,6 @@ def folders_of(paths: Sequence[Path]) -> list[Path]:
     for path in folders:
         distinct.setdefault(path.resolve(), path)
     return list(distinct.values())
-
-
-def _newest(path: Path, faults: Faults) -> str:
-    """Returns the folder name stored in `latest`."""
-    try:
-        name = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        name, what = "", str(error)
-    else:
-        what = repr(name)
-    if not name or Path(name).name != name or name.startswith(".") or not name.isprintable():
-        faults.add(str(path), f"expected the name of a result folder beside it, found {what}")
-        return "."
-    return name
 
 
 def order_of(qids: Sequence[str], wanted: Sequence[str], fault: str) -> NDArray[np.int64]:

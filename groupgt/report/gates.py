@@ -50,7 +50,7 @@ def reason(result: GateResult) -> str:
     return f"{result.system} on {result.dataset}{where}: {result.metric} {why}"
 
 
-class GateTeller(Teller[GateResult]):
+class GateResultTeller(Teller[GateResult]):
     """Reports a single gate result in one line."""
 
     def blocks(self) -> list[Item]:

@@ -60,7 +60,16 @@ def merged(
         primary = next((text for text, metric in common.items() if metric == decisive), None)
         if primary is not None:
             systems.sort(key=lambda system: worth(common[primary], mean_of(system.values[primary])), reverse=True)
-        chosen = _baseline(holders, versions, [system.name for system in systems], baseline)
+        names = [system.name for system in systems]
+        # The requested system, the first folder's baseline, or the first system.
+        chosen = baseline if baseline is not None else holders[0].baseline
+        if chosen not in names and chosen in versions:
+            chosen = versions[chosen][0].name
+        elif chosen not in names and baseline is not None:
+            near = near_names(baseline, names)
+            raise ConfigError(f"baseline: expected one of {', '.join(names)}, found {baseline!r}{near}")
+        elif chosen not in names:
+            chosen = names[0]
         footer = [
             f"dataset {dataset}: {folder.path} ({counted(len(folder.systems[dataset]), 'system')})"
             for folder in holders
@@ -76,7 +85,7 @@ def merged(
             {system.name: system.values for system in systems},
             primary or next(iter(common)),
             rules=holders[0].rules,
-            baseline=chosen,
+            baseline=chosen or "",
             settings=settings,
             population=footer,
         )
@@ -177,22 +186,6 @@ def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, 
     }
 
 
-def _baseline(
-    holders: Sequence[ResultFolder], versions: Mapping[str, list[Scored]], names: list[str], requested: str | None
-) -> str:
-    """Chooses the baseline: the requested system, the first folder's baseline, or the first system."""
-    chosen = requested if requested is not None else holders[0].baseline
-    if chosen in names:
-        return str(chosen)
-    if chosen is not None and chosen in versions:
-        return versions[chosen][0].name
-    if requested is not None:
-        raise ConfigError(
-            f"baseline: expected one of {', '.join(names)}, found {requested!r}{near_names(requested, names)}"
-        )
-    return names[0]
-
-
 def merged_page(
     comparisons: Mapping[str, Comparison], folders: Sequence[ResultFolder], metric: str | None = None
 ) -> data.Page:
@@ -212,11 +205,8 @@ def merged_page(
         swept = _swept(holders[0], table.by(primary)) if len(holders) == 1 else {}
         dataset["drawings"] |= pictured(swept)
         if lost:
-            dataset["facts"] += [
-                ("policy", manifest.policy),
-                ("ground truth", f"SHA-256 {manifest.ground_truth[name]}"),
-            ]
-            dataset["facts"].append(("rankings", f"not on this page: {lost}"))
+            digest = ("ground truth", f"SHA-256 {manifest.ground_truth[name]}")
+            dataset["facts"] += [("policy", manifest.policy), digest, ("rankings", f"not on this page: {lost}")]
         for folder in holders:
             contents = f"{counted(len(folder.systems[name]), 'system')}, groupgt {folder.manifest.groupgt}"
             dataset["facts"].append((f"{folder.name}/{folder.stamp}", contents))
@@ -332,27 +322,21 @@ def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, r
     rows: list[list[Any]] = []
     before: tuple[ResultFolder, Floats] | None = None
     for folder in holders:
-        best, values = _best(folder, dataset, metric)
+        systems = list(folder.systems[dataset].values())
+        text = next((text for text, candidate in folder.metrics.items() if candidate == metric), None)
+        best, values = "–", np.full(len(systems[0].qids), np.nan)
+        if text is not None:
+            means = {system: worth(metric, mean_of(system.values[text])) for system in systems}
+            leader = max(systems, key=means.__getitem__)
+            # By query id, so that runs can be compared.
+            order = np.argsort(np.array(leader.qids, dtype=object), kind="stable")
+            best, values = leader.name, leader.values[text][order]
         queries = int((~np.isnan(values)).sum())
-        change: list[Any] = [None, None, ""]
-        if before is not None:
-            change = _change(before, (folder, values), dataset, settings)
-        size = len(folder.systems[dataset])
-        rows.append([folder.stamp, folder.manifest.groupgt, size, queries, best, mean_of(values), *change])
+        change = [None, None, ""] if before is None else _change(before, (folder, values), dataset, settings)
+        rows.append([folder.stamp, folder.manifest.groupgt, len(systems), queries, best, mean_of(values), *change])
         if queries:
             before = folder, values
     return [*HEADERS, str(metric), *CHANGE], rows
-
-
-def _best(folder: ResultFolder, dataset: str, metric: Metric) -> tuple[str, Floats]:
-    """Returns the best system with its values in query id order; all NaN if the metric was not evaluated."""
-    systems = list(folder.systems[dataset].values())
-    text = next((text for text, candidate in systems[0].metrics.items() if candidate == metric), None)
-    if text is None:
-        return "–", np.full(len(systems[0].qids), np.nan)
-    best = max(systems, key=lambda system: worth(metric, mean_of(system.values[text])))
-    order = np.argsort(np.array(best.qids, dtype=object), kind="stable")
-    return best.name, best.values[text][order]
 
 
 def _change(
@@ -363,15 +347,14 @@ def _change(
 ) -> list[Any]:
     """Returns the change since the previous run, its p-value, and the reason if the runs are not comparable."""
     (folder_before, values_before), (folder_after, values_after) = before, after
-    other = ""
-    if folder_before.manifest.ground_truth[dataset] != folder_after.manifest.ground_truth[dataset]:
-        other = "ground truth"
-    elif folder_before.manifest.policy != folder_after.manifest.policy:
-        other = "policy"
-    elif len(values_before) != len(values_after):
-        other = "queries"
-    if other:
-        return [None, None, f"other {other}"]
+    then, now = folder_before.manifest, folder_after.manifest
+    for is_other, what in (
+        (then.ground_truth[dataset] != now.ground_truth[dataset], "ground truth"),
+        (then.policy != now.policy, "policy"),
+        (len(values_before) != len(values_after), "queries"),
+    ):
+        if is_other:
+            return [None, None, f"other {what}"]
     # Skip CIs for a thousand runs: slow, and not shown.
     difference = values_after - values_before
     deltas = difference[~np.isnan(difference)]

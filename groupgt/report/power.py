@@ -29,7 +29,7 @@ MILLION = 10**6
 POINTS, CURVES = 16, 8
 
 
-class PowerTeller(Teller[PowerAnalysis]):
+class PowerAnalysisTeller(Teller[PowerAnalysis]):
     """Reports whether there are enough queries, and how many would be needed."""
 
     @property

@@ -60,8 +60,10 @@ def appended(parts: Sequence[str], between: str, name: str, then: str) -> list[s
     return [*parts[:-1], parts[-1] + between, name, then]
 
 
-def missing_queries(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
-    """Warns about runs that lack results for some or all of the evaluated queries."""
+def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
+    """Warns about means that may mislead: queries without results, repeated results, or no evaluated queries."""
+    if not evaluations:
+        return
     runs_of: dict[tuple[int, int], list[str]] = {}
     for name, evaluation in evaluations.items():
         missing, total = evaluation.counts["missing"], int(evaluation.truth.judgments.defined.sum())
@@ -75,13 +77,6 @@ def missing_queries(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
         most = ", more than half" if 2 * missing > total else ""
         then = "scored as zero (policy missing=zero; missing=skip excludes them)"
         yield f"{who} no results for {missing:,} of {counted(total, 'query')}{most}, {then}"
-
-
-def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
-    """Warns about means that may mislead: queries without results, repeated results, or no evaluated queries."""
-    if not evaluations:
-        return
-    yield from missing_queries(evaluations)
     first = next(iter(evaluations.values()))
     if not first.truth.judgments.defined.any():
         yield "no query has a group that can be covered, so there are no means"
@@ -89,11 +84,8 @@ def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
     repeating = [f"{name} {count:,}" for name, count in counts.items() if count]
     if repeating and first.policy.duplicates in ("penalize", "keep"):
         runs = listed(repeating, NAMED, " and {:,} more runs")
-        meaning = (
-            "repeats keep their rank but count as non-relevant"
-            if first.policy.duplicates == "penalize"
-            else "both count"
-        )
+        penalized = "repeats keep their rank but count as non-relevant"
+        meaning = penalized if first.policy.duplicates == "penalize" else "both count"
         yield f"queries with a repeated result: {runs}; {meaning} (policy duplicates={first.policy.duplicates})"
 
 
