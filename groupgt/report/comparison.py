@@ -20,11 +20,12 @@ from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
-from groupgt.report import contrasts, headroom, leaderboard, slices, verdict
+from groupgt.report import contrasts, headroom, slices, verdict
 from groupgt.report import data as evaluated
 from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, verdict_by
 from groupgt.report.means import as_requested, below_means, corrected_blocks, corrected_notes, population
 from groupgt.report.paper import latex_of
+from groupgt.report.sentences import grouped
 from groupgt.report.shapes import plain
 from groupgt.report.tracking import tracked
 
@@ -76,11 +77,7 @@ class ComparisonTeller(Teller[Comparison]):
 
     def metrics(self) -> dict[str, float]:
         """Returns the means of each system as a flat dict."""
-        means = self.result.means
-        defined = {
-            name: {text: mean for text, mean in each.items() if mean is not None} for name, each in means.items()
-        }
-        return tracked(([name], each) for name, each in defined.items())
+        return tracked(([name], means) for name, means in self.result.means.items())
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row per system and metric, over all queries (empty `by`) and for each slice."""
@@ -153,7 +150,7 @@ def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: b
     Pairs and slices are shown if requested, unless `brief` is set; everything else is a detail.
     """
     chosen = list(comparison.metrics) if metrics is None else list(metrics)
-    above: list[Item] = [*leaderboard.grids(comparison.by())]
+    above: list[Item] = [*contrasts.leaderboards(comparison.by())]
     for section in (contrasts.grids, contrasts.pairs, slices.deltas, headroom.blocks):
         is_shown = section in (contrasts.pairs, slices.deltas) and not brief
         above += [item if is_shown else Detail(bare(item)) for item in section(comparison, chosen)]
@@ -163,7 +160,7 @@ def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: b
 
 def changed(comparison: Systems) -> Iterator[Item]:
     """Yields the items of a pull request summary: primary metric, queries lost and gained, and significant slices."""
-    yield leaderboard.primary_grid(comparison)
+    yield contrasts.primary_leaderboard(comparison)
     if len(comparison.names) > 1 and comparison.is_baseline_named:
         yield from headroom.lost_and_gained(comparison)
         yield from slices.significant(comparison)
@@ -218,9 +215,7 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
 
 def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
     """Returns the number of comparisons in the largest family, and the number of families."""
-    families: dict[str, list[Contrast | None]] = {}
-    for row in rows:
-        families.setdefault(row.metric, []).append(row.against)
+    families = grouped((row.metric, row.against) for row in rows)
     return max(map(comparisons, families.values()), default=0), len(families)
 
 

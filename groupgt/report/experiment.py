@@ -16,8 +16,8 @@ from groupgt.render.drawing import Figure
 from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid
 from groupgt.report import across as datasets
-from groupgt.report import comparison, contrasts, curves, gates, leaderboard, means, previous, times, verdict
-from groupgt.report.sentences import doubt, enumerated, every
+from groupgt.report import comparison, contrasts, curves, gates, means, previous, times, verdict
+from groupgt.report.sentences import doubt, enumerated, every, grouped
 from groupgt.report.stages import tables_of
 
 # What follows the gates.
@@ -134,15 +134,23 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     convention, primary = outcome.experiment.convention, outcome.experiment.primary
     is_compared = dataset in outcome.comparison and len(evaluations) > 1
     if not is_compared:
-        several = len(evaluations) > 1
-        yield from leaderboard.grids(outcome.systems[dataset]) if several else means.grids(evaluations, [convention])
+        if len(evaluations) > 1:
+            yield from contrasts.leaderboards(outcome.systems[dataset])
+        else:
+            yield from means.grids(evaluations, [convention])
     if len(evaluations) > means.MOST_COLUMNS:
         yield from map(Detail, means.slices_of(evaluations, primary))
     else:
         sliced = means.slice_grids(evaluations)
         yield from (Detail(Table(*grid, keep=1 if len(evaluations) == 1 else 2)) for grid in sliced)
     if is_compared:
-        yield from _against(outcome, dataset)
+        table = outcome.comparison[dataset]
+        compared = list(table.metrics)
+        # In full by the primary metric, or by all if it is not compared.
+        in_full = [text for text in compared if text == evaluations[0].text_of(primary)] or compared
+        if len(in_full) < len(compared):
+            yield from map(Detail, _deltas(table, evaluations[0]))
+        yield from comparison.items(outcome.systems[dataset], in_full, brief=True)
     yield from previous.blocks(outcome, dataset)
     for name, stages in outcome.stages.get(dataset, {}).items():
         yield f"stages of {name}"
@@ -152,23 +160,10 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     yield Detail(f"policy {evaluations[0].policy}")
 
 
-def _against(outcome: Outcome, dataset: str) -> Iterator[Item]:
-    """Compares in full by the primary metric (or by all, if it is not compared); shows only deltas for the rest."""
-    table, primary = outcome.comparison[dataset], outcome.experiment.primary
-    first = next(iter(outcome.evaluations[dataset].values()))
-    compared = list(table.metrics)
-    in_full = [text for text in compared if text == first.text_of(primary)] or compared
-    if len(in_full) < len(compared):
-        yield from map(Detail, _deltas(table, first))
-    yield from comparison.items(outcome.systems[dataset], in_full, brief=True)
-
-
 def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
     """Yields each system's differences from the baseline, in one table per cutoff if there are many metrics."""
-    columns: dict[object, list[str]] = {}
-    for text, metric in table.metrics.items():
-        columns.setdefault(metric.cutoff if len(table.metrics) > tables.WIDEST else None, []).append(text)
-    for texts in columns.values():
+    by_cutoff = len(table.metrics) > tables.WIDEST
+    for texts in grouped((each.cutoff if by_cutoff else None, text) for text, each in table.metrics.items()).values():
         headers = [f"against {table.baseline}", "queries", *(first.label_of(text) for text in texts)]
         rows: list[list[Any]] = []
         for name in (name for name in table.names if name != table.baseline):

@@ -34,6 +34,7 @@ from groupgt.options import paths_of
 from groupgt.plugins import find
 from groupgt.report.means import policy_text
 from groupgt.report.per_query import read_columns
+from groupgt.report.sentences import grouped
 from groupgt.store.files import sha256
 from groupgt.store.stamped import LAST, LATEST, age_of
 from groupgt.store.verdicts import VerdictStore
@@ -197,11 +198,6 @@ class ResultFolder:
         return Policy.of(self.manifest.policy)
 
     @property
-    def labeller_text(self) -> str:
-        """The labeller that matched results to alternatives, with its options, as text."""
-        return json.dumps(self.config["evaluate"].get("labeller"), sort_keys=True, ensure_ascii=False)
-
-    @property
     def rules(self) -> str:
         """The policy and labeller, as stated in figures."""
         name = (self.config["evaluate"].get("labeller") or {}).get("use", "id")
@@ -267,9 +263,7 @@ class ResultFolder:
         except GroupgtError as error:
             raise DataError(f"{self.path / LAST}: {error}") from None
         title, columns = read_columns(self.path, metrics)
-        rows: dict[tuple[str, str], list[int]] = {}
-        for row, key in enumerate(zip(columns["dataset"], columns["run"])):
-            rows.setdefault(key, []).append(row)
+        rows = grouped((key, row) for row, key in enumerate(zip(columns["dataset"], columns["run"])))
         faults = Faults()
         systems: dict[str, dict[str, Scored]] = {}
         for dataset, by_system in self.manifest.counts.items():
@@ -421,10 +415,7 @@ def folders_of(paths: Sequence[Path]) -> list[Path]:
             faults.add(str(path), f"expected a result folder of `groupgt run`, found {what}")
         folders += below
     faults.stop()
-    distinct: dict[Path, Path] = {}
-    for path in folders:
-        distinct.setdefault(path.resolve(), path)
-    return list(distinct.values())
+    return [paths[0] for paths in grouped((path.resolve(), path) for path in folders).values()]
 
 
 def order_of(qids: Sequence[str], wanted: Sequence[str], fault: str) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from groupgt.render import tables
 from groupgt.render.document import Block, Table
 from groupgt.render.exports import Cell
 from groupgt.render.tables import Grid, counted, fixed, listed, span
-from groupgt.report.sentences import NAMED, appended, enumerated, every
+from groupgt.report.sentences import NAMED, appended, enumerated, every, grouped
 
 if TYPE_CHECKING:
     from groupgt.comparison.systems import Systems
@@ -70,12 +70,9 @@ def parts_of(metrics: Mapping[str, Metric]) -> list[list[str]]:
     """Splits metrics into tables that fit a terminal: a single table, or one or more per cutoff."""
     if len(metrics) <= tables.WIDEST:
         return [list(metrics)]
-    by_cutoff: dict[object, list[str]] = {}
-    for text, metric in metrics.items():
-        by_cutoff.setdefault(metric.cutoff, []).append(text)
     return [
         texts[start : start + tables.WIDEST]
-        for texts in by_cutoff.values()
+        for texts in grouped((metric.cutoff, text) for text, metric in metrics.items()).values()
         for start in range(0, len(texts), tables.WIDEST)
     ]
 
@@ -224,9 +221,7 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
         footers = [[counts.split("; ", 1)[1], *others] for counts, *others in footers]
     if len({counts for counts, *_ in footers}) == 1:
         return footers[0]
-    names_of: dict[str, list[str]] = {}
-    for evaluation, (counts, *_) in zip(evaluations, footers):
-        names_of.setdefault(counts, []).append(evaluation.name)
+    names_of = grouped((counts, evaluation.name) for evaluation, (counts, *_) in zip(evaluations, footers))
     usual = max(names_of, key=lambda counts: len(names_of[counts]))
     lines = []
     for counts in sorted(names_of, key=lambda counts: counts == usual):
@@ -292,12 +287,9 @@ def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
 
 def _other_conventions(evaluation: Evaluation) -> Iterator[str]:
     """Lists metrics that name a convention other than the one in effect."""
-    texts_of: dict[str, list[str]] = {}
-    for text, metric in evaluation.metrics.items():
-        if metric.convention not in (None, evaluation.convention):
-            texts_of.setdefault(str(metric.convention), []).append(text)
-    for convention, texts in texts_of.items():
-        yield f"convention {convention}: {', '.join(texts)}"
+    for convention, texts in grouped((each.convention, text) for text, each in evaluation.metrics.items()).items():
+        if convention not in (None, evaluation.convention):
+            yield f"convention {convention}: {', '.join(texts)}"
 
 
 def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
@@ -305,10 +297,7 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     first = evaluations[0]
     if not first.facts.autorag_metrics:
         return
-    names_of: dict[int, list[str]] = {}
-    for name, count in first.facts.below_one.items():
-        names_of.setdefault(count, []).append(name)
-    if names_of:
+    if names_of := grouped((count, name) for name, count in first.facts.below_one.items()):
         parts = []
         for count, (*others, last) in names_of.items():
             parts.append(f"in {', '.join(others)}{' and ' if others else ''}{last} for {count:,}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -134,9 +135,13 @@ def _check(folders: Sequence[ResultFolder]) -> None:
                     f"the ground truth of data set {dataset!r} differs (digest {digest[:12]}, "
                     f"{holder.manifest.ground_truth[dataset][:12]} in {holder.path}); evaluate both on the same",
                 )
+        labeller, others = (
+            json.dumps(each.config["evaluate"].get("labeller"), sort_keys=True, ensure_ascii=False)
+            for each in (folder, first)
+        )
         for what, mine, theirs, way in (
             ("convention", folder.convention, first.convention, f"run both with `convention: {first.convention}`"),
-            ("labeller", folder.labeller_text, first.labeller_text, "evaluate both with the same"),
+            ("labeller", labeller, others, "evaluate both with the same"),
             ("policy", folder.manifest.policy, first.manifest.policy, "evaluate both with the same"),
         ):
             if mine != theirs:

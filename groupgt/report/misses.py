@@ -56,9 +56,10 @@ class MissesTeller(Teller[Misses]):
         misses = self.result
         parts: list[Item] = [Verdict(list(self._sentences()))]
         unit = unit_of([misses.evaluation])
-        headers, rows = _in_words(self._grid(misses.texts, GROUPS, ALTERNATIVES), unit)
-        if rows:
-            parts.append(_with_queries(headers, rows, {query["qid"]: query["query"] for query in misses.queries}))
+        texts = {query["qid"]: query["query"] for query in misses.queries}
+        grid = _in_words(self._grid(misses.texts, GROUPS, ALTERNATIVES), unit, texts)
+        if grid[1]:
+            parts.append(grid)
         if len(misses.queries) < misses.incomplete:
             parts.append(f"the worst {len(misses.queries):,} of {misses.incomplete:,} queries; --worst lists more")
         if unit != "group":
@@ -133,26 +134,22 @@ class MissesTeller(Teller[Misses]):
         return ["query", "group", "first hit", "alternatives"], rows
 
 
-def _in_words(grid: Grid, unit: str) -> Grid:
-    """Labels groups in a table; if each group is a single document, only the documents are named."""
+def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
+    """Adds the text of each query to its first row; groups of a single document are named by that document."""
     headers, rows = grid
-    if unit == "group" or "group" not in headers:
-        return grid
-    group, last = headers.index("group"), headers.index("alternatives")
-    named = [unit if place == last else header for place, header in enumerate(headers)]
-    shown = [[row[group] if place == last and not cell else cell for place, cell in enumerate(row)] for row in rows]
-    return named[:group] + named[group + 1 :], [row[:group] + row[group + 1 :] for row in shown]
-
-
-def _with_queries(headers: list[str], rows: list[list[Any]], texts: Mapping[str, str | None]) -> Grid:
-    """Adds the text of each query to its first row in a table."""
-    if not any(texts.values()):
-        return headers, rows
-    before = [None, *(row[0] for row in rows)]
-    shown = [
-        "" if row[0] == above else snippet(texts.get(row[0]) or "", QUERY_CHARS) for row, above in zip(rows, before)
-    ]
-    return [headers[0], "text", *headers[1:]], [[row[0], text, *row[1:]] for row, text in zip(rows, shown)]
+    if unit != "group":
+        group, last = headers.index("group"), headers.index("alternatives")
+        rows = [[*row[:last], row[last] or row[group], *row[last + 1 :]] for row in rows]
+        headers = [*headers[:last], unit, *headers[last + 1 :]]
+        headers, *rows = [[*row[:group], *row[group + 1 :]] for row in (headers, *rows)]
+    if any(texts.values()):
+        before = [None, *(row[0] for row in rows)]
+        shown = [
+            "" if row[0] == above else snippet(texts.get(row[0]) or "", QUERY_CHARS) for row, above in zip(rows, before)
+        ]
+        rows = [[row[0], text, *row[1:]] for row, text in zip(rows, shown)]
+        headers = [headers[0], "text", *headers[1:]]
+    return headers, rows
 
 
 def _unmet_first(groups: list[dict[str, Any]], most: int | None) -> list[dict[str, Any]]:
@@ -177,10 +174,11 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         """Returns the number of queries that each run completes, and the rank of each group in each run."""
         failures = self.result.failures
         unit = unit_of(self.result.evaluations.values())
-        headers, rows = _in_words(self._grid(self.result.texts, ALTERNATIVES), unit)
+        grid = self._grid(self.result.texts, ALTERNATIVES)
+        rows = grid[1]
+        texts = {qid: failures.text_of(qid) for qid in {row[0] for row in rows}}
         parts: list[Item] = [Verdict(list(self._sentences()))]
-        texts = {qid: failures.text_of(qid) for qid in dict.fromkeys(row[0] for row in rows)}
-        parts.append(_with_queries(headers, rows, texts) if rows else f"all runs cover all {unit}s")
+        parts.append(_in_words(grid, unit, texts) if rows else f"all runs cover all {unit}s")
         unmet = int(failures.unmet.sum())
         if unmet > len(rows):
             parts.append(f"the hardest {len(rows):,} of {unmet:,} {unit}s that at least one run misses")

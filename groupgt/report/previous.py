@@ -19,7 +19,7 @@ from groupgt.render.page import data
 from groupgt.render.tables import counted, listed
 from groupgt.report.contrasts import beside_grid, beside_rows
 from groupgt.report.folder import Manifest, ResultFolder, folders_of, order_of
-from groupgt.report.sentences import doubt
+from groupgt.report.sentences import doubt, grouped
 from groupgt.report.shapes import plain
 from groupgt.report.verdict import Other, changes
 from groupgt.store.stamped import LATEST
@@ -133,11 +133,7 @@ def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
 
 def _by_reason(against: Against, reasons: Mapping[tuple[str, str], str]) -> Iterable[tuple[str, list[str]]]:
     """Returns the systems that each reason concerns, by the primary metric."""
-    names_of: dict[str, list[str]] = {}
-    for (name, text), why in reasons.items():
-        if text == against.primary:
-            names_of.setdefault(why, []).append(name)
-    return names_of.items()
+    return grouped((why, name) for (name, text), why in reasons.items() if text == against.primary).items()
 
 
 def _label(outcome: Outcome, against: Against) -> str:

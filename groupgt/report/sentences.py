@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from groupgt.evaluation.result import Evaluation
 from groupgt.render.tables import counted, listed
@@ -11,8 +11,22 @@ from groupgt.render.tables import counted, listed
 if TYPE_CHECKING:
     from groupgt.render.page import data
 
+K = TypeVar("K")
+V = TypeVar("V")
 # Maximum number of names in a sentence.
 NAMED = 3
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Collects values by key, in order of appearance.
+
+    >>> grouped([("odd", 1), ("even", 2), ("odd", 3)])
+    {'odd': [1, 3], 'even': [2]}
+    """
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def unit_of(evaluations: Iterable[Evaluation]) -> str:
@@ -64,12 +78,13 @@ def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
     """Warns about means that may mislead: queries without results, repeated results, or no evaluated queries."""
     if not evaluations:
         return
-    runs_of: dict[tuple[int, int], list[str]] = {}
-    for name, evaluation in evaluations.items():
-        missing, total = evaluation.counts["missing"], int(evaluation.truth.judgments.defined.sum())
-        if missing and (evaluation.policy.missing != "skip" or missing == total):
-            runs_of.setdefault((missing, total), []).append(name)
-    for (missing, total), names in runs_of.items():
+    runs_of = grouped(
+        ((each.counts["missing"], int(each.truth.judgments.defined.sum()), each.policy.missing), name)
+        for name, each in evaluations.items()
+    )
+    for (missing, total, rule), names in runs_of.items():
+        if not missing or (rule == "skip" and missing != total):
+            continue
         who = f"{listed(names, NAMED)} {'has' if len(names) == 1 else 'have'}"
         if missing == total:
             yield f"{who} no results for any of {counted(total, 'query')}: are these the right files?"
