@@ -11,7 +11,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -143,6 +143,10 @@ class Figure:
 
     def __repr__(self) -> str:
         return f"Figure({self.name}: {self.text})"
+
+
+# Functions that draw the available figures, by name.
+Drawable = dict[str, Callable[[], Figure]]
 
 
 def check_picture(path: Path) -> None:

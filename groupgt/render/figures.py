@@ -9,12 +9,12 @@ colors defined in `themes.THEMES`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from groupgt.errors import ConfigError, near_names
-from groupgt.render.drawing import Figure
+from groupgt.render.drawing import Drawable, Figure
 from groupgt.render.encodings import (
     FEW_LINES,
     HIGHEST,
@@ -379,7 +379,7 @@ def check_figure(name: str, also: Sequence[str] = ()) -> None:
         raise ConfigError(f"unknown figure {name!r}{near_names(name, names)}; figures: {', '.join(names)}")
 
 
-def figure_named(name: str, figures: Mapping[str, Callable[[], Figure]], needs: str = "") -> Figure:
+def figure_named(name: str, figures: Drawable, needs: str = "") -> Figure:
     """Draws the figure with the given name; raises `ConfigError` if the name is unknown.
 
     `needs` explains the requirements of figures that are not available.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Contrast, Row, comparisons
-from groupgt.comparison.systems import Systems
+from groupgt.comparison.systems import Systems, finite
 from groupgt.render import tables
 from groupgt.render.document import Detail, Item, Verdict, bare, document
-from groupgt.render.drawing import Figure
+from groupgt.render.drawing import Drawable
 from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.page.page import single_page
@@ -66,7 +66,7 @@ class ComparisonTeller(Teller[Comparison]):
         """Returns warnings that limit the conclusions."""
         return verdict.warnings(self.result)
 
-    def figures(self, metric: str | None = None) -> dict[str, Callable[[], Figure]]:
+    def figures(self, metric: str | None = None) -> Drawable:
         """Returns the available figures by name."""
         return drawable(self.result.by(metric), self.result)
 
@@ -84,9 +84,14 @@ class ComparisonTeller(Teller[Comparison]):
         comparison = self.result
         first = ["by", "slice", "run", "metric", "mean", "low", "high", "queries"]
         headers = [*first, "baseline", *OF_CONTRAST, "significant"]
-        rows = [["", "", *_csv_cells(comparison, row)] for row in comparison.rows]
-        for part in comparison.slices:
-            rows += [[part.by, part.value, *_csv_cells(comparison, row)] for row in part.rows]
+        rows: list[list[Any]] = []
+        of_slices = ((part.by, part.value, row) for part in comparison.slices for row in part.rows)
+        for by, value, row in (*(("", "", row) for row in comparison.rows), *of_slices):
+            against: list[Any] = [None] * (len(OF_CONTRAST) + 2)
+            if row.against is not None:
+                against = [comparison.baseline, *cells_of(row.against), int(row.significant)]
+            metric = str(comparison.metrics[row.metric])
+            rows.append([by, value, row.system, metric, row.mean, *row.interval, row.queries, *against])
         return headers, rows
 
     def frame_rows(self) -> Grid:
@@ -121,24 +126,14 @@ class ComparisonTeller(Teller[Comparison]):
 # Intervals, by what they are estimated from.
 INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected intervals", "annotators": "t intervals"}
 # CSV columns that are fields of a contrast.
-COUNTS = ("pairs", "unpaired", "wins", "ties", "losses")
-LAST = ("spread", "effect_size", "raw_p_value", "p_value")
-OF_CONTRAST = ("delta", "delta_low", "delta_high", *COUNTS, *LAST)
-
-
-def _csv_cells(comparison: Systems, row: Row) -> list[Any]:
-    cells: list[Any] = [row.system, str(comparison.metrics[row.metric]), row.mean, *row.interval, row.queries]
-    if row.against is None:
-        return [*cells, *[None] * 14]
-    return [*cells, comparison.baseline, *cells_of(row.against), int(row.significant)]
+FIELDS = ("pairs", "unpaired", "wins", "ties", "losses", "spread", "effect_size", "raw_p_value", "p_value")
+OF_CONTRAST = ("delta", "delta_low", "delta_high", *FIELDS)
 
 
 def cells_of(contrast: Contrast) -> list[Any]:
     """Returns the CSV cells of a contrast."""
-    last = {name: getattr(contrast, name) for name in LAST}
-    if not math.isfinite(contrast.effect_size):
-        last["effect_size"] = None
-    return [contrast.delta, *contrast.delta_interval, *(getattr(contrast, name) for name in COUNTS), *last.values()]
+    cells = {name: getattr(contrast, name) for name in FIELDS} | {"effect_size": finite(contrast.effect_size)}
+    return [contrast.delta, *contrast.delta_interval, *cells.values()]
 
 
 # --- Tables and the notes below them.
@@ -222,7 +217,7 @@ def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
 # --- Figures and the page.
 
 
-def drawable(systems: Systems, comparison: Comparison) -> dict[str, Callable[[], Figure]]:
+def drawable(systems: Systems, comparison: Comparison) -> Drawable:
     """Returns the available figures of a comparison by name; `systems` may use a different primary metric."""
     figures = evaluated.drawable(systems)
     if len(systems.names) > 1:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # Depths at which curves are drawn, as far as there are results.
 DEPTHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 CURVES = ("recall", "complete", "ndcg")
+NEVER = np.iinfo(np.int64).max
 # Maximum number of systems in these figures.
 LINES = 8
 
@@ -52,11 +53,9 @@ def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metr
     Cutoffs of the given metrics are ignored; raises `ConfigError` for a metric that takes no cutoff.
     """
     shown = shown_systems(systems)
-    cutoffs: Sequence[int | Budget]
-    if unit == "results":
-        deepest = max(int(each.labelled.hits.length.max(initial=0)) for each in shown.values())
-        cutoffs = [k for k in DEPTHS if k <= deepest] or [1]
-    else:
+    deepest = max(int(each.labelled.hits.length.max(initial=0)) for each in shown.values())
+    cutoffs: Sequence[int | Budget] = [k for k in DEPTHS if k <= deepest] or [1]
+    if unit != "results":
         budgets = {budget for metric in systems.metrics.values() if (budget := metric.budget) and budget.unit == unit}
         in_unit = sorted(budgets, key=lambda each: each.amount)
         cutoffs = in_unit
@@ -85,7 +84,10 @@ def ecdf(systems: Systems) -> Figure:
     rows = []
     for name, each in shown.items():
         counts, hits = systems.counts(each), each.labelled.hits
-        kinds = {"first hit": _first_ranks(each), "complete": views.completion_ranks(hits)}
+        met = views.met_groups(hits)
+        first = np.full(hits.size, NEVER, dtype=np.int64)
+        np.minimum.at(first, met.query, met.rank)
+        kinds = {"first hit": np.where(first == NEVER, 0, first), "complete": views.completion_ranks(hits)}
         for kind, ranks in kinds.items():
             rows += [{"system": name, "kind": kind, **point} for point in _steps(ranks[counts])]
     return figures.ecdf(rows, about(systems, "rank", _note(systems, shown)), _named(systems))
@@ -101,15 +103,6 @@ def precision_recall(systems: Systems) -> Figure:
         for recall, metric in metrics
     ]
     return figures.precision_recall(rows, about(systems, "iprec", _note(systems, shown)), _named(systems))
-
-
-def _first_ranks(evaluation: Evaluation) -> Ints:
-    """Returns the rank of the first relevant result for each query, shape (Q,); 0 if there is none."""
-    rows = views.met_groups(evaluation.labelled.hits)
-    far = np.iinfo(np.int64).max
-    first = np.full(evaluation.labelled.hits.size, far, dtype=np.int64)
-    np.minimum.at(first, rows.query, rows.rank)
-    return np.where(first == far, 0, first)
 
 
 def _mean(systems: Systems, evaluation: Evaluation, metric: Metric) -> float:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -14,7 +13,7 @@ from groupgt.comparison.systems import Systems, finite
 from groupgt.evaluation.thresholds import thresholds_of
 from groupgt.model.hits import Ints
 from groupgt.render import figures
-from groupgt.render.drawing import Figure, drawing, still, template
+from groupgt.render.drawing import Drawable, drawing, still, template
 from groupgt.render.page import data
 from groupgt.report import slices
 from groupgt.report.curves import depth_curves, ecdf, precision_recall, units
@@ -36,9 +35,9 @@ COUNTS = {
 }
 
 
-def drawable(systems: Systems) -> dict[str, Callable[[], Figure]]:
+def drawable(systems: Systems) -> Drawable:
     """Returns the available figures by name."""
-    drawings: dict[str, Callable[[], Figure]] = {"means": partial(forest, systems)}
+    drawings: Drawable = {"means": partial(forest, systems)}
     if systems.evaluations:
         drawings |= {"depth": partial(depth_curves, systems), "ecdf": partial(ecdf, systems)}
         if systems.first.truth.set_of is None:

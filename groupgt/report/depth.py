@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.depth import NEVER, Depth, Depths
@@ -13,7 +13,7 @@ from groupgt.report.means import with_slices
 from groupgt.report.sentences import NAMED, appended, doubt, doubts, enumerated, subject
 
 if TYPE_CHECKING:
-    from groupgt.render.drawing import Figure
+    from groupgt.render.drawing import Drawable
     from groupgt.render.page import data
 
 
@@ -50,7 +50,7 @@ class DepthsTeller(Teller[Depths]):
             yield _sentence([depth for depth in unsliced if depth.share == share], self.result.confidence)
         yield from map(doubt, doubts({each.name: each for each in self.result.evaluations}))
 
-    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self) -> Drawable:
         """Returns the available figures of the runs by name."""
         from groupgt.comparison.systems import Systems
         from groupgt.report.data import drawable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from groupgt.comparison.compare import Comparison
@@ -12,7 +12,7 @@ from groupgt.experiment.datasets import absent_ids
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
 from groupgt.render.document import Detail, Item, Table, Verdict, document
-from groupgt.render.drawing import Figure
+from groupgt.render.drawing import Drawable, Figure
 from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid
 from groupgt.report import across as datasets
@@ -22,8 +22,6 @@ from groupgt.report.stages import tables_of
 
 # What follows the gates.
 LAST = ("doubt", "note")
-
-Drawable = dict[str, Callable[[], Figure]]
 
 
 def text(outcome: Outcome, style: str = tables.DEFAULT) -> str:

@@ -317,7 +317,7 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
 
 # --- Means corrected by an audit or averaged over annotators, and the assumptions behind them.
 
-CORRECTED = ["metric", "by the truth", "audited", "corrected", "95 % CI", "labels saved"]
+CORRECTED = ["run", "metric", "by the truth", "audited", "corrected", "95 % CI", "labels saved"]
 
 
 def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = False) -> Iterator[Block]:
@@ -325,16 +325,14 @@ def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = Fals
     first = evaluations[0]
     if first.audit is None:
         return
-    several = len(evaluations) > 1
     rows: list[list[Cell]] = []
     for evaluation in evaluations:
         for text, each in evaluation.corrected.items():
-            name_cell: list[Cell] = [evaluation.name] if several else []
-            label = evaluation.label_of(text)
-            rows.append(
-                [*name_cell, label, each.judged, each.audited, each.mean, span(each.interval), round(each.saved)]
-            )
-    yield Table([*(["run"] if several else []), *CORRECTED], rows, keep=2 if several else 1)
+            figures: list[Cell] = [each.judged, each.audited, each.mean, span(each.interval), round(each.saved)]
+            rows.append([evaluation.name, evaluation.label_of(text), *figures])
+    # A single run is not named.
+    first_column = 0 if len(evaluations) > 1 else 1
+    yield Table(CORRECTED[first_column:], [row[first_column:] for row in rows], keep=2 - first_column)
     yield "\n".join(corrected_notes(first, compared=compared))
 
 

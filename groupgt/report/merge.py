@@ -24,13 +24,13 @@ from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
 from groupgt.model.values import Lengths
-from groupgt.render.drawing import Figure, pictured
+from groupgt.render.drawing import Drawable, Figure, pictured
 from groupgt.render.page import data
 from groupgt.render.page.page import untimed_page
 from groupgt.render.tables import Grid, counted
 from groupgt.report.comparison import dataset_of, drawable
 from groupgt.report.curves import sweeps_of
-from groupgt.report.experiment import Drawable, existing_figures
+from groupgt.report.experiment import existing_figures
 from groupgt.report.folder import ResultFolder, Scored, order_of
 from groupgt.report.means import worth
 from groupgt.report.times import figure as latency

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from groupgt.report.means import about, policy_text
 from groupgt.report.sentences import NAMED, appended, at_cutoff, doubt, doubts, enumerated, every, subject, unit_of
 
 if TYPE_CHECKING:
-    from groupgt.render.drawing import Figure
+    from groupgt.render.drawing import Drawable, Figure
 
 SNIPPET_CHARS = 60
 QUERY_CHARS = 100
@@ -94,7 +94,7 @@ class MissesTeller(Teller[Misses]):
         yield {"kind": "best", "parts": [*subject(misses.run), f"{sentence}."]}
         yield from map(doubt, doubts({misses.run: misses.evaluation}))
 
-    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self) -> Drawable:
         """Returns a figure of the listed queries' groups by rank of their first hit."""
         return {"groups": self._groups}
 
@@ -208,7 +208,7 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         yield {"kind": "best", "parts": parts}
         yield from map(doubt, doubts(self.result.evaluations))
 
-    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self) -> Drawable:
         """Returns a figure of the listed groups, with the rank of their first hit in each run."""
         return {"groups": self._groups}
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from groupgt.errors import printable
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
 from groupgt.render.document import Item, Verdict, document
-from groupgt.render.drawing import Figure
+from groupgt.render.drawing import Drawable
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid
@@ -59,7 +58,7 @@ class OutcomeTeller(Teller[Outcome]):
         """Returns everything except times as plain Python, as in results.json."""
         return nulls(results_of(self.result))
 
-    def figures(self, dataset: str | None = None) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self, dataset: str | None = None) -> Drawable:
         """Returns the figures of the requested data set, or of the only one."""
         return drawable(self.result, dataset)
 

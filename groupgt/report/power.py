@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from groupgt.comparison.audit_power import AuditPower
@@ -13,7 +13,7 @@ from groupgt.comparison.tests import SLACK, TESTS
 from groupgt.errors import ConfigError
 from groupgt.render import tradeoffs
 from groupgt.render.document import Detail, Item, Table, Verdict
-from groupgt.render.drawing import Figure
+from groupgt.render.drawing import Drawable, Figure
 from groupgt.render.encodings import About
 from groupgt.render.exports import nulls
 from groupgt.render.page import data
@@ -64,8 +64,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
 
     def _sentences(self) -> Iterator[data.Sentence]:
         """Reports for the first few systems whether there are enough queries, and how many would be needed."""
-        for row in self._primary[:NAMED]:
-            yield self._sentence(row)
+        yield from map(self._sentence, self._primary[:NAMED])
         yield from map(doubt, doubts(self.result.systems.evaluations))
 
     def _sentence(self, row: Power) -> data.Sentence:
@@ -83,7 +82,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
             rest += f", or a difference of {fixed(row.detectable)}"
         return {"kind": "gain" if enough else "same", "parts": ["", row.system, f"{start}{rest}."]}
 
-    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self) -> Drawable:
         """Returns a figure of power against the number of queries."""
         return {"power": self._curve}
 
@@ -94,13 +93,17 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
             raise ConfigError(f"no system differs from {systems.baseline}, so there is no power curve")
         most = max(min(row.needed or row.queries * 16, row.queries * 16) for row in rows)
         queries = max(row.queries for row in rows)
+        # Roughly geometric steps.
+        start, end = max(queries // 8, 2), max(most, queries) * 2
+        factor = (end / start) ** (1 / (POINTS - 1))
+        counts = sorted({round(start * factor**place) for place in range(POINTS)})
         points: list[dict[str, Any]] = []
         for row in rows[:CURVES]:
             contrast = systems.row_of[row.system, row.metric].against
             if contrast is None:
                 continue
             differences = Differences.of(contrast)
-            for count in _steps(max(queries // 8, 2), max(most, queries) * 2):
+            for count in counts:
                 value = differences.power(row.difference, count, row.alpha, systems.settings.test)
                 points.append({"system": row.system, "difference": row.difference, "queries": count, "power": value})
         rules = policy_text(systems.first.policy) if systems.evaluations else systems.rules
@@ -147,12 +150,6 @@ class AuditPowerTeller(Teller[AuditPower]):
     def to_dict(self) -> Any:
         """Returns everything as plain Python."""
         return nulls({"level": self.result.level, "widths": [vars(each) for each in self.result.widths]})
-
-
-def _steps(first: int, last: int) -> list[int]:
-    """Returns integers from first to last in roughly geometric steps."""
-    factor = (last / first) ** (1 / (POINTS - 1))
-    return sorted({round(first * factor**place) for place in range(POINTS)})
 
 
 def _needed_text(row: Power) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.stages import Stage, Stages
@@ -14,7 +14,7 @@ from groupgt.report.means import policy_text
 from groupgt.report.sentences import doubt, doubts
 
 if TYPE_CHECKING:
-    from groupgt.render.drawing import Figure
+    from groupgt.render.drawing import Drawable, Figure
     from groupgt.render.page import data
 
 HEADERS = ["stage", "cutoff", "groups covered", "lost here", "gained here", "complete queries"]
@@ -29,7 +29,7 @@ class StagesTeller(Teller[Stages]):
 
     main_figure = "stages"
 
-    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self) -> Drawable:
         """Returns a figure of the groups that each stage covers."""
         return {"stages": lambda: funnel_of(self.result)}
 

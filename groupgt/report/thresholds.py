@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.thresholds import Thresholds
@@ -14,7 +14,7 @@ from groupgt.report.means import policy_text
 from groupgt.report.sentences import NAMED, subject
 
 if TYPE_CHECKING:
-    from groupgt.render.drawing import Figure
+    from groupgt.render.drawing import Drawable, Figure
     from groupgt.render.page import data
 
 HEADERS = ["run", "threshold", "unanswerable empty", "answerable recall.coverage", "answerable with results"]
@@ -51,7 +51,7 @@ class ThresholdsTeller(Teller[Thresholds]):
                 rest = f" from a score of {_number(each.threshold)} on; recall.coverage of the others is {cost}."
             yield {"kind": "best", "parts": [*subject(each.run), empty + rest]}
 
-    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self) -> Drawable:
         """Returns a figure of both shares against the threshold."""
         return {"thresholds": self._figure}
 

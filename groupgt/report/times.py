@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from groupgt.comparison.systems import Systems
-from groupgt.experiment.answers import KeptAnswers
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.timing import Kind, Median, Timing, of_one_kind
 from groupgt.render import tradeoffs
@@ -110,21 +109,17 @@ def from_cache(outcome: Outcome) -> str:
     kept = outcome.kept
     retrievals = kept.cached - sum(not each.earlier.interrupted for each in kept.answers)
     parts = [f"from the cache: {counted(retrievals, 'retrieval')}"] if retrievals else []
-    parts += (_earlier(outcome, each) for each in kept.answers)
+    for each in kept.answers:
+        name = f"{each.dataset}: {each.system}" if len(outcome.evaluations) > 1 else each.system
+        what = f"{each.earlier.count:,} of {each.queries:,} answers of {name} are from the run"
+        at = each.earlier.at.replace("T", " ").removesuffix("Z")
+        since = f"; changed since: {', '.join(each.earlier.changed)}" if each.earlier.changed else ""
+        way = f"resumed: {what} interrupted" if each.earlier.interrupted else f"reused: {what} that ended"
+        parts.append(f"{way} at {at} UTC{since}")
     if kept.verdicts:
         since = f"; changed since: {', '.join(kept.changed)}" if kept.changed else ""
         parts.append(f"{kept.verdicts:,} of {kept.verdicts + kept.judged:,} verdicts are from earlier runs{since}")
     return "; ".join(parts) + (" (--refresh starts from scratch)" if parts else "")
-
-
-def _earlier(outcome: Outcome, kept: KeptAnswers) -> str:
-    name = f"{kept.dataset}: {kept.system}" if len(outcome.evaluations) > 1 else kept.system
-    earlier = kept.earlier
-    what = f"{earlier.count:,} of {kept.queries:,} answers of {name} are from the run"
-    at = earlier.at.replace("T", " ").removesuffix("Z")
-    since = f"; changed since: {', '.join(earlier.changed)}" if earlier.changed else ""
-    way = f"resumed: {what} interrupted" if earlier.interrupted else f"reused: {what} that ended"
-    return f"{way} at {at} UTC{since}"
 
 
 def ways_to_keep(outcome: Outcome) -> str:
