@@ -246,11 +246,9 @@ def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
     mark = {"type": "line", "interpolate": "step-after"}
     layers, rows, about = _lines(rows, about, encoding, named, "kind", mark)
     panel = {"layer": layers, "width": 330, "height": 200}
-    reached = []
-    for kind in kinds:
-        for system in systems:
-            shares = [row["share"] for row in rows if row["kind"] == kind and row["system"] == system]
-            reached.append(f"{system} {kind} {fixed(max(shares, default=None), 2)}")
+    # Shares grow with the rank.
+    last = {(row["kind"], row["system"]): row["share"] for row in rows}
+    reached = [f"{name} {kind} {fixed(last.get((kind, name)), 2)}" for kind in kinds for name in systems]
     return figure_of(
         "ecdf",
         "Ranks of the first hit and of the last group",

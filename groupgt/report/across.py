@@ -58,11 +58,11 @@ class AcrossTeller(Teller[Across]):
     def csv_rows(self) -> Grid:
         """Returns headers and one row per system, data set and metric."""
         headers = ["system", "dataset", "metric", "mean", "baseline", "baseline_mean", *OF_CONTRAST, "significant"]
-        rows = []
-        for name, text, there, here, contrast in beside_rows(self.result):
-            row = [*self.result.places[name], str(self.result.metrics[text]), here, self.result.baseline, there]
-            rows.append([*row, *cells_of(contrast), int(contrast.significant)])
-        return headers, rows
+        places, metrics, baseline = self.result.places, self.result.metrics, self.result.baseline
+        return headers, [
+            [*places[name], str(metrics[text]), here, baseline, there, *cells_of(each), int(each.significant)]
+            for name, text, there, here, each in beside_rows(self.result)
+        ]
 
     def to_dict(self) -> Any:
         """Returns everything as plain Python, with None for undefined values."""

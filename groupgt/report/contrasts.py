@@ -181,13 +181,11 @@ def leaderboards(systems: Systems) -> Iterator[Table]:
     The primary metric also gets its difference, CI and p. If there are many metrics, they are split by cutoff, and the
     table with the primary metric comes first.
     """
-    parts = parts_of(systems.metrics)
-    parts.sort(key=lambda part: systems.primary not in part)
     against = _cells_against(systems)
-    for place, part in enumerate(parts):
-        more = against if place == 0 else {}
-        headers = ["run", *(systems.labels[text] for text in part), *more.get("", [])]
-        yield Table(headers, [[name, *_means(systems, name, part), *more.get(name, [])] for name in systems.names])
+    for part in sorted(parts_of(systems.metrics), key=lambda part: systems.primary not in part):
+        headers = ["run", *(systems.labels[text] for text in part), *against.get("", [])]
+        yield Table(headers, [[name, *_means(systems, name, part), *against.get(name, [])] for name in systems.names])
+        against = {}
 
 
 def primary_leaderboard(systems: Systems) -> Table:

@@ -81,8 +81,7 @@ def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = Fals
         for name, why in outcome.failed.get(dataset, {}).items()
     ]
     return [
-        *(sentence for sentence in since if sentence["kind"] not in LAST),
-        *(sentence for sentence in compared if sentence["kind"] not in LAST),
+        *(sentence for sentence in [*since, *compared] if sentence["kind"] not in LAST),
         *_best(outcome, dataset, timed=timed),
         *failed,
         *([doubt(absent_ids(dataset, absent))] if absent else []),

@@ -127,9 +127,8 @@ class MissesTeller(Teller[Misses]):
                     names += f": {snippet(texts[group['alternatives'][0]], SNIPPET_CHARS)}"
                 rows.append([query["qid"], group["group"], place_of(group, query["results"], k), names])
             if hidden := len(query["groups"]) - len(shown):
-                unmet = sum(not group["covered"] for group in query["groups"]) - sum(
-                    not group["covered"] for group in shown
-                )
+                of_query, listed = (sum(not group["covered"] for group in some) for some in (query["groups"], shown))
+                unmet = of_query - listed
                 rows.append([query["qid"], f"{hidden:,} more", f"{unmet:,} of them not in the first {k}", ""])
         return ["query", "group", "first hit", "alternatives"], rows
 

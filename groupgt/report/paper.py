@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from groupgt.comparison.contrast import Contrast, comparisons, contrasts_of
 from groupgt.comparison.systems import Systems
@@ -65,6 +65,11 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
             for name, other, better in ((first, second, is_better), (second, first, not is_better)):
                 if other in letters:
                     signs.setdefault((name, text), {}).setdefault(better, []).append(letters[other])
+    parts = [systems.labels[text].translate(ESCAPED).rpartition("@") for text in chosen]
+    headers = [["".join(part) for part in parts]]
+    if len(chosen) > FEW_METRICS:
+        # The names of metrics are placed above their cutoffs.
+        headers = [[name for name, _, _ in parts], [at + cutoff for _, at, cutoff in parts]]
     lines = [
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
@@ -72,7 +77,7 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
         rf"\caption{{{caption or _caption(systems, letters, signs, list(contrasts.values()), len(chosen))}}}\smallskip",
         rf"\begin{{tabular}}{{@{{}}l{'r' * len(chosen)}@{{}}}}",
         r"\toprule",
-        *_headers([systems.labels[text] for text in chosen]),
+        *(" & ".join(["", *row]) + r" \\" for row in headers),
         r"\midrule",
     ]
     for name in systems.names:
@@ -80,16 +85,6 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
         cells = [_cell(systems, name, text, digits, signs.get((name, text), {})) for text in chosen]
         lines.append(" & ".join([letter + name.translate(ESCAPED), *cells]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
-
-
-def _headers(labels: Sequence[str]) -> Iterator[str]:
-    """Returns the header rows; if there are many metrics, their names are placed above their cutoffs."""
-    parts = [label.translate(ESCAPED).rpartition("@") for label in labels]
-    rows = [["".join(part) for part in parts]]
-    if len(labels) > FEW_METRICS:
-        rows = [[name for name, _, _ in parts], [at + cutoff for _, at, cutoff in parts]]
-    for row in rows:
-        yield " & ".join(["", *row]) + r" \\"
 
 
 def _cell(systems: Systems, name: str, text: str, digits: int, signs: dict[bool, list[str]]) -> str:

@@ -36,17 +36,18 @@ def read_previous(path: Path, experiment: Experiment) -> Previous:
 
     Raises `DataError` if the run cannot be read.
     """
+    name = path.name or path
     if not path.exists():
-        return Previous("", f"{path.name or path}: no such folder")
+        return Previous("", f"{name}: no such folder")
     if path.is_dir() and all(inside.name.startswith(".") for inside in path.iterdir()):
-        return Previous("", f"{path.name or path}: is empty")
+        return Previous("", f"{name}: is empty")
     for candidate in reversed(folders_of([path])):
         # Files are searched for next to the current experiment file, wherever the folder comes from.
         folder = ResultFolder(candidate, Manifest.at(candidate), home=experiment.path.parent.resolve())
         if folder.name == experiment.hide(experiment.title) or path in (candidate, candidate.parent / LATEST):
             datasets = {dataset: _former(folder, dataset, experiment) for dataset in folder.manifest.counts}
             return Previous(folder.stamp, "", datasets, folder.manifest.files)
-    return Previous("", f"{path.name or path}: has no run of {experiment.title}")
+    return Previous("", f"{name}: has no run of {experiment.title}")
 
 
 def _former(folder: ResultFolder, dataset: str, experiment: Experiment) -> Former:

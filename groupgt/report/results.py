@@ -82,18 +82,9 @@ def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
 
 
 def _gates(outcome: Outcome) -> list[dict[str, Any]]:
+    names = ("gate", "system", "dataset", "metric", "passed", "reason", "value", "timed")
     return [
-        {
-            "gate": gate.gate,
-            "system": gate.system,
-            "dataset": gate.dataset,
-            "metric": gate.metric,
-            "passed": gate.passed,
-            "reason": reason(gate),
-            "value": gate.value,
-            "timed": gate.timed,
-        }
-        for gate in outcome.gates
+        {name: reason(gate) if name == "reason" else getattr(gate, name) for name in names} for gate in outcome.gates
     ]
 
 

@@ -107,16 +107,12 @@ def fit(every: Sequence[Sequence[Chunk]], room: int) -> list[str]:
     last_first = [chunk for row in zip_longest(*map(reversed, every)) for chunk in row if chunk is not None]
     texts = cut = queries = 0
     for chunk in last_first:
-        if over <= 0:
-            break
-        if chunk.others:
+        if over > 0 and chunk.others:
             over -= len(chunk.others) + WRAPPING
             texts += chunk.others_count
             chunk.others = b""
     for chunk in last_first:
-        if over <= 0:
-            break
-        if chunk.matter:
+        if over > 0 and chunk.matter:
             before: dict[str, str] = opened(chunk.matter)
             if long := sum(len(text) > SHORT_CHARS for text in before.values()):
                 over -= len(chunk.matter)
@@ -124,19 +120,16 @@ def fit(every: Sequence[Sequence[Chunk]], room: int) -> list[str]:
                 over += len(chunk.matter)
                 cut += long
     for chunk in last_first:
-        if over <= 0:
-            break
-        over -= chunk.size
-        chunk.kept = False
-        queries += len(chunk.places)
-    left_out = []
-    if texts:
-        left_out.append(f"{texts:,} texts of results without a hit")
-    if cut:
-        left_out.append(f"the ends of {cut:,} texts of more than {SHORT_CHARS:,} characters")
-    if queries:
-        left_out.append(f"the results of {queries:,} queries on which systems differ least")
-    return left_out
+        if over > 0:
+            over -= chunk.size
+            chunk.kept = False
+            queries += len(chunk.places)
+    left_out = {
+        f"{texts:,} texts of results without a hit": texts,
+        f"the ends of {cut:,} texts of more than {SHORT_CHARS:,} characters": cut,
+        f"the results of {queries:,} queries on which systems differ least": queries,
+    }
+    return [text for text, count in left_out.items() if count]
 
 
 def _cut(text: str) -> str:
