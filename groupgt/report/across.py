@@ -228,16 +228,13 @@ def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evalua
             ordered.sort(key=lambda row: worth(metric, row[1].means[text]), reverse=True)
         lines = [[*place, *each.means.values()] for place, each in ordered]
         yield ["dataset", "system", *map(first.label_of, first.metrics)], lines
-        if experiment.across is None:
-            yield from _doubts(first)
-
-
-def _doubts(first: Evaluation) -> Iterator[str]:
-    """Notes that @k favors larger chunks, since it counts results and not their length."""
-    counts = [metric for metric in first.metrics.values() if isinstance(metric.cutoff, int)]
-    budgets = [first.label_of(text) for text, metric in first.metrics.items() if metric.budget]
-    if counts and budgets:
-        yield f"chunks differ in size: {', '.join(budgets)} give each corpus the same length of text, @k does not"
-    elif counts:
-        example = _under(counts[0], 4000, first.convention)
-        yield f"chunks differ in size, and @k gives larger ones more text: add a metric with a budget ({example})"
+        if experiment.across is not None:
+            continue
+        # @k favors larger chunks, since it counts results and not their length.
+        counts = [metric for metric in first.metrics.values() if isinstance(metric.cutoff, int)]
+        budgets = [first.label_of(text) for text, metric in first.metrics.items() if metric.budget]
+        if counts and budgets:
+            yield f"chunks differ in size: {', '.join(budgets)} give each corpus the same length of text, @k does not"
+        elif counts:
+            example = _under(counts[0], 4000, first.convention)
+            yield f"chunks differ in size, and @k gives larger ones more text: add a metric with a budget ({example})"

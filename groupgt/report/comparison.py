@@ -42,7 +42,16 @@ class ComparisonTeller(Teller[Comparison]):
 
     def blocks(self) -> list[Item]:
         """Returns the full report, starting with the verdict."""
-        return [Verdict(list(verdict.sentences(self.result.by()))), *items(self.result), *_notes(self.result)]
+        comparison = self.result
+        blocks: list[Item] = [Verdict(list(verdict.sentences(comparison.by()))), *items(comparison)]
+        # Counted from evaluations, or read from result folders.
+        if not comparison.evaluations:
+            return [*blocks, "\n".join(comparison.population)]
+        blocks.append(below_means(comparison.every, [comparison.convention], comparison.primary))
+        blocks += corrected_blocks(comparison.every, compared=True)
+        if comparison.basis == "annotators":
+            blocks.append("\n".join(corrected_notes(comparison.first)))
+        return [*blocks, Detail(f"policy {comparison.first.policy}")]
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """Returns one table per metric."""
@@ -161,18 +170,6 @@ def changed(comparison: Systems) -> Iterator[Item]:
         yield from slices.significant(comparison)
     if comparison.basis:
         yield "\n".join(corrected_notes(comparison.first, compared=True))
-
-
-def _notes(comparison: Systems) -> Iterator[Item]:
-    """Yields notes on the population, counted from evaluations or read from result folders."""
-    if not comparison.evaluations:
-        yield "\n".join(comparison.population)
-        return
-    yield below_means(comparison.every, [comparison.convention], comparison.primary)
-    yield from corrected_blocks(comparison.every, compared=True)
-    if comparison.basis == "annotators":
-        yield "\n".join(corrected_notes(comparison.first))
-    yield Detail(f"policy {comparison.first.policy}")
 
 
 def population_of(comparison: Systems) -> list[str]:

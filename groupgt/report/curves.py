@@ -167,15 +167,11 @@ def sweeps_of(
             low, high = systems.ends(name)
             row = {"family": family, "value": systems.mean(name), "low": low, "high": high}
             rows.append(row | {axis: _plain(options[name][key]) for axis, key in axes.items()})
-        rows.sort(key=lambda row: [_place(matrix[key], row[axis]) for axis, key in axes.items()])
+        # In the order of the file's lists.
+        order = {axis: list(map(_plain, matrix[key])) for axis, key in axes.items()}
+        rows.sort(key=lambda row: [[*values, row[axis]].index(row[axis]) for axis, values in order.items()])
         swept[f"sweep {family}"] = tradeoffs.sweep(rows, stated, [f"{key} of {family}" for key in keys])
     return swept
-
-
-def _place(values: Sequence[Any], value: Any) -> int:
-    """Returns the index of a value in the file's list."""
-    plain = [_plain(each) for each in values]
-    return plain.index(value) if value in plain else len(plain)
 
 
 def _plain(value: Any) -> Any:

@@ -242,22 +242,20 @@ def footer(evaluation: Evaluation) -> list[str]:
     shown = [f"{names[name]} {count:,}" for name, count in counts.items() if count or name == "evaluated"]
     if bool(((truth.per_query == 0) & ~truth.unanswerable).any()):
         shown = [f"{each} {UNDECLARED}" if each.startswith("undefined") else each for each in shown]
+    declared = []
+    if count := evaluation.counts.get("unanswerable"):
+        missing = evaluation.counts["without_row"]
+        rest = f"; {missing:,} of them have no row in the run" if missing else ""
+        declared.append(f"{counted(count, 'query')} declared unanswerable{rest}")
     shape = f" ({SHAPES[evaluation.truth.shape]})" if evaluation.is_auto else ""
     return [
         f"convention {evaluation.convention}{shape}; {total}: {', '.join(shown)}",
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),
         *([f"labeller {evaluation.labeller}"] if evaluation.labeller.name != "id" else []),
-        *_declared(evaluation.counts),
+        *declared,
         *_traced(evaluation.run.traces),
         *_judged_how(evaluation.truth.columns),
     ]
-
-
-def _declared(counts: Mapping[str, int]) -> Iterator[str]:
-    """Reports how many queries are declared unanswerable."""
-    if counts.get("unanswerable"):
-        rest = f"; {counts['without_row']:,} of them have no row in the run" if counts["without_row"] else ""
-        yield f"{counted(counts['unanswerable'], 'query')} declared unanswerable{rest}"
 
 
 def _traced(traces: Traces | None) -> Iterator[str]:

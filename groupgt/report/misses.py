@@ -120,7 +120,9 @@ class MissesTeller(Teller[Misses]):
         k = self.result.k
         rows: list[list[Any]] = []
         for query in self.result.queries:
-            shown = _unmet_first(query["groups"], groups)
+            # Up to `groups` of them in their original order, preferring groups that are not covered.
+            worst_first = sorted(range(len(query["groups"])), key=lambda place: query["groups"][place]["covered"])
+            shown = [query["groups"][place] for place in sorted(worst_first[:groups])]
             for group in shown:
                 names = first_of(group["alternatives"], alternatives, " or ") or "no alternatives"
                 if group["alternatives"] and group["alternatives"][0] in texts:
@@ -149,14 +151,6 @@ def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
         rows = [[row[0], text, *row[1:]] for row, text in zip(rows, shown)]
         headers = [headers[0], "text", *headers[1:]]
     return headers, rows
-
-
-def _unmet_first(groups: list[dict[str, Any]], most: int | None) -> list[dict[str, Any]]:
-    """Selects up to `most` groups of a query in their original order, preferring groups that are not covered."""
-    if most is None or len(groups) <= most:
-        return groups
-    chosen = sorted(range(len(groups)), key=lambda place: groups[place]["covered"])[:most]
-    return [groups[place] for place in sorted(chosen)]
 
 
 def _group_ranks(rows: Sequence[Mapping[str, Any]], evaluation: Evaluation, queries: int, note: str) -> Figure:

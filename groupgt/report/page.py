@@ -65,16 +65,13 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
     dataset["gates"] = gates.page_rows(judged)
     dataset["verdict"] = [*gates.sentences(judged, timed=False), *sentences(outcome, name, timed=False)]
     for system in dataset["systems"]:
-        system["about"] = _about(outcome, system["name"])
+        # The retriever, inputs and options, as written in the file.
+        resolved = outcome.experiment.systems[system["name"]]
+        options = outcome.experiment.shown_options(system["name"])
+        plain = {key: json.dumps(value, ensure_ascii=False, default=str) for key, value in options.items()}
+        listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")
+        inputs = f" of {', '.join(resolved.inputs)}" if resolved.inputs else ""
+        system["about"] = f"{resolved.config.use}{inputs}" + (f": {listed}" if listed else "")
     staged = {f"stages {system}": funnel_of(stages) for system, stages in outcome.stages.get(name, {}).items()}
     dataset["drawings"] |= pictured({**curves.sweeps(outcome, outcome.systems[name]), **staged})
     return dataset
-
-
-def _about(outcome: Outcome, name: str) -> str:
-    """Describes a system by its retriever, inputs and options, as written in the file."""
-    system, options = outcome.experiment.systems[name], outcome.experiment.shown_options(name)
-    plain = {key: json.dumps(value, ensure_ascii=False, default=str) for key, value in options.items()}
-    listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")
-    inputs = f" of {', '.join(system.inputs)}" if system.inputs else ""
-    return f"{system.config.use}{inputs}" + (f": {listed}" if listed else "")

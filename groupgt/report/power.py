@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from groupgt.comparison.audit_power import AuditPower
@@ -60,14 +60,11 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         grid = with_slices(analysis.powers, headers, rows)
         table = Table(*grid, shed, len(grid[0]) - len(headers) + 2)
         population = "\n".join(population_of(analysis.systems))
-        return [Verdict(list(self._sentences())), table, note, Detail(population)]
-
-    def _sentences(self) -> Iterator[data.Sentence]:
-        """Reports for the first few systems whether there are enough queries, and how many would be needed."""
-        yield from map(self._sentence, self._primary[:NAMED])
-        yield from map(doubt, doubts(self.result.systems.evaluations))
+        sentences = [*map(self._sentence, self._primary[:NAMED]), *map(doubt, doubts(analysis.systems.evaluations))]
+        return [Verdict(sentences), table, note, Detail(population)]
 
     def _sentence(self, row: Power) -> data.Sentence:
+        """Reports for one system whether there are enough queries, and how many would be needed."""
         label, queries = self.result.systems.labels[row.metric], counted(row.queries, "query")
         start = f" against {self.result.baseline}: "
         if row.reached is None:

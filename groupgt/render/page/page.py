@@ -95,7 +95,7 @@ def _opening(title: str) -> bytes:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
-        f"<title>{html.escape(_visible(title))} · groupgt</title>\n"
+        f"<title>{_escaped(title)} · groupgt</title>\n"
         '<link rel="icon" href="data:,">\n'
         f"<style>{stylesheet()}</style>\n</head>\n"
     ).encode("utf-8", "replace")
@@ -200,9 +200,7 @@ def _stills(place: int, dataset: Dataset) -> Iterator[str]:
     """Yields pictures for the first view; they are hidden from screen readers, since the table has the same content."""
     for name, drawing in dataset["drawings"].items():
         if picture := drawing.get("still"):
-            key, title = (
-                html.escape(_visible(text)) for text in (f"{place} {name}", drawing["template"]["title"]["text"])
-            )
+            key, title = map(_escaped, (f"{place} {name}", drawing["template"]["title"]["text"]))
             caption = f"<figcaption>{title}</figcaption>"
             yield f'<figure class="still" aria-hidden="true" data-still="{key}">{caption}{picture}</figure>'
 
@@ -219,25 +217,22 @@ def _static_table(dataset: Dataset) -> str:
 
 
 def _sentence(sentence: Sentence) -> str:
-    parts = [
-        f"<b>{_name(part)}</b>" if place % 2 else html.escape(_visible(part))
-        for place, part in enumerate(sentence["parts"])
-    ]
+    parts = [f"<b>{_name(part)}</b>" if at % 2 else _escaped(part) for at, part in enumerate(sentence["parts"])]
     return f"<p>{''.join(parts)}</p>"
 
 
 def _name(text: str) -> str:
     """Escapes a name and isolates it, so that its text direction does not affect the rest of the sentence."""
-    return f"<bdi>{html.escape(_visible(text))}</bdi>"
+    return f"<bdi>{_escaped(text)}</bdi>"
 
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
-def _visible(text: str) -> str:
-    """Makes control characters visible, including those for text direction.
+def _escaped(text: str) -> str:
+    """Escapes text and makes control characters visible, including those for text direction.
 
-    >>> _visible("a\\u202eb")
-    'a<U+202E>b'
+    >>> _escaped("a\\u202eb")
+    'a&lt;U+202E&gt;b'
     """
-    return CONTROLS.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
+    return html.escape(CONTROLS.sub(lambda match: f"<U+{ord(match[0]):04X}>", text))
