@@ -145,13 +145,7 @@ def cells_of(
             for row in texts:
                 if not row[column].endswith(MARKS):
                     row[column] = type(row[column])(f"{row[column]} ")
-    return layout.Cells(
-        [_cell(header, style) for header in headers],
-        texts,
-        right,
-        tuple(shed),
-        keep,
-    )
+    return layout.Cells([_cell(header, style) for header in headers], texts, right, tuple(shed), keep)
 
 
 # Marks of a significant difference, and of a mean that is significantly better or worse than another.

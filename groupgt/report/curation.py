@@ -29,10 +29,8 @@ class CheckTeller(Teller[Check]):
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row per problem."""
-        by_name = self.result.findings.items()
-        return ["file", *FINDING], [
-            [name, *_finding_row(finding)] for name, findings in by_name for finding in findings
-        ]
+        files = self.result.findings.items()
+        return ["file", *FINDING], [[name, *_finding_row(each)] for name, findings in files for each in findings]
 
     def to_dict(self) -> Any:
         """Returns the problems by file name as plain Python."""
@@ -151,7 +149,6 @@ class AgreementTeller(Teller[Agreement]):
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row of statistics."""
-        figures = {
-            name: value for name, value in self.to_dict().items() if name not in ("groups", "labellers", "pairs")
-        }
+        apart = ("groups", "labellers", "pairs")
+        figures = {name: value for name, value in self.to_dict().items() if name not in apart}
         return list(figures), [list(figures.values())]

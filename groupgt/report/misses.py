@@ -193,11 +193,8 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         if others:
             parts[-1] += f", {counted(len(others), 'other')} at most {others[0][1]:,}"
         none = len(failures.nobody)
-        parts[-1] += (
-            f"; {none:,} {'is' if none == 1 else 'are'} complete in no run."
-            if none
-            else "; every query is complete in some run."
-        )
+        in_none = f"{none:,} {'is' if none == 1 else 'are'} complete in no run"
+        parts[-1] += f"; {in_none if none else 'every query is complete in some run'}."
         yield {"kind": "best", "parts": parts}
         yield from map(doubt, doubts(self.result.evaluations))
 
@@ -295,13 +292,10 @@ def _why_never_met(alternatives: Sequence[Sequence[str]], absent: Collection[str
     """
     if not alternatives:
         return "it has no relevant alternative"
-    if all(any(name in absent for name in members) for members in alternatives):
-        return (
-            "its only alternative is not in the corpus"
-            if len(alternatives) == 1
-            else "none of its alternatives is in the corpus"
-        )
-    return ""
+    if not all(any(name in absent for name in members) for members in alternatives):
+        return ""
+    which = "its only alternative is not" if len(alternatives) == 1 else "none of its alternatives is"
+    return f"{which} in the corpus"
 
 
 def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:

@@ -45,9 +45,8 @@ def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
         yield f"slices by {by} are omitted: it has {count:,} values, more than {MOST_SLICES:,}"
     if systems.slices and metrics:
         lines = list(_extremes(systems, metrics[0]))
-        if len(lines) > LISTED:
-            lines = [*lines[:LISTED], f"… and {len(lines) - LISTED:,} more such lines"]
-        lines += _reversals(systems, metrics)
+        more = [f"… and {len(lines) - LISTED:,} more such lines"] if len(lines) > LISTED else []
+        lines = [*lines[:LISTED], *more, *_reversals(systems, metrics)]
         if lines:
             yield Detail("\n".join(lines))
 

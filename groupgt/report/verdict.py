@@ -73,12 +73,9 @@ def changes(
     if not contrasts:
         return
     by_size = sorted(contrasts, key=lambda name: -abs(contrasts[name].delta))
+    significant = [(name, (contrasts[name].delta > 0) == higher) for name in by_size if contrasts[name].significant]
     for kind, verb, is_gain in (("loss", "worse", False), ("gain", "better", True)):
-        names = [
-            name
-            for name in by_size
-            if contrasts[name].significant and ((contrasts[name].delta > 0) == higher) == is_gain
-        ]
+        names = [name for name, gains in significant if gains == is_gain]
         for name in names[:MOST_CHANGES]:
             rest = f": {measured(contrasts[name], settings, count, f' in {label}')}."
             parts = ["", name, *other.parts(f" is significantly {verb} {other.than}", rest)]
@@ -86,7 +83,7 @@ def changes(
         if more := names[MOST_CHANGES:]:
             others = f"{counted(len(more), 'other system is', 'other systems are')} significantly {verb}"
             yield {"kind": kind, "parts": [f"{others} {other.than.strip()}."]}
-    if any(contrast.significant for contrast in contrasts.values()):
+    if significant:
         return
     largest = by_size[0]
     queries = counted(contrasts[largest].pairs, "query")
@@ -159,10 +156,8 @@ def _changes_in_slices(systems: Systems) -> Iterator[data.Sentence]:
         if row.metric == systems.primary and row.against is not None and row.against.significant
     ]
     rows.sort(key=lambda row: row[0].delta if systems.higher else -row[0].delta)
-    gain = 1 if systems.higher else -1
-    ends = [row for row in (*rows[:1], *rows[1:][-1:]) if row]
-    for contrast, part, name in ends:
-        is_gain = gain * contrast.delta > 0
+    for contrast, part, name in (*rows[:1], *rows[1:][-1:]):
+        is_gain = contrast.delta > 0 if systems.higher else contrast.delta < 0
         verb = "better" if is_gain else "worse"
         queries = counted(contrast.pairs, "query")
         rest = f": {signed(contrast.delta)} in {systems.label} ({queries}, {p_text(contrast.p_value)})."
