@@ -61,12 +61,11 @@ def results_of(outcome: Outcome) -> Any:
 
 
 def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
-    evaluations: list[Any] = [evaluation.to_dict() for evaluation in outcome.evaluations[dataset].values()]
+    evaluations = [evaluation.to_dict() for evaluation in outcome.evaluations[dataset].values()]
     for evaluation in evaluations:
         evaluation["labeller"] = outcome.experiment.hide(evaluation["labeller"])
-    result: dict[str, Any] = {"systems": evaluations}
-    if outcome.experiment.rule.is_timeless:
-        result = {"best": outcome.best.get(dataset), "systems": evaluations}
+    best = {"best": outcome.best.get(dataset)} if outcome.experiment.rule.is_timeless else {}
+    result: dict[str, Any] = {**best, "systems": evaluations}
     if dataset in outcome.failed:
         result["failed"] = outcome.failed[dataset]
     if dataset in outcome.comparison:

@@ -51,11 +51,9 @@ class StagesTeller(Teller[Stages]):
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row per group."""
-        names = [stage.name for stage in self.result.stages]
-        headers = ["qid", "group", *names, "lost"]
-        return headers, [
-            [each["qid"], each["group"], *map(int, each["covered"]), each["lost"]] for each in self.result.groups
-        ]
+        headers = ["qid", "group", *(stage.name for stage in self.result.stages), "lost"]
+        groups = self.result.groups
+        return headers, [[each["qid"], each["group"], *map(int, each["covered"]), each["lost"]] for each in groups]
 
     def to_dict(self) -> Any:
         """Returns the stages and every group as plain Python."""

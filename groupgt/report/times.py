@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -87,14 +86,11 @@ def page_rows(outcome: Outcome, dataset: str) -> dict[str, list[float | None]]:
 
 def machine_text(timings: Sequence[Timing]) -> str:
     """Describes the machine that times were measured on, without its host name."""
-    machines = {
-        json.dumps([each.machine.get(key) for key in ("system", "machine", "processors")])
-        for each in timings
-        if each.machine
-    }
+    keys = ("system", "machine", "processors")
+    machines = {tuple(map(each.machine.get, keys)) for each in timings if each.machine}
     if len(machines) != 1:
         return "several machines" if machines else ""
-    system, machine, processors = json.loads(next(iter(machines)))
+    system, machine, processors = machines.pop()
     return f"{system} {machine}, {counted(processors or 1, 'processor')}"
 
 
