@@ -60,9 +60,8 @@ class GateResultTeller(Teller[GateResult]):
     def csv_rows(self) -> Grid:
         """Returns headers and the row of one gate."""
         gate = self.result
-        return ["gate", "system", "dataset", "passed", "reason"], [
-            [gate.gate, gate.system, gate.dataset, gate.passed, reason(gate)]
-        ]
+        row = [gate.gate, gate.system, gate.dataset, gate.passed, reason(gate)]
+        return ["gate", "system", "dataset", "passed", "reason"], [row]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the gate result as plain Python."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -87,10 +88,10 @@ def page_rows(outcome: Outcome, dataset: str) -> dict[str, list[float | None]]:
 def machine_text(timings: Sequence[Timing]) -> str:
     """Describes the machine that times were measured on, without its host name."""
     keys = ("system", "machine", "processors")
-    machines = {tuple(map(each.machine.get, keys)) for each in timings if each.machine}
+    machines = {json.dumps(list(map(each.machine.get, keys))) for each in timings if each.machine}
     if len(machines) != 1:
         return "several machines" if machines else ""
-    system, machine, processors = machines.pop()
+    system, machine, processors = json.loads(machines.pop())
     return f"{system} {machine}, {counted(processors or 1, 'processor')}"
 
 
