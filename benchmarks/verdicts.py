@@ -27,7 +27,7 @@ from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import scipy_stats
 from groupgt.metrics.language import parse_metrics
 from groupgt.render.tables import table
-from groupgt.report.contrasts import sentences
+from groupgt.report.verdict import sentences
 
 QUERIES, ALPHA, RESAMPLES = 60, 0.05, 999
 CUTOFFS = (1, 2, 3, 5, 10, 20)

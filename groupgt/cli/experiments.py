@@ -89,7 +89,7 @@ def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
         if isinstance(error, SystemExit) and error.code in (0, 1):  # gates were evaluated
             raise
         from groupgt.report.gates import failure_junit
-        from groupgt.report.summary import failure_summary
+        from groupgt.report.outcome import failure_summary
         from groupgt.store.files import write_text
 
         if isinstance(error, click.ClickException):
@@ -165,10 +165,10 @@ def run_command(
     from groupgt.render.exports import json_text
     from groupgt.report.gates import junit_report
     from groupgt.report.gates import reason as gate_reason
-    from groupgt.report.kept import ways_to_keep
+    from groupgt.report.outcome import summary
     from groupgt.report.previous import will_compare
     from groupgt.report.run import run_experiment
-    from groupgt.report.summary import summary
+    from groupgt.report.times import ways_to_keep
     from groupgt.store.files import write_text
 
     for option, path in zip([*REPORTS, "--metrics-json"], (junit, summary_path, metrics_json)):
@@ -212,8 +212,8 @@ def run_command(
 
 def _show_outcome(outcome: Any, style: str) -> None:
     from groupgt.report.experiment import items
-    from groupgt.report.kept import from_cache
     from groupgt.report.results import means_grid, results_of, timings_of
+    from groupgt.report.times import from_cache
 
     if style == "json":
         show_json({**results_of(outcome), "times": timings_of(outcome)})
@@ -254,9 +254,9 @@ def report_command(
     same ground truth. Test, correction, alpha and seed default to the values in the folders.
     """
     from groupgt.render.page.page import page_bytes
+    from groupgt.report.contrasts import described
     from groupgt.report.folder import folders_of, read_folders
     from groupgt.report.merge import compared_metrics, history, merged, merged_page, settings_of
-    from groupgt.report.tested import described
     from groupgt.store.files import write_bytes
 
     check_outputs([], [page])

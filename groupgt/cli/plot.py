@@ -17,14 +17,13 @@ from groupgt.cli.output import FILE, check_outputs, default_option, output_optio
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, DataError
 from groupgt.model.values import UNITS
-from groupgt.render.drawing import Figure, check_picture
+from groupgt.render.drawing import Drawable, Figure, check_picture
 from groupgt.render.figures import FIGURES, check_figure, figure_named
 from groupgt.render.themes import THEMES
 from groupgt.store.stamped import LAST, LATEST
 
 if TYPE_CHECKING:
     from groupgt.comparison.systems import Systems
-    from groupgt.report.experiment import Drawable
     from groupgt.report.folder import ResultFolder
 
 NEEDS = "; name one result folder, or TRUTH and RUNS, for those that need rankings"

@@ -77,7 +77,9 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
     |-------|--------|
     | x     | 0.5000 |
     """
-    shown = [bare(item) for item in items if _is_shown(item, screen)]
+    # Details must be requested, and verdicts must not be empty.
+    asked = [bare(item) for item in items if screen.details or not isinstance(item, Detail)]
+    shown = [item for item in asked if not isinstance(item, Verdict) or item.sentences]
     if style == tables.DEFAULT:
         return "\n\n".join(_on_screen(shown, screen))
     parts = [rendered(item, style) for item in shown]
@@ -92,13 +94,6 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
 def bare(item: Item) -> Block | Verdict:
     """Returns the item, unwrapped if it is a `Detail`."""
     return item.item if isinstance(item, Detail) else item
-
-
-def _is_shown(item: Item, screen: Screen) -> bool:
-    """Returns whether an item should be shown; details must be requested, and verdicts must not be empty."""
-    if isinstance(item, Detail):
-        return screen.details
-    return bool(item.sentences) if isinstance(item, Verdict) else True
 
 
 def sentence_text(sentence: Sentence) -> str:

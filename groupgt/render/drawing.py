@@ -11,7 +11,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -76,17 +76,24 @@ class Figure:
 
         A custom title also removes the lines below the title. Raises `ConfigError` if a size is not positive.
         """
-        for name, size in (("width", width), ("height", height)):
-            if size is not None and size < 1:
+        sizes = {name: size for name, size in (("width", width), ("height", height)) if size is not None}
+        for name, size in sizes.items():
+            if size < 1:
                 raise ConfigError(f"{name}: expected at least 1 pixel, found {size}")
         changed = dict(self.template)
         if title is not None:
             changed.pop("title", None)
             if title:
                 changed["title"] = {"text": title}
-        sizes = {name: size for name, size in (("width", width), ("height", height)) if size is not None}
+        if "spec" in changed:
+            if "width" in sizes:
+                # Panels that are side by side share the width.
+                panels = min(len(changed["facet"]["sort"]), changed["columns"])
+                sizes["width"] = max(sizes["width"] // panels, 1)
+            changed["spec"] = {**changed["spec"], **sizes}
+            sizes = {}
         config = {"font": font} if font else {}
-        return replace(self, template=_sized(changed, sizes), config={**self.config, **config})
+        return replace(self, template={**changed, **sizes}, config={**self.config, **config})
 
     def save(self, path: str | Path, *, theme: str = "light") -> Path:
         """Saves the figure as .svg, .png or .pdf (needs `groupgt[plots]`), .json (specification) or .html.
@@ -97,18 +104,17 @@ class Figure:
         check_picture(path)
         if theme not in THEMES:
             raise ConfigError(f"theme: expected {listed(list(THEMES))}, found {theme!r}")
-        path.write_bytes(self._bytes(path.suffix.lower(), theme))
-        return path
-
-    def _bytes(self, ending: str, theme: str) -> bytes:
-        spec = self.themed(theme)
+        spec, ending = self.themed(theme), path.suffix.lower()
         if ending == ".json":
-            return (json.dumps(spec, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
-        if ending == ".html":
+            data = (json.dumps(spec, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
+        elif ending == ".html":
             from groupgt.render.page.page import figure_page
 
-            return figure_page(self)
-        return _converted(spec, ending)
+            data = figure_page(self)
+        else:
+            data = _converted(spec, ending)
+        path.write_bytes(data)
+        return path
 
     def table_html(self) -> str:
         """Returns the data as an HTML table."""
@@ -139,14 +145,8 @@ class Figure:
         return f"Figure({self.name}: {self.text})"
 
 
-def _sized(template: dict[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
-    """Resizes a template; the width is shared by panels that are side by side."""
-    if "spec" not in template:
-        return {**template, **sizes}
-    if "width" in sizes:
-        across = min(len(template["facet"]["sort"]), template["columns"])
-        sizes = {**sizes, "width": max(sizes["width"] // across, 1)}
-    return {**template, "spec": {**template["spec"], **sizes}}
+# Functions that draw the available figures, by name.
+Drawable = dict[str, Callable[[], Figure]]
 
 
 def check_picture(path: Path) -> None:
@@ -212,6 +212,11 @@ def table_of(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> t
 def drawing(figure: Figure) -> Drawing:
     """Converts a figure and its data for the report page."""
     return {"template": figure.template, "text": figure.text, "headers": figure.headers, "rows": figure.rows}
+
+
+def pictured(figures: Mapping[str, Figure]) -> dict[str, Drawing]:
+    """Converts figures and their data for the report page, with the pictures shown until they are drawn."""
+    return {name: {**drawing(figure), "still": still(figure)} for name, figure in figures.items()}
 
 
 def template(figure: Figure, texts: Mapping[str, str] | None = None) -> Drawing:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from groupgt.render.drawing import Figure, table_of
-from groupgt.render.tables import fixed, signed
+from groupgt.render.tables import fixed
 
 Rows = Sequence[Mapping[str, Any]]
 Layer = dict[str, Any]
@@ -212,8 +212,9 @@ def interval_rules(y: Layer, x: Layer, color: Layer) -> Layer:
     }
 
 
-def tiles(shared: Layer, color: Layer, ink: Layer, text: str, size: int, tooltip: list[Layer]) -> list[Layer]:
-    """Draws colored rectangles with their values as text in a second color."""
+def tiles(shared: Layer, color: Layer, ink: Layer, size: int, tooltip: list[Layer]) -> list[Layer]:
+    """Draws colored rectangles with the `text` of their rows in a second color."""
+    text = {"field": "text", "type": "nominal"}
     return [
         {
             "mark": {"type": "rect", "stroke": "$ground", "strokeWidth": 1},
@@ -221,13 +222,40 @@ def tiles(shared: Layer, color: Layer, ink: Layer, text: str, size: int, tooltip
         },
         {
             "mark": {"type": "text", "fontSize": size},
-            "encoding": {
-                **shared,
-                "text": {"field": text, "type": "nominal"},
-                "color": {**ink, "legend": None},
-            },
+            "encoding": {**shared, "text": text, "color": {**ink, "legend": None}},
         },
     ]
+
+
+def stacked_bars(
+    y: Layer, x: Layer, field: str, colors: Mapping[str, str], key: Layer, tooltip: list[Layer], step: int
+) -> Layer:
+    """Draws one bar per name, with parts by `field` in the `order` of the rows and their `count` as text.
+
+    `colors` has the theme's color of each part; `key` is the legend.
+    """
+    shared: Layer = {
+        "y": {**y, "sort": None},
+        "x": {"field": "count", "type": "quantitative", "stack": "zero", **x},
+        "order": {"field": "order", "type": "quantitative"},
+    }
+    fills, inks = (
+        colored(field, list(colors), [f"${start}{color}" for color in colors.values()]) for start in ("", "on")
+    )
+    bars: Layer = {
+        "mark": {"type": "bar"},
+        "encoding": {**shared, "color": {**fills, "legend": key}, "tooltip": tooltip},
+    }
+    counts: Layer = {
+        "transform": [{"filter": "datum.count > 0"}],
+        "mark": {"type": "text", "align": "right", "dx": -4},
+        "encoding": {
+            **shared,
+            "text": {"field": "count", "type": "quantitative", "format": ","},
+            "color": {**inks, "legend": None},
+        },
+    }
+    return {"layer": [bars, counts], "height": {"step": step}, **TWO_COLORS}
 
 
 # For layers with two color scales, such as those of `tiles`.
@@ -245,45 +273,28 @@ def panels(field: str, values: list[str], panel: Layer) -> Layer:
 
 def heat_map(
     row: str,
-    value: str,
-    text: str,
+    column: str,
+    domain: tuple[Any, Any],
     *,
-    column: str = "system",
     titles: tuple[str | None, str | None] = (None, None),
-    delta: bool = False,
-    domain: tuple[Any, Any] | None = (LOWEST, HIGHEST),
     counted: bool = False,
     digits: int = 2,
 ) -> Layer:
-    """Draws a heat map with stepped colors and values as text."""
-    kind = "turn" if delta else "step"
-    places = range(5 if delta else 6)
-    scale: Layer = {"type": "quantize", "range": [f"${kind}{place}" for place in places]}
-    inks: Layer = {"type": "quantize", "range": [f"$on{kind if delta else ''}{place}" for place in places]}
-    if domain is not None:
-        scale["domain"] = inks["domain"] = list(domain)
+    """Draws a heat map of column `value` with stepped colors and the `text` of each row."""
+    color, ink = (
+        {"field": "value", "type": "quantitative", "scale": {"type": "quantize", "range": colors, "domain": [*domain]}}
+        for colors in ([f"${kind}{place}" for place in range(6)] for kind in ("step", "on"))
+    )
+    color["legend"] = {"title": None, "orient": "bottom", "format": f".{digits}f"}
     shared: Layer = {
         "y": {"field": row, "type": "ordinal", "sort": None, "title": titles[0]},
         "x": {"field": column, "type": "ordinal", "sort": None, "title": titles[1], "axis": slanted()},
     }
     if titles != (None, None):
         shared["x"]["axis"] = {"labelAngle": 0, "orient": "top"}
-    named = tips(**{row: titles[0] or row, column: titles[1] or column, value: "difference" if delta else "mean"})
-    color = {
-        "field": value,
-        "type": "quantitative",
-        "scale": scale,
-        "legend": {"title": None, "orient": "bottom", "format": f"{'+' if delta else ''}.{digits}f"},
-    }
-    ink = {"field": value, "type": "quantitative", "scale": inks}
-    tooltip = [*named, *(tips(queries="queries") if counted else [])]
-    layers = tiles(shared, color, ink, text.removeprefix("datum."), 11, tooltip)
-    return {"layer": layers, "height": {"step": 26}, **TWO_COLORS}
-
-
-def short(value: float | None, *, delta: bool = False, digits: int = 2) -> str:
-    """Formats a number for a cell."""
-    return (signed if delta else fixed)(value, digits)
+    named = {row: titles[0] or row, column: titles[1] or column, "value": "mean"}
+    tooltip = tips(**named, **({"queries": "queries"} if counted else {}))
+    return {"layer": tiles(shared, color, ink, 11, tooltip), "height": {"step": 26}, **TWO_COLORS}
 
 
 def between(row: Mapping[str, Any], number: Callable[[float | None], str]) -> str:
@@ -304,10 +315,3 @@ def last_means(rows: Rows, metric: str, systems: Sequence[str]) -> str:
         return metric
     name = f"{best['system']} " if len(systems) > 1 else ""
     return f"{metric} {name}{fixed(best['value'])} at {best['k']:,}"
-
-
-def listed(texts: Sequence[str], most: int = 8) -> str:
-    """Joins the first few texts and counts the rest."""
-    kept = list(texts[:most])
-    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
-    return ", ".join(kept) + more if kept else "nothing"

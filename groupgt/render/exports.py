@@ -78,12 +78,9 @@ def as_written(text: str) -> str:
 def _harmless(text: str) -> str:
     if text[:1] == "'" and text.lstrip("'")[:1] in FORMULAS:
         return "'" + text  # otherwise it would look like an escaped text
-    return "'" + text if text[:1] in FORMULAS and not _is_plain(text) else text
-
-
-def _is_plain(text: str) -> bool:
-    """Returns whether text is safe in a spreadsheet: either a number or a groupgt cutoff such as @10."""
-    return re.fullmatch(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?|@[0-9]+", text) is not None
+    # Numbers and cutoffs such as @10 are safe.
+    is_plain = re.fullmatch(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?|@[0-9]+", text) is not None
+    return "'" + text if text[:1] in FORMULAS and not is_plain else text
 
 
 def check_ending(path: Path) -> None:
@@ -108,14 +105,12 @@ def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]]
 def frame_of(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
     """Converts rows to a polars frame; None and NaN become null, and column types are inferred from the values."""
     columns = list(zip(*rows)) or [()] * len(headers)
-    frame = pl.DataFrame([pl.Series(name, list(cells), dtype=_kind(cells)) for name, cells in zip(headers, columns)])
-    return frame.fill_nan(None)
-
-
-def _kind(cells: Sequence[Any]) -> Any:
-    """Infers the polars type of a column."""
-    kinds = {type(cell) for cell in cells if cell is not None}
-    return pl.String if str in kinds else pl.Int64 if kinds == {int} else pl.Float64
+    series = []
+    for name, cells in zip(headers, columns):
+        kinds = {type(cell) for cell in cells if cell is not None}
+        kind = pl.String if str in kinds else pl.Int64 if kinds == {int} else pl.Float64
+        series.append(pl.Series(name, list(cells), dtype=kind))
+    return pl.DataFrame(series).fill_nan(None)
 
 
 def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]], kind: str = "failure") -> str:

@@ -8,12 +8,13 @@ colors defined in `themes.THEMES`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from groupgt.errors import ConfigError, near_names
-from groupgt.render.drawing import Figure
+from groupgt.render.drawing import Drawable, Figure
 from groupgt.render.encodings import (
     FEW_LINES,
     HIGHEST,
@@ -34,19 +35,18 @@ from groupgt.render.encodings import (
     last_means,
     legend,
     line_layers,
-    listed,
     logarithmic,
     named_lines,
     panels,
     share_axis,
-    short,
     slanted,
+    stacked_bars,
     tiles,
     tips,
     with_labels,
     zero_line,
 )
-from groupgt.render.tables import fixed, signed
+from groupgt.render.tables import fixed, listed, signed
 
 # More bars than this are drawn as one area.
 MOST_BARS = 600
@@ -246,11 +246,9 @@ def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
     mark = {"type": "line", "interpolate": "step-after"}
     layers, rows, about = _lines(rows, about, encoding, named, "kind", mark)
     panel = {"layer": layers, "width": 330, "height": 200}
-    reached = []
-    for kind in kinds:
-        for system in systems:
-            shares = [row["share"] for row in rows if row["kind"] == kind and row["system"] == system]
-            reached.append(f"{system} {kind} {fixed(max(shares, default=None), 2)}")
+    # Shares grow with the rank.
+    last = {(row["kind"], row["system"]): row["share"] for row in rows}
+    reached = [f"{name} {kind} {fixed(last.get((kind, name)), 2)}" for kind in kinds for name in systems]
     return figure_of(
         "ecdf",
         "Ranks of the first hit and of the last group",
@@ -267,40 +265,17 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
 
     Rows: `system`, `outcome` (better, same, worse), `count`.
     """
-    kinds = ["better", "same", "worse"]
-    shared = {
-        "y": {**down("system"), "sort": None},
-        "x": {
-            "field": "count",
-            "type": "quantitative",
-            "stack": "zero",
-            "title": "queries",
-            "scale": {"nice": False},
-        },
-        "order": {"field": "order", "type": "quantitative"},
-    }
-    layers: list[Layer] = [
-        {
-            "mark": {"type": "bar", "stroke": "$ground", "strokeWidth": 1},
-            "encoding": {
-                **shared,
-                "color": {
-                    **colored("outcome", kinds, ["$turn4", "$turn2", "$turn0"]),
-                    "legend": {**legend(f"than {baseline}"), "symbolType": "square"},
-                },
-                "tooltip": tips(system="system", outcome="", count="queries"),
-            },
-        },
-        {
-            "transform": [{"filter": "datum.count > 0"}],
-            "mark": {"type": "text", "align": "right", "dx": -4},
-            "encoding": {
-                **shared,
-                "text": {"field": "count", "type": "quantitative", "format": ","},
-                "color": {**colored("outcome", kinds, ["$onturn4", "$onturn2", "$onturn0"]), "legend": None},
-            },
-        },
-    ]
+    kinds = {"better": "turn4", "same": "turn2", "worse": "turn0"}
+    body = stacked_bars(
+        down("system"),
+        {"title": "queries", "scale": {"nice": False}},
+        "outcome",
+        kinds,
+        {**legend(f"than {baseline}"), "symbolType": "square"},
+        tips(system="system", outcome="", count="queries"),
+        STEP + 4,
+    )
+    body["layer"][0]["mark"] |= {"stroke": "$ground", "strokeWidth": 1}
     counts_by_system = []
     for system in distinct(rows, "system"):
         counts = {row["outcome"]: row["count"] for row in rows if row["system"] == system}
@@ -310,10 +285,8 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
         f"Wins, ties and losses against {baseline}",
         about,
         {
-            "transform": [{"calculate": "indexof(['better', 'same', 'worse'], datum.outcome)", "as": "order"}],
-            "layer": layers,
-            "height": {"step": STEP + 4},
-            **TWO_COLORS,
+            "transform": [{"calculate": f"indexof({list(kinds)}, datum.outcome)", "as": "order"}],
+            **body,
         },
         rows,
         {"system": "system", "outcome": "outcome", "count": "queries"},
@@ -321,28 +294,26 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
     )
 
 
-def slices(rows: Rows, about: About, *, delta: bool = False, domain: tuple[Any, Any] = (LOWEST, HIGHEST)) -> Figure:
-    """Draws the mean of each system in each slice, or its difference from the baseline if `delta` is set.
+def slices(rows: Rows, about: About, domain: tuple[Any, Any] = (LOWEST, HIGHEST)) -> Figure:
+    """Draws the mean of each system in each slice.
 
-    Rows: `slice`, `system`, `value`, `queries`, `mark` (`*` if significant).
+    Rows: `slice`, `system`, `value`, `queries`.
     """
-    number = signed if delta else fixed
-    values = [
-        f"{row['system']} where {row['slice']} {number(row['value'])}" for row in rows if row.get("value") is not None
-    ]
+    values = [f"{row['system']} where {row['slice']} {fixed(row['value'])}" for row in rows if row["value"] is not None]
     return figure_of(
         "slices",
-        "Differences by slice" if delta else "Means by slice",
+        "Means by slice",
         about,
-        heat_map("slice", "value", "datum.text", delta=delta, domain=domain, counted=True),
-        [{**row, "text": short(row["value"], delta=delta) + row.get("mark", "")} for row in rows],
-        {"slice": "slice", "system": "system", "value": "difference" if delta else "mean", "queries": "queries"},
-        f"{'Differences' if delta else 'Means'} of {about.metric} by slice: {listed(values)}.",
+        heat_map("slice", "system", domain, counted=True),
+        [{**row, "text": fixed(row["value"], 2)} for row in rows],
+        {"slice": "slice", "system": "system", "value": "mean", "queries": "queries"},
+        f"Means of {about.metric} by slice: {listed(values)}.",
     )
 
 
 # Classes of the rank at which a group is covered.
 RANKS = ("rank 1", "2 to 3", "4 to 10", "later", "not covered")
+RANK_ENDS = (1, 3, 10)
 
 
 def group_ranks(rows: Rows, about: About) -> Figure:
@@ -350,7 +321,14 @@ def group_ranks(rows: Rows, about: About) -> Figure:
 
     Rows: `group`, `system`, `rank` (None if not covered).
     """
-    filled = [{**row, "met": _rank_kind(row["rank"]), "text": str(row["rank"] or "✕")} for row in rows]
+    filled = [
+        {
+            **row,
+            "met": RANKS[4 if row["rank"] is None else bisect_left(RANK_ENDS, row["rank"])],
+            "text": str(row["rank"] or "✕"),
+        }
+        for row in rows
+    ]
     shared = {
         "y": {**down("group"), "sort": None},
         "x": {"field": "system", "type": "nominal", "sort": None, "title": None, "axis": slanted()},
@@ -359,7 +337,7 @@ def group_ranks(rows: Rows, about: About) -> Figure:
     inks = ["$on5", "$on4", "$on3", "$on1", "$onturn1"]
     key = {**legend("first hit"), "columns": 5, "symbolType": "square"}
     color, ink = ({**colored("met", list(RANKS), each), "legend": key} for each in (colors, inks))
-    layers = tiles(shared, color, ink, "text", 10, tips(group="group", system="system", text="rank"))
+    layers = tiles(shared, color, ink, 10, tips(group="group", system="system", text="rank"))
     groups, systems = distinct(rows, "group"), distinct(rows, "system")
     met = [f"{name} {sum(row['rank'] is not None for row in rows if row['system'] == name):,}" for name in systems]
     return figure_of(
@@ -371,12 +349,6 @@ def group_ranks(rows: Rows, about: About) -> Figure:
         {"group": "group", "system": "system", "rank": "rank of the first hit"},
         f"Groups covered, of {len(groups):,}: {listed(met)}.",
     )
-
-
-def _rank_kind(rank: int | None) -> str:
-    if rank is None:
-        return RANKS[4]
-    return RANKS[0] if rank == 1 else RANKS[1] if rank <= 3 else RANKS[2] if rank <= 10 else RANKS[3]
 
 
 # The content of each figure, by name.
@@ -405,7 +377,7 @@ def check_figure(name: str, also: Sequence[str] = ()) -> None:
         raise ConfigError(f"unknown figure {name!r}{near_names(name, names)}; figures: {', '.join(names)}")
 
 
-def figure_named(name: str, figures: Mapping[str, Callable[[], Figure]], needs: str = "") -> Figure:
+def figure_named(name: str, figures: Drawable, needs: str = "") -> Figure:
     """Draws the figure with the given name; raises `ConfigError` if the name is unknown.
 
     `needs` explains the requirements of figures that are not available.

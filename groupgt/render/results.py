@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -15,7 +15,7 @@ from groupgt.render.tables import Grid
 from groupgt.runtime import pl
 
 if TYPE_CHECKING:
-    from groupgt.render.drawing import Figure
+    from groupgt.render.drawing import Drawable, Figure
 
 
 class Result:
@@ -106,6 +106,13 @@ class Teller(ABC, Generic[ResultT]):
     """
 
     fields: Sequence[str] = ()
+    # Only for results that have one: the HTML page, warnings that limit the conclusions, a Markdown summary for a pull
+    # request, the means as a flat dict for experiment trackers, and a LaTeX table for a paper.
+    page: Callable[..., bytes]
+    warnings: Callable[[], list[str]]
+    summary: Callable[[], str]
+    metrics: Callable[[], dict[str, float]]
+    latex: Callable[..., str]
 
     def __init__(self, result: ResultT) -> None:
         self.result = result
@@ -140,7 +147,7 @@ class Teller(ABC, Generic[ResultT]):
         """Returns the lines that describe what was measured, if any."""
         return []
 
-    def figures(self, *args: Any, **options: Any) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self, *args: Any, **options: Any) -> Drawable:
         """Returns the available figures by name; subclasses may accept options that select the content."""
         return {}
 
@@ -149,26 +156,6 @@ class Teller(ABC, Generic[ResultT]):
         from groupgt.render.figures import figure_named
 
         return figure_named(name, self.figures(**options))
-
-    def page(self, *args: Any, **options: Any) -> bytes:
-        """Returns the HTML page, for results that have one."""
-        raise NotImplementedError
-
-    def warnings(self) -> list[str]:
-        """Returns warnings that limit the conclusions, for results that have any."""
-        raise NotImplementedError
-
-    def summary(self) -> str:
-        """Returns a Markdown summary for a pull request, for results that have one."""
-        raise NotImplementedError
-
-    def metrics(self) -> dict[str, float]:
-        """Returns the means as a flat dict for experiment trackers, for results that have any."""
-        raise NotImplementedError
-
-    def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
-        """Returns a LaTeX table for a paper, for results that have one."""
-        raise NotImplementedError
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """Returns only the tables, in any tabulate format."""

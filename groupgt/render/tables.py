@@ -59,10 +59,20 @@ def small(value: float | None) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """Formats a count with its noun.
 
-    >>> counted(1, "query", "queries"), counted(1200, "query", "queries"), counted(2, "system")
-    ('1 query', '1,200 queries', '2 systems')
+    >>> counted(1, "query"), counted(1200, "query"), counted(2, "system"), counted(2, "query has", "queries have")
+    ('1 query', '1,200 queries', '2 systems', '2 queries have')
     """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    plural = f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"
+    return f"{count:,} {one if count == 1 else many or plural}"
+
+
+def listed(texts: Sequence[str], most: int = 8, more: str = " and {:,} more") -> str:
+    """Joins the first few texts and counts the rest.
+
+    >>> listed("abcd", 2), listed("abcd", 2, ", and {} more"), listed("ab", 2), listed([])
+    ('a, b and 2 more', 'a, b, and 2 more', 'a, b', 'nothing')
+    """
+    return ", ".join(texts[:most]) + (more.format(len(texts) - most) if len(texts) > most else "") or "nothing"
 
 
 def p_text(value: float) -> str:
@@ -135,13 +145,7 @@ def cells_of(
             for row in texts:
                 if not row[column].endswith(MARKS):
                     row[column] = type(row[column])(f"{row[column]} ")
-    return layout.Cells(
-        [_cell(header, style) for header in headers],
-        texts,
-        right,
-        tuple(shed),
-        keep,
-    )
+    return layout.Cells([_cell(header, style) for header in headers], texts, right, tuple(shed), keep)
 
 
 # Marks of a significant difference, and of a mean that is significantly better or worse than another.
@@ -183,17 +187,9 @@ ALTERNATIVES = 5
 
 def _cell(cell: Cell, style: str) -> str:
     """Formats a cell on a single line, without control characters, and with escaped bars in Markdown."""
-    text = _text(cell).strip()
+    text = (cell if isinstance(cell, str) else f"{cell:,}" if isinstance(cell, int) else fixed(cell)).strip()
     if not text.isprintable():
         text = printable(" ".join(text.split()))
     if isinstance(cell, layout.Strong):
         return layout.Strong(text) if style == DEFAULT else f"{OPENS}{text}{CLOSES}"
     return text.replace("|", "\\|") if style in ("github", "pipe") else text
-
-
-def _text(cell: Cell) -> str:
-    if isinstance(cell, str):
-        return cell
-    if isinstance(cell, int):
-        return f"{cell:,}"
-    return fixed(cell)

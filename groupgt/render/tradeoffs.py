@@ -17,18 +17,18 @@ from groupgt.render.encodings import (
     color_only,
     colored,
     distinct,
+    down,
     figure_of,
     heat_map,
     interval_rules,
     legend,
-    listed,
     log_axis,
     logarithmic,
     share_axis,
-    short,
+    stacked_bars,
     tips,
 )
-from groupgt.render.tables import fixed
+from groupgt.render.tables import fixed, listed
 
 
 def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
@@ -45,10 +45,8 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
         ends = [end for row in rows for end in (row.get("low"), row.get("high"), row.get("value")) if end is not None]
         # Differences have distinct colors if they are large relative to the CIs.
         domain = (min(ends), max(ends)) if len(set(ends)) > 1 else (LOWEST, HIGHEST)
-        body = heat_map(
-            "y", "value", "datum.text", column="x", titles=(parameters[1], parameters[0]), domain=domain, digits=3
-        )
-        filled = [{**row, "text": short(row["value"], digits=3)} for row in rows]
+        body = heat_map("y", "x", domain, titles=(parameters[1], parameters[0]), digits=3)
+        filled = [{**row, "text": fixed(row["value"], 3)} for row in rows]
         columns = {"x": parameters[0], "y": parameters[1], "value": "mean"}
         title = f"{about.metric} by {_both(parameters)}"
         return figure_of("sweep", title, about, body, filled, columns, f"{text}.")
@@ -100,7 +98,9 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
     Rows: `system`, `latency` with CI bounds `fast` and `slow`, `value`, `low`, `high`, `front` (yes or no). Names are
     placed below one another, sorted by quality.
     """
-    middle = _middle([row["latency"] for row in rows])
+    latencies = [row["latency"] for row in rows]
+    # The axis is logarithmic.
+    middle = math.sqrt(min(latencies) * max(latencies))
     placed = [{**row, "side": "left" if row["latency"] < middle else "right"} for row in rows]
     ends = [end for row in rows for end in (row["low"], row["high"], row["value"]) if end is not None]
     for side in ("left", "right"):
@@ -189,50 +189,26 @@ def _spread(rows: Sequence[dict[str, Any]], least: float) -> None:
         row["at"] += pushed
 
 
-def _middle(values: Sequence[float]) -> float:
-    """Returns the midpoint of a logarithmic axis."""
-    return math.sqrt(min(values, default=1.0) * max(values, default=1.0))
-
-
 def funnel(rows: Rows, about: About, first: str) -> Figure:
     """Draws the groups that each stage of a pipeline covers, as one bar per stage.
 
     Rows: `stage`, `fate` (covered, not covered), `count`, `order`.
     """
-    fates = ["covered", "not covered"]
-    shared = {
-        "y": {"field": "stage", "type": "nominal", "title": None, "sort": None},
-        "x": {
-            **{"field": "count", "type": "quantitative", "stack": "zero", "title": "groups"},
-            **{"scale": {"nice": False}, "axis": {"tickMinStep": 1, "format": ",d"}},
-        },
-        "order": {"field": "order", "type": "quantitative"},
-    }
-    layers: list[Layer] = [
-        {
-            "mark": {"type": "bar"},
-            "encoding": {
-                **shared,
-                "color": {**colored("fate", fates, ["$turn4", "$turn2"]), "legend": legend("")},
-                "tooltip": tips(stage="stage", fate="", count="groups"),
-            },
-        },
-        {
-            "transform": [{"filter": "datum.count > 0"}],
-            "mark": {"type": "text", "align": "right", "dx": -4},
-            "encoding": {
-                **shared,
-                "text": {"field": "count", "type": "quantitative", "format": ","},
-                "color": {**colored("fate", fates, ["$onturn4", "$onturn2"]), "legend": None},
-            },
-        },
-    ]
+    body = stacked_bars(
+        down("stage"),
+        {"title": "groups", "scale": {"nice": False}, "axis": {"tickMinStep": 1, "format": ",d"}},
+        "fate",
+        {"covered": "turn4", "not covered": "turn2"},
+        legend(""),
+        tips(stage="stage", fate="", count="groups"),
+        28,
+    )
     covered = [f"{row['stage']} {row['count']:,}" for row in rows if row["fate"] == "covered"]
     return figure_of(
         "stages",
         f"Groups covered by each stage, from {first} on",
         about,
-        {"layer": layers, "height": {"step": 28}, "resolve": {"scale": {"color": "independent"}}},
+        body,
         rows,
         {"stage": "stage", "fate": "", "count": "groups"},
         f"Groups covered by each stage: {listed(covered)}",

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from groupgt.comparison.across import Across, Measured, across, mean_length, texts_of
-from groupgt.comparison.contrast import Contrast, comparisons
+from groupgt.comparison.contrast import comparisons
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import finite
 from groupgt.errors import ConfigError, DataError, listed, near_names
@@ -26,11 +26,12 @@ from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed
 from groupgt.report.comparison import OF_CONTRAST, cells_of
-from groupgt.report.contrasts import Other, beside_grid, changes
+from groupgt.report.contrasts import beside_grid, beside_rows, how_tested, marks_in, verdict_by
 from groupgt.report.folder import AGAIN, ResultFolder
+from groupgt.report.means import worth
 from groupgt.report.sentences import doubt
 from groupgt.report.shapes import plain
-from groupgt.report.tested import how_tested, marks_in, verdict_by
+from groupgt.report.verdict import Other, changes
 
 # Number of systems for which the best data set is reported.
 SYSTEMS = 3
@@ -56,51 +57,38 @@ class AcrossTeller(Teller[Across]):
     def csv_rows(self) -> Grid:
         """Returns headers and one row per system, data set and metric."""
         headers = ["system", "dataset", "metric", "mean", "baseline", "baseline_mean", *OF_CONTRAST, "significant"]
-        rows = []
-        for (system, dataset), text, there, here, contrast in _each(self.result):
-            row = [system, dataset, str(self.result.metrics[text]), here, self.result.baseline, there]
-            rows.append([*row, *cells_of(contrast), int(contrast.significant)])
-        return headers, rows
+        places, metrics, baseline = self.result.places, self.result.metrics, self.result.baseline
+        return headers, [
+            [*places[name], str(metrics[text]), here, baseline, there, *cells_of(each), int(each.significant)]
+            for name, text, there, here, each in beside_rows(self.result)
+        ]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Any:
         """Returns everything as plain Python, with None for undefined values."""
         return results(self.result)
 
 
-def results(result: Across) -> dict[str, Any]:
+def results(result: Across) -> Any:
     """Builds the section of results.json for this comparison."""
-    shown: dict[str, Any] = nulls(
+    return nulls(
         {
             "baseline": result.baseline,
             "primary": result.primary,
             "settings": asdict(result.settings),
-            "rows": _rows(result),
+            "rows": [
+                {
+                    **dict(zip(("system", "dataset"), result.places[name])),
+                    "metric": text,
+                    "mean": finite(here),
+                    "baseline_mean": finite(there),
+                    "significant": contrast.significant,
+                    "against": plain(contrast),
+                }
+                for name, text, there, here, contrast in beside_rows(result)
+            ],
             "queries": {name: {**shared._asdict(), "qids": len(shared.qids)} for name, shared in result.shared.items()},
         }
     )
-    return shown
-
-
-def _rows(result: Across) -> list[dict[str, Any]]:
-    return [
-        {
-            "system": system,
-            "dataset": dataset,
-            "metric": text,
-            "mean": finite(here),
-            "baseline_mean": finite(there),
-            "significant": contrast.significant,
-            "against": plain(contrast),
-        }
-        for (system, dataset), text, there, here, contrast in _each(result)
-    ]
-
-
-def _each(result: Across) -> Iterator[tuple[tuple[str, str], str, float, float, Contrast]]:
-    """Yields means on the baseline and on another data set, with their contrast, for each system and metric."""
-    for text in result.metrics:
-        for name, contrast in result.contrasts(text).items():
-            yield result.places[name], text, *result.means(name, text), contrast
 
 
 def sentences(result: Across) -> Iterator[Sentence]:
@@ -135,20 +123,17 @@ def tables(result: Across) -> Iterator[Item]:
         shown.append(beside_grid(result, text, headers, result.places))
     yield from shown[:1]
     yield from map(Detail, shown[1:])
-    if notes := list(_notes(result)):
+    notes = []
+    for name, shared in result.shared.items():
+        parts = [(shared.alone, f"only in {name}"), (shared.absent, f"only in {result.baseline}")]
+        parts.append((len(shared.reworded), f"with another text ({', '.join(shared.reworded[:3])})"))
+        if left := [f"{counted(count, 'query')} {where}" for count, where in parts if count]:
+            notes.append(f"{name}: left out {', '.join(left)}")
+    if notes:
         yield "\n".join(notes)
     test = how_tested(result.settings, comparisons(result.contrasts().values()), marks=marks_in(shown[:1]))
     several = len(result.metrics) > 1
     yield f"against {result.baseline}: {test}{verdict_by(result.label) if several else ''}"
-
-
-def _notes(result: Across) -> Iterator[str]:
-    """Lists excluded queries."""
-    for name, shared in result.shared.items():
-        parts = [(shared.alone, f"only in {name}"), (shared.absent, f"only in {result.baseline}")]
-        parts.append((len(shared.reworded), f"with another text ({', '.join(shared.reworded[:3])})"))
-        if left := [f"{counted(count, 'query', 'queries')} {where}" for count, where in parts if count]:
-            yield f"{name}: left out {', '.join(left)}"
 
 
 def across_in(
@@ -183,7 +168,7 @@ def across_in(
     return across(
         measured,
         baseline or folder.across or next(iter(measured)),
-        next(iter(next(iter(folder.systems.values())).values())).metrics,
+        folder.metrics,
         settings,
         folder.convention,
         requested=metrics,
@@ -199,12 +184,7 @@ def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
     """Describes tested differences between data sets or, if there are none, each system's best and worst data set."""
     if outcome.across is not None:
         yield from sentences(outcome.across)
-    else:
-        yield from _most_and_least(outcome)
-
-
-def _most_and_least(outcome: Outcome) -> Iterator[Sentence]:
-    """Names the data sets on which each system does best and worst by the primary metric."""
+        return
     sets = {name: by_system for name, by_system in outcome.evaluations.items() if by_system}
     primary = outcome.experiment.config.evaluate.primary
     truths = {next(iter(by_system.values())).truth.digest for by_system in sets.values()}
@@ -214,14 +194,12 @@ def _most_and_least(outcome: Outcome) -> Iterator[Sentence]:
     text = first.text_of(primary)
     label, higher = first.label_of(text), first.metrics[text].higher_is_better
     for system in list(dict.fromkeys(name for by_system in sets.values() for name in by_system))[:SYSTEMS]:
-        means = {name: finite(each[system].means[text]) for name, each in sets.items() if system in each}
-        ordered = sorted(
-            ((mean, name) for name, mean in means.items() if mean is not None), key=lambda each: each[0], reverse=higher
-        )
-        if len(ordered) > 1 and fixed(ordered[0][0]) != fixed(ordered[-1][0]):
-            (most, best), (least, worst) = ordered[0], ordered[-1]
-            parts = ["", system, " does best on the data set ", best, f" ({label} {fixed(most)}), and worst on "]
-            yield {"kind": "note", "parts": [*parts, worst, f" ({fixed(least)}); same queries."]}
+        means = {name: each[system].means[text] for name, each in sets.items() if system in each}
+        ordered = sorted(filter(lambda name: math.isfinite(means[name]), means), key=means.__getitem__, reverse=higher)
+        most, least = (fixed(means[name]) for name in (ordered[0], ordered[-1])) if ordered else ("", "")
+        if most != least:
+            parts = ["", system, " does best on the data set ", ordered[0], f" ({label} {most}), and worst on "]
+            yield {"kind": "note", "parts": [*parts, ordered[-1], f" ({least}); same queries."]}
 
 
 def sharing(experiment: Experiment) -> list[list[str]]:
@@ -243,32 +221,19 @@ def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evalua
             continue
         first = next(iter(rows.values()))
         yield f"{', '.join(names)}: one ground truth, {len(names)} corpora"
-        yield ["dataset", "system", *map(first.label_of, first.metrics)], _lines(experiment, rows)
-        if experiment.across is None:
-            yield from _doubts(first)
-
-
-def _lines(experiment: Experiment, rows: Mapping[tuple[str, str], Evaluation]) -> list[list[Any]]:
-    primary = experiment.config.evaluate.primary
-    order = list(rows)
-    if primary is not None:
-
-        def worse(place: tuple[str, str]) -> tuple[bool, float]:
-            evaluation = rows[place]
-            text = evaluation.text_of(primary)
-            mean = evaluation.means[text]
-            return math.isnan(mean), -mean if evaluation.metrics[text].higher_is_better else mean
-
-        order.sort(key=worse)
-    return [[*place, *rows[place].means.values()] for place in order]
-
-
-def _doubts(first: Evaluation) -> Iterator[str]:
-    """Notes that @k favors larger chunks, since it counts results and not their length."""
-    counts = [metric for metric in first.metrics.values() if isinstance(metric.cutoff, int)]
-    budgets = [first.label_of(text) for text, metric in first.metrics.items() if metric.budget]
-    if counts and budgets:
-        yield f"chunks differ in size: {', '.join(budgets)} give each corpus the same length of text, @k does not"
-    elif counts:
-        example = _under(counts[0], 4000, first.convention)
-        yield f"chunks differ in size, and @k gives larger ones more text: add a metric with a budget ({example})"
+        ordered = list(rows.items())
+        if (primary := experiment.config.evaluate.primary) is not None:
+            metric, text = first.metrics[first.text_of(primary)], first.text_of(primary)
+            ordered.sort(key=lambda row: worth(metric, row[1].means[text]), reverse=True)
+        lines = [[*place, *each.means.values()] for place, each in ordered]
+        yield ["dataset", "system", *map(first.label_of, first.metrics)], lines
+        if experiment.across is not None:
+            continue
+        # @k favors larger chunks, since it counts results and not their length.
+        counts = [metric for metric in first.metrics.values() if isinstance(metric.cutoff, int)]
+        budgets = [first.label_of(text) for text, metric in first.metrics.items() if metric.budget]
+        if counts and budgets:
+            yield f"chunks differ in size: {', '.join(budgets)} give each corpus the same length of text, @k does not"
+        elif counts:
+            example = _under(counts[0], 4000, first.convention)
+            yield f"chunks differ in size, and @k gives larger ones more text: add a metric with a budget ({example})"

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Contrast, Row, comparisons
-from groupgt.comparison.systems import Systems
+from groupgt.comparison.systems import Systems, finite
 from groupgt.render import tables
 from groupgt.render.document import Detail, Item, Verdict, bare, document
-from groupgt.render.drawing import Figure
+from groupgt.render.drawing import Drawable
 from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
-from groupgt.report import contrasts, headroom, leaderboard, slices
+from groupgt.report import contrasts, headroom, slices, verdict
 from groupgt.report import data as evaluated
-from groupgt.report.corrected import corrected_blocks, notes
-from groupgt.report.means import as_requested, below_means, population
+from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, verdict_by
+from groupgt.report.means import as_requested, below_means, corrected_blocks, corrected_notes, population
 from groupgt.report.paper import latex_of
+from groupgt.report.sentences import grouped
 from groupgt.report.shapes import plain
-from groupgt.report.tested import MEANINGS, corrected_over, described, how_tested, marks_in, verdict_by
 from groupgt.report.tracking import tracked
 
 
@@ -40,7 +42,16 @@ class ComparisonTeller(Teller[Comparison]):
 
     def blocks(self) -> list[Item]:
         """Returns the full report, starting with the verdict."""
-        return [Verdict(list(contrasts.sentences(self.result.by()))), *items(self.result), *_notes(self.result)]
+        comparison = self.result
+        blocks: list[Item] = [Verdict(list(verdict.sentences(comparison.by()))), *items(comparison)]
+        # Counted from evaluations, or read from result folders.
+        if not comparison.evaluations:
+            return [*blocks, "\n".join(comparison.population)]
+        blocks.append(below_means(comparison.every, [comparison.convention], comparison.primary))
+        blocks += corrected_blocks(comparison.every, compared=True)
+        if comparison.basis == "annotators":
+            blocks.append("\n".join(corrected_notes(comparison.first)))
+        return [*blocks, Detail(f"policy {comparison.first.policy}")]
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """Returns one table per metric."""
@@ -49,8 +60,8 @@ class ComparisonTeller(Teller[Comparison]):
     def summary(self) -> str:
         """Returns a Markdown summary for a pull request: the verdict and changes from the baseline."""
         systems = self.result.by()
-        verdict = Verdict(list(contrasts.sentences(systems, brief=True)))
-        return document([f"## {self.title}", verdict, *changed(systems)], "github")
+        first = Verdict(list(verdict.sentences(systems, brief=True)))
+        return document([f"## {self.title}", first, *changed(systems)], "github")
 
     def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
         """Returns a LaTeX table for a paper."""
@@ -62,9 +73,9 @@ class ComparisonTeller(Teller[Comparison]):
 
     def warnings(self) -> list[str]:
         """Returns warnings that limit the conclusions."""
-        return contrasts.warnings(self.result)
+        return verdict.warnings(self.result)
 
-    def figures(self, metric: str | None = None) -> dict[str, Callable[[], Figure]]:
+    def figures(self, metric: str | None = None) -> Drawable:
         """Returns the available figures by name."""
         return drawable(self.result.by(metric), self.result)
 
@@ -75,30 +86,31 @@ class ComparisonTeller(Teller[Comparison]):
 
     def metrics(self) -> dict[str, float]:
         """Returns the means of each system as a flat dict."""
-        means = self.result.means
-        defined = {
-            name: {text: mean for text, mean in each.items() if mean is not None} for name, each in means.items()
-        }
-        return tracked(([name], each) for name, each in defined.items())
+        return tracked(([name], means) for name, means in self.result.means.items())
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row per system and metric, over all queries (empty `by`) and for each slice."""
         comparison = self.result
         first = ["by", "slice", "run", "metric", "mean", "low", "high", "queries"]
         headers = [*first, "baseline", *OF_CONTRAST, "significant"]
-        rows = [["", "", *_csv_cells(comparison, row)] for row in comparison.rows]
-        for part in comparison.slices:
-            rows += [[part.by, part.value, *_csv_cells(comparison, row)] for row in part.rows]
+        rows: list[list[Any]] = []
+        of_slices = ((part.by, part.value, row) for part in comparison.slices for row in part.rows)
+        for by, value, row in (*(("", "", row) for row in comparison.rows), *of_slices):
+            against: list[Any] = [None] * (len(OF_CONTRAST) + 2)
+            if row.against is not None:
+                against = [comparison.baseline, *cells_of(row.against), int(row.significant)]
+            metric = str(comparison.metrics[row.metric])
+            rows.append([by, value, row.system, metric, row.mean, *row.interval, row.queries, *against])
         return headers, rows
 
     def frame_rows(self) -> Grid:
         """Returns the CSV rows with metric names as requested."""
         return as_requested(self.csv_rows(), self.result.metrics)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Any:
         """Returns everything as plain Python, with None for undefined values."""
         comparison = self.result
-        shown: dict[str, Any] = nulls(
+        return nulls(
             {
                 "baseline": comparison.baseline,
                 "convention": comparison.convention,
@@ -118,30 +130,19 @@ class ComparisonTeller(Teller[Comparison]):
                 "population": population_of(comparison),
             }
         )
-        return shown
 
 
 # Intervals, by what they are estimated from.
 INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected intervals", "annotators": "t intervals"}
 # CSV columns that are fields of a contrast.
-COUNTS = ("pairs", "unpaired", "wins", "ties", "losses")
-LAST = ("spread", "effect_size", "raw_p_value", "p_value")
-OF_CONTRAST = ("delta", "delta_low", "delta_high", *COUNTS, *LAST)
-
-
-def _csv_cells(comparison: Systems, row: Row) -> list[Any]:
-    cells: list[Any] = [row.system, str(comparison.metrics[row.metric]), row.mean, *row.interval, row.queries]
-    if row.against is None:
-        return [*cells, *[None] * 14]
-    return [*cells, comparison.baseline, *cells_of(row.against), int(row.significant)]
+FIELDS = ("pairs", "unpaired", "wins", "ties", "losses", "spread", "effect_size", "raw_p_value", "p_value")
+OF_CONTRAST = ("delta", "delta_low", "delta_high", *FIELDS)
 
 
 def cells_of(contrast: Contrast) -> list[Any]:
     """Returns the CSV cells of a contrast."""
-    last = {name: getattr(contrast, name) for name in LAST}
-    if not math.isfinite(contrast.effect_size):
-        last["effect_size"] = None
-    return [contrast.delta, *contrast.delta_interval, *(getattr(contrast, name) for name in COUNTS), *last.values()]
+    cells = {name: getattr(contrast, name) for name in FIELDS} | {"effect_size": finite(contrast.effect_size)}
+    return [contrast.delta, *contrast.delta_interval, *cells.values()]
 
 
 # --- Tables and the notes below them.
@@ -153,7 +154,7 @@ def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: b
     Pairs and slices are shown if requested, unless `brief` is set; everything else is a detail.
     """
     chosen = list(comparison.metrics) if metrics is None else list(metrics)
-    above: list[Item] = [*leaderboard.grids(comparison.by())]
+    above: list[Item] = [*contrasts.leaderboards(comparison.by())]
     for section in (contrasts.grids, contrasts.pairs, slices.deltas, headroom.blocks):
         is_shown = section in (contrasts.pairs, slices.deltas) and not brief
         above += [item if is_shown else Detail(bare(item)) for item in section(comparison, chosen)]
@@ -163,31 +164,19 @@ def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: b
 
 def changed(comparison: Systems) -> Iterator[Item]:
     """Yields the items of a pull request summary: primary metric, queries lost and gained, and significant slices."""
-    yield leaderboard.primary_grid(comparison)
+    yield contrasts.primary_leaderboard(comparison)
     if len(comparison.names) > 1 and comparison.is_baseline_named:
         yield from headroom.lost_and_gained(comparison)
         yield from slices.significant(comparison)
     if comparison.basis:
-        yield "\n".join(notes(comparison.first, compared=True))
-
-
-def _notes(comparison: Systems) -> Iterator[Item]:
-    """Yields notes on the population, counted from evaluations or read from result folders."""
-    if not comparison.evaluations:
-        yield "\n".join(comparison.population)
-        return
-    yield below_means(comparison.every, [comparison.convention], comparison.primary)
-    yield from corrected_blocks(comparison.every, compared=True)
-    if comparison.basis == "annotators":
-        yield "\n".join(notes(comparison.first))
-    yield Detail(f"policy {comparison.first.policy}")
+        yield "\n".join(corrected_notes(comparison.first, compared=True))
 
 
 def population_of(comparison: Systems) -> list[str]:
     """Describes what was measured, using evaluations or notes from result folders."""
     if not comparison.evaluations:
         return list(comparison.population)
-    return [*population(comparison.every, [comparison.convention]), *notes(comparison.first, compared=True)]
+    return [*population(comparison.every, [comparison.convention]), *corrected_notes(comparison.first, compared=True)]
 
 
 def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Iterator[Item]:
@@ -218,28 +207,18 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
 
 def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
     """Returns the number of comparisons in the largest family, and the number of families."""
-    families: dict[str, list[Contrast | None]] = {}
-    for row in rows:
-        families.setdefault(row.metric, []).append(row.against)
+    families = grouped((row.metric, row.against) for row in rows)
     return max(map(comparisons, families.values()), default=0), len(families)
-
-
-def _pairs_in(systems: Systems) -> tuple[int, int]:
-    """Returns the largest number of pairs per metric (baseline excluded), and the number of metrics."""
-    families: dict[str, int] = {}
-    for *_, text in systems.others:
-        families[text] = families.get(text, 0) + 1
-    return max(families.values(), default=0), len(families)
 
 
 # --- Figures and the page.
 
 
-def drawable(systems: Systems, comparison: Comparison) -> dict[str, Callable[[], Figure]]:
+def drawable(systems: Systems, comparison: Comparison) -> Drawable:
     """Returns the available figures of a comparison by name; `systems` may use a different primary metric."""
     figures = evaluated.drawable(systems)
     if len(systems.names) > 1:
-        figures |= {name: lambda draw=draw: draw(systems) for name, draw in contrasts.FIGURES.items()}  # type: ignore[misc]
+        figures |= {name: partial(draw, systems) for name, draw in contrasts.FIGURES.items()}
         figures["power"] = lambda: comparison.power().plot()
     return figures
 
@@ -248,7 +227,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
     """Returns the page data of one data set, including comparisons between its systems."""
     dataset = evaluated.dataset_of(systems, name)
     dataset["tests"] = _tests(systems)
-    dataset["verdict"] = list(contrasts.sentences(systems))
+    dataset["verdict"] = list(verdict.sentences(systems))
     if len(systems.names) > 1:
         dataset["baseline"] = systems.names.index(systems.baseline)
         dataset["contrasts"] = list(contrasts.page_rows(systems))
@@ -260,7 +239,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
 def _tests(systems: Systems) -> list[str]:
     """Explains how differences were tested, for the footer of the page's tables."""
     settings = systems.settings
-    about = list(notes(systems.first, compared=len(systems.names) > 1)) if systems.evaluations else []
+    about = list(corrected_notes(systems.first, compared=len(systems.names) > 1)) if systems.evaluations else []
     intervals = f"{100 * settings.confidence:g} % {INTERVALS[systems.basis]}"
     if len(systems.names) < 2:
         return [intervals, *about]
@@ -270,5 +249,7 @@ def _tests(systems: Systems) -> list[str]:
         f"p against the baseline {corrected_over(settings, *_family_sizes(systems.rows))}",
     ]
     if systems.others:
-        lines.append(f"p of other pairs {corrected_over(settings, *_pairs_in(systems))}")
+        # By metric, without the baseline.
+        counts = Counter(text for *_, text in systems.others)
+        lines.append(f"p of other pairs {corrected_over(settings, max(counts.values()), len(counts))}")
     return lines

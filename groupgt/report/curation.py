@@ -6,7 +6,7 @@ from typing import Any
 
 from groupgt.curation.agree import Agreement
 from groupgt.curation.check import Check, Finding
-from groupgt.curation.rechunk import Carried, Rechunked, ways_to_keep
+from groupgt.curation.rechunk import Rechunked, ways_to_keep
 from groupgt.curation.suggest import HEADERS, Suggestions, rows_of
 from groupgt.render.document import Block, Table
 from groupgt.render.exports import nulls
@@ -29,10 +29,8 @@ class CheckTeller(Teller[Check]):
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row per problem."""
-        by_name = self.result.findings.items()
-        return ["file", *FINDING], [
-            [name, *_finding_row(finding)] for name, findings in by_name for finding in findings
-        ]
+        files = self.result.findings.items()
+        return ["file", *FINDING], [[name, *_finding_row(each)] for name, findings in files for each in findings]
 
     def to_dict(self) -> Any:
         """Returns the problems by file name as plain Python."""
@@ -52,18 +50,18 @@ class RechunkedTeller(Teller[Rechunked]):
         blocks: list[Block] = [([f"by {carried.method}", "count"], self.csv_rows()[1])]
         if carried.lost:
             headers = ["query", "group", "lost alternative", "best new chunk", "share", "consequence"]
-            blocks.append((headers, [self._lost_row(row) for row in carried.lost]))
+            rows: list[list[Any]] = []
+            for row in carried.lost:
+                loses_group = row.group in carried.dropped.get(row.qid, ())
+                consequence = "the query is dropped" if loses_group else "the group keeps other alternatives"
+                rows.append([row.qid, row.group, row.old, row.new or "nothing", row.share, consequence])
+            blocks.append((headers, rows))
         if carried.dropped:
             total = len(carried.truth) + len(carried.dropped)
-            what = f"{len(carried.dropped):,} of {counted(total, 'query', 'queries')} would lose a group and"
+            what = f"{len(carried.dropped):,} of {counted(total, 'query')} would lose a group and"
             verb = "is" if len(carried.dropped) == 1 else "are"
             blocks.append(f"{what} {verb} dropped; to keep them, {ways_to_keep(carried.method)}")
         return blocks
-
-    def _lost_row(self, row: Carried) -> list[Any]:
-        loses_group = row.group in self.result.dropped.get(row.qid, ())
-        consequence = "the query is dropped" if loses_group else "the group keeps other alternatives"
-        return [row.qid, row.group, row.old, row.new or "nothing", row.share, consequence]
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row per count."""
@@ -94,7 +92,7 @@ class SuggestionsTeller(Teller[Suggestions]):
             for each in candidates
         ]
         headers = ["query", "group", "alternative", "candidate", "similarity", "text of the candidate"]
-        queries = counted(len({each.qid for each in candidates}), "query", "queries")
+        queries = counted(len({each.qid for each in candidates}), "query")
         count = f"{counted(len(candidates), 'candidate')} of {queries}"
         return [count, (headers, rows)] if rows else [count]
 
@@ -133,7 +131,7 @@ class AgreementTeller(Teller[Agreement]):
             of = counted(len(agreement.pairs), "group")
             figures += [["Cohen's kappa on groups", agreement.group_kappa], [f"matched of {of}", agreement.matched]]
         blocks: list[Block] = [
-            "\n".join([*lines, counted(agreement.queries, "query", "queries")]),
+            "\n".join([*lines, counted(agreement.queries, "query")]),
             (["agreement", "value"], figures),
         ]
         headers, rows = agreement.group_rows()
@@ -151,7 +149,6 @@ class AgreementTeller(Teller[Agreement]):
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row of statistics."""
-        figures = {
-            name: value for name, value in self.to_dict().items() if name not in ("groups", "labellers", "pairs")
-        }
+        apart = ("groups", "labellers", "pairs")
+        figures = {name: value for name, value in self.to_dict().items() if name not in apart}
         return list(figures), [list(figures.values())]

@@ -1,11 +1,12 @@
-"""Figures with one line per system: metrics against depth, and first hits and complete queries by rank."""
+"""Draws metrics against depth and against swept options, and first hits and complete queries by rank."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,13 +17,17 @@ from groupgt.metrics import views
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Ints
 from groupgt.model.values import Budget
-from groupgt.render import figures
+from groupgt.render import figures, tradeoffs
 from groupgt.render.drawing import Figure
 from groupgt.report.means import about
+
+if TYPE_CHECKING:
+    from groupgt.experiment.outcome import Outcome
 
 # Depths at which curves are drawn, as far as there are results.
 DEPTHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 CURVES = ("recall", "complete", "ndcg")
+NEVER = np.iinfo(np.int64).max
 # Maximum number of systems in these figures.
 LINES = 8
 
@@ -48,11 +53,9 @@ def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metr
     Cutoffs of the given metrics are ignored; raises `ConfigError` for a metric that takes no cutoff.
     """
     shown = shown_systems(systems)
-    cutoffs: Sequence[int | Budget]
-    if unit == "results":
-        deepest = max(int(each.labelled.hits.length.max(initial=0)) for each in shown.values())
-        cutoffs = [k for k in DEPTHS if k <= deepest] or [1]
-    else:
+    deepest = max(int(each.labelled.hits.length.max(initial=0)) for each in shown.values())
+    cutoffs: Sequence[int | Budget] = [k for k in DEPTHS if k <= deepest] or [1]
+    if unit != "results":
         budgets = {budget for metric in systems.metrics.values() if (budget := metric.budget) and budget.unit == unit}
         in_unit = sorted(budgets, key=lambda each: each.amount)
         cutoffs = in_unit
@@ -81,7 +84,10 @@ def ecdf(systems: Systems) -> Figure:
     rows = []
     for name, each in shown.items():
         counts, hits = systems.counts(each), each.labelled.hits
-        kinds = {"first hit": _first_ranks(each), "complete": views.completion_ranks(hits)}
+        met = views.met_groups(hits)
+        first = np.full(hits.size, NEVER, dtype=np.int64)
+        np.minimum.at(first, met.query, met.rank)
+        kinds = {"first hit": np.where(first == NEVER, 0, first), "complete": views.completion_ranks(hits)}
         for kind, ranks in kinds.items():
             rows += [{"system": name, "kind": kind, **point} for point in _steps(ranks[counts])]
     return figures.ecdf(rows, about(systems, "rank", _note(systems, shown)), _named(systems))
@@ -97,15 +103,6 @@ def precision_recall(systems: Systems) -> Figure:
         for recall, metric in metrics
     ]
     return figures.precision_recall(rows, about(systems, "iprec", _note(systems, shown)), _named(systems))
-
-
-def _first_ranks(evaluation: Evaluation) -> Ints:
-    """Returns the rank of the first relevant result for each query, shape (Q,); 0 if there is none."""
-    rows = views.met_groups(evaluation.labelled.hits)
-    far = np.iinfo(np.int64).max
-    first = np.full(evaluation.labelled.hits.size, far, dtype=np.int64)
-    np.minimum.at(first, rows.query, rows.rank)
-    return np.where(first == far, 0, first)
 
 
 def _mean(systems: Systems, evaluation: Evaluation, metric: Metric) -> float:
@@ -134,3 +131,49 @@ def _named(systems: Systems) -> list[str]:
 def _note(systems: Systems, shown: Mapping[str, Evaluation]) -> str:
     hidden = len(systems.evaluations) - len(shown)
     return f"{len(shown):,} of {len(systems.evaluations):,} systems" if hidden else ""
+
+
+# --- Sweeps.
+
+
+def sweeps(outcome: Outcome, systems: Systems) -> dict[str, Figure]:
+    """Returns a figure for each entry in the file that sweeps one or two options."""
+    entries = {family: config.matrix for family, config in outcome.experiment.config.systems.items()}
+    members = {name: outcome.experiment.systems[name] for name in systems.names}
+    options = {
+        name: {key: getattr(member.options, key) for key in entries[member.family]} for name, member in members.items()
+    }
+    families = {name: member.family for name, member in members.items()}
+    return sweeps_of(systems, entries, families, options)
+
+
+def sweeps_of(
+    systems: Systems,
+    entries: Mapping[str, Mapping[str, Sequence[Any]]],
+    families: Mapping[str, str],
+    options: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Figure]:
+    """Draws sweeps from entries with their swept options; `families` and `options` are given by system name."""
+    swept: dict[str, Figure] = {}
+    stated = about(systems)
+    for family, matrix in entries.items():
+        keys = [key for key, values in matrix.items() if len(values) > 1]
+        members = [name for name in systems.names if families.get(name) == family]
+        if len(members) < 2 or len(keys) not in (1, 2):
+            continue
+        axes = dict(zip(("x", "y"), keys))
+        rows = []
+        for name in members:
+            low, high = systems.ends(name)
+            row = {"family": family, "value": systems.mean(name), "low": low, "high": high}
+            rows.append(row | {axis: _plain(options[name][key]) for axis, key in axes.items()})
+        # In the order of the file's lists.
+        order = {axis: list(map(_plain, matrix[key])) for axis, key in axes.items()}
+        rows.sort(key=lambda row: [[*values, row[axis]].index(row[axis]) for axis, values in order.items()])
+        swept[f"sweep {family}"] = tradeoffs.sweep(rows, stated, [f"{key} of {family}" for key in keys])
+    return swept
+
+
+def _plain(value: Any) -> Any:
+    """Converts a value to a number or text for an axis."""
+    return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else json.dumps(value)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -13,12 +13,13 @@ from groupgt.comparison.systems import Systems, finite
 from groupgt.evaluation.thresholds import thresholds_of
 from groupgt.model.hits import Ints
 from groupgt.render import figures
-from groupgt.render.drawing import Figure, drawing, still, template
+from groupgt.render.drawing import Drawable, drawing, still, template
 from groupgt.render.page import data
 from groupgt.report import slices
 from groupgt.report.curves import depth_curves, ecdf, precision_recall, units
-from groupgt.report.means import about, best_sentence, forest
+from groupgt.report.means import about, forest
 from groupgt.report.misses import details, groups_figure
+from groupgt.report.verdict import best_sentence
 
 # Maximum number of queries on the page; beyond it, the most informative ones are listed.
 LISTED = 10_000
@@ -34,21 +35,20 @@ COUNTS = {
 }
 
 
-def drawable(systems: Systems) -> dict[str, Callable[[], Figure]]:
+def drawable(systems: Systems) -> Drawable:
     """Returns the available figures by name."""
-    drawings: dict[str, Callable[[], Figure]] = {"means": lambda: forest(systems)}
+    drawings: Drawable = {"means": partial(forest, systems)}
     if systems.evaluations:
-        drawings["depth"] = lambda: depth_curves(systems)
-        drawings["ecdf"] = lambda: ecdf(systems)
+        drawings |= {"depth": partial(depth_curves, systems), "ecdf": partial(ecdf, systems)}
         if systems.first.truth.set_of is None:
-            drawings["iprec"] = lambda: precision_recall(systems)
-        drawings["groups"] = lambda: groups_figure(systems)
+            drawings["iprec"] = partial(precision_recall, systems)
+        drawings["groups"] = partial(groups_figure, systems)
         for unit in units(systems):
-            drawings[unit] = lambda unit=unit: depth_curves(systems, unit)  # type: ignore[misc]
+            drawings[unit] = partial(depth_curves, systems, unit)
         if systems.first.truth.unanswerable.any():
             drawings["thresholds"] = lambda: thresholds_of(systems.every, [0.9]).plot()
         if systems.first.slicer.by:
-            drawings["slices"] = lambda: slices.figure(systems)
+            drawings["slices"] = partial(slices.figure, systems)
     return drawings
 
 
@@ -62,12 +62,29 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
         "verdict": [best_sentence(systems)],
         "primary": list(systems.metrics).index(systems.primary),
         "baseline": None,
-        "metrics": _metrics(systems),
-        "systems": [_system(systems, system) for system in systems.names],
+        "metrics": [
+            {
+                **{"name": text, "label": systems.labels[text], "full": str(metric), "higher": metric.higher_is_better},
+                **{"bounded": metric.definition.bounded, "summary": metric.definition.summary},
+                "formula": metric.formula.text,
+            }
+            for text, metric in systems.metrics.items()
+        ],
+        "systems": [
+            {
+                **{"name": system, "about": "", "means": list(means.values())},
+                "intervals": [systems.intervals.get((system, text)) for text in systems.metrics],
+                "queries": [int((~np.isnan(systems.values[system][text])).sum()) for text in systems.metrics],
+            }
+            for system, means in systems.means.items()
+        ],
         "failed": [],
         "gates": [],
         "contrasts": [],
-        "slices": _slices(systems) if evaluated else [],
+        "slices": [
+            {**parts[0], "means": [[finite(part["means"][text]) for text in systems.metrics] for part in parts]}
+            for parts in zip(*(each.slices for each in systems.every))
+        ],
         "tests": [],
         "headroom": [],
         "cutoff": "" if systems.cutoff is None else f"@{systems.cutoff}",
@@ -105,40 +122,6 @@ def facts(systems: Systems) -> list[tuple[str, str]]:
     if dropped:
         lines.append(("groups ignored", f"{dropped:,} without a relevant alternative"))
     return [*lines, ("ground truth", f"SHA-256 {truth.digest}")]
-
-
-def _metrics(systems: Systems) -> list[data.Metric]:
-    return [
-        {
-            "name": text,
-            "label": systems.labels[text],
-            "full": str(metric),
-            "higher": metric.higher_is_better,
-            "bounded": metric.definition.bounded,
-            "summary": metric.definition.summary,
-            "formula": metric.formula.text,
-        }
-        for text, metric in systems.metrics.items()
-    ]
-
-
-def _system(systems: Systems, name: str) -> data.System:
-    columns = systems.values[name]
-    return {
-        "name": name,
-        "about": "",
-        "means": list(systems.means[name].values()),
-        "intervals": [systems.intervals.get((name, text)) for text in systems.metrics],
-        "queries": [int((~np.isnan(columns[text])).sum()) for text in systems.metrics],
-    }
-
-
-def _slices(systems: Systems) -> list[data.Slice]:
-    parts: list[data.Slice] = []
-    for place, part in enumerate(systems.first.slices):
-        means = [[finite(each.slices[place]["means"][text]) for text in systems.metrics] for each in systems.every]
-        parts.append({"by": part["by"], "value": part["value"], "queries": part["queries"], "means": means})
-    return parts
 
 
 def _questions(systems: Systems, kept: Ints) -> data.Questions:
@@ -183,5 +166,5 @@ def _drawings(systems: Systems) -> dict[str, data.Drawing]:
             drawings[f"depth in {unit}"] = drawing(depth_curves(systems, unit))
         drawings |= {"ecdf": drawing(ecdf(systems)), "groups": template(groups_figure(systems, 1))}
         if systems.first.slicer.by:
-            drawings["slices"] = template(figures.slices([], about(systems, systems.label), domain=("$low", "$high")))
+            drawings["slices"] = template(figures.slices([], about(systems), domain=("$low", "$high")))
     return drawings

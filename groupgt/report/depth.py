@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.depth import NEVER, Depth, Depths
@@ -13,7 +13,7 @@ from groupgt.report.means import with_slices
 from groupgt.report.sentences import NAMED, appended, doubt, doubts, enumerated, subject
 
 if TYPE_CHECKING:
-    from groupgt.render.drawing import Figure
+    from groupgt.render.drawing import Drawable
     from groupgt.render.page import data
 
 
@@ -32,7 +32,12 @@ class DepthsTeller(Teller[Depths]):
         depths = self.result
         level = f"{100 * depths.confidence:g} % CI"
         headers = ["run", "share complete", self._unit, level, "queries", "undefined", "missing", "ever complete"]
-        grid = with_slices(depths, headers, list(map(_cells, depths)))
+        rows: list[list[Any]] = []
+        for each in depths:
+            cutoff = "–" if not each.queries else "not reached" if each.depth is None else f"{each.depth:,}"
+            population = [each.queries, each.undefined, each.missing, each.reached]
+            rows.append([each.run, f"{100 * each.share:g} %", cutoff, _range(*each.interval), *population])
+        grid = with_slices(depths, headers, rows)
         table = Table(*grid, ("undefined", "missing", "ever complete"), len(grid[0]) - len(headers) + 1)
         changes = [f"policy {depths.policy.changes}"] if depths.policy.changes else []
         lines = f"{level}: order statistics\npolicy {depths.policy}"
@@ -45,7 +50,7 @@ class DepthsTeller(Teller[Depths]):
             yield _sentence([depth for depth in unsliced if depth.share == share], self.result.confidence)
         yield from map(doubt, doubts({each.name: each for each in self.result.evaluations}))
 
-    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self) -> Drawable:
         """Returns the available figures of the runs by name."""
         from groupgt.comparison.systems import Systems
         from groupgt.report.data import drawable
@@ -55,12 +60,10 @@ class DepthsTeller(Teller[Depths]):
     def csv_rows(self) -> Grid:
         """Returns headers and one row per depth."""
         headers = ["run", "share", self._unit, "low", "high", "queries", "undefined", "missing", "ever_complete"]
+        names = ("queries", "undefined", "missing", "reached")
         rows = [
-            [
-                *(depth.run, depth.share, depth.depth, *depth.interval),
-                *(depth.queries, depth.undefined, depth.missing, depth.reached),
-            ]
-            for depth in self.result
+            [each.run, each.share, each.depth, *each.interval, *(getattr(each, name) for name in names)]
+            for each in self.result
         ]
         return with_slices(self.result, headers, rows)
 
@@ -76,7 +79,7 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
     first = ordered[0]
     tied = [first] if first.depth is None else [depth for depth in ordered if depth.depth == first.depth]
     others = ordered[len(tied) :]
-    share = f"{100 * first.share:g} % of {counted(first.queries, 'query', 'queries')}"
+    share = f"{100 * first.share:g} % of {counted(first.queries, 'query')}"
     if first.depth is None:
         parts = [
             *subject(first.run),
@@ -95,12 +98,6 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
         parts = appended(parts, "; ", depth.run, needs)
     parts[-1] += f"; {len(others) - NAMED:,} more below." if len(others) > NAMED else "."
     return {"kind": "best" if first.depth is not None else "same", "parts": parts}
-
-
-def _cells(depth: Depth) -> list[Any]:
-    cutoff = "–" if not depth.queries else "not reached" if depth.depth is None else f"{depth.depth:,}"
-    population = [depth.queries, depth.undefined, depth.missing, depth.reached]
-    return [depth.run, f"{100 * depth.share:g} %", cutoff, _range(*depth.interval), *population]
 
 
 def _range(low: int | None, high: int | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.result import Evaluation
@@ -12,11 +12,11 @@ from groupgt.render.document import Block, Detail, Item, Table, Verdict
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid
-from groupgt.report.corrected import corrected_blocks
 from groupgt.report.means import (
     as_requested,
     below_means,
     best_runs,
+    corrected_blocks,
     footer,
     grids,
     means_and_slices,
@@ -28,7 +28,7 @@ from groupgt.report.sentences import doubt, doubts
 from groupgt.report.tracking import tracked
 
 if TYPE_CHECKING:
-    from groupgt.render.drawing import Figure
+    from groupgt.render.drawing import Drawable
 
 
 class EvaluationTeller(Teller[Evaluation]):
@@ -80,7 +80,7 @@ class EvaluationTeller(Teller[Evaluation]):
         """Returns lines that describe the population."""
         return footer(self.result)
 
-    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self) -> Drawable:
         """Returns the available figures of the run by name."""
         from groupgt.comparison.systems import Systems
         from groupgt.report.data import drawable

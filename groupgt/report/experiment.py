@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from groupgt.comparison.compare import Comparison
@@ -12,19 +12,16 @@ from groupgt.experiment.datasets import absent_ids
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
 from groupgt.render.document import Detail, Item, Table, Verdict, document
-from groupgt.render.drawing import Figure
+from groupgt.render.drawing import Drawable, Figure
 from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid
 from groupgt.report import across as datasets
-from groupgt.report import comparison, contrasts, gates, leaderboard, means, previous, sweeps, times
-from groupgt.report.corrected import corrected_blocks
-from groupgt.report.sentences import doubt, enumerated, every
+from groupgt.report import comparison, contrasts, curves, gates, means, previous, times, verdict
+from groupgt.report.sentences import doubt, enumerated, every, grouped
 from groupgt.report.stages import tables_of
 
 # What follows the gates.
 LAST = ("doubt", "note")
-
-Drawable = dict[str, Callable[[], Figure]]
 
 
 def text(outcome: Outcome, style: str = tables.DEFAULT) -> str:
@@ -76,14 +73,17 @@ def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 
 def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = False) -> list[Sentence]:
     """Returns the sentences on one data set except gates, warnings last; `timed` adds sentences that vary by run."""
-    compared = list(contrasts.sentences(outcome.systems[dataset], brief=brief)) if outcome.evaluations[dataset] else []
+    compared = list(verdict.sentences(outcome.systems[dataset], brief=brief)) if outcome.evaluations[dataset] else []
     absent = outcome.absent.get(dataset, [])
     since = list(previous.sentences(outcome, dataset))
+    failed: list[Sentence] = [
+        {"kind": "doubt", "parts": ["", name, f" failed and has no results: {why}"]}
+        for name, why in outcome.failed.get(dataset, {}).items()
+    ]
     return [
-        *(sentence for sentence in since if sentence["kind"] not in LAST),
-        *(sentence for sentence in compared if sentence["kind"] not in LAST),
+        *(sentence for sentence in [*since, *compared] if sentence["kind"] not in LAST),
         *_best(outcome, dataset, timed=timed),
-        *failed_sentences(outcome.failed.get(dataset, {})),
+        *failed,
         *([doubt(absent_ids(dataset, absent))] if absent else []),
         *(sentence for sentence in [*since, *compared] if sentence["kind"] in LAST),
     ]
@@ -94,12 +94,6 @@ def on_time(outcome: Outcome, dataset: str) -> Iterator[Sentence]:
     if not outcome.experiment.rule.is_timeless:
         yield from _best(outcome, dataset, timed=True)
     yield from gates.sentences(gates.of_dataset(outcome, dataset, timed=True), timed=True)
-
-
-def failed_sentences(failed: Mapping[str, str]) -> Iterator[Sentence]:
-    """Names systems without results and explains why they failed."""
-    for name, why in failed.items():
-        yield {"kind": "doubt", "parts": ["", name, f" failed and has no results: {why}"]}
 
 
 def across(outcome: Outcome, *, timed: bool) -> Iterator[Sentence]:
@@ -137,46 +131,41 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     convention, primary = outcome.experiment.convention, outcome.experiment.primary
     is_compared = dataset in outcome.comparison and len(evaluations) > 1
     if not is_compared:
-        several = len(evaluations) > 1
-        yield from leaderboard.grids(outcome.systems[dataset]) if several else means.grids(evaluations, [convention])
+        if len(evaluations) > 1:
+            yield from contrasts.leaderboards(outcome.systems[dataset])
+        else:
+            yield from means.grids(evaluations, [convention])
     if len(evaluations) > means.MOST_COLUMNS:
         yield from map(Detail, means.slices_of(evaluations, primary))
     else:
         sliced = means.slice_grids(evaluations)
         yield from (Detail(Table(*grid, keep=1 if len(evaluations) == 1 else 2)) for grid in sliced)
     if is_compared:
-        yield from _against(outcome, dataset)
+        table = outcome.comparison[dataset]
+        compared = list(table.metrics)
+        # In full by the primary metric, or by all if it is not compared.
+        in_full = [text for text in compared if text == evaluations[0].text_of(primary)] or compared
+        if len(in_full) < len(compared):
+            yield from map(Detail, _deltas(table, evaluations[0]))
+        yield from comparison.items(outcome.systems[dataset], in_full, brief=True)
     yield from previous.blocks(outcome, dataset)
     for name, stages in outcome.stages.get(dataset, {}).items():
         yield f"stages of {name}"
         yield from tables_of(stages)
     yield outcome.experiment.hide(means.below_means(evaluations, [convention]))
-    yield from corrected_blocks(evaluations, compared=is_compared)
+    yield from means.corrected_blocks(evaluations, compared=is_compared)
     yield Detail(f"policy {evaluations[0].policy}")
-
-
-def _against(outcome: Outcome, dataset: str) -> Iterator[Item]:
-    """Compares in full by the primary metric (or by all, if it is not compared); shows only deltas for the rest."""
-    table, primary = outcome.comparison[dataset], outcome.experiment.primary
-    first = next(iter(outcome.evaluations[dataset].values()))
-    compared = list(table.metrics)
-    in_full = [text for text in compared if text == first.text_of(primary)] or compared
-    if len(in_full) < len(compared):
-        yield from map(Detail, _deltas(table, first))
-    yield from comparison.items(outcome.systems[dataset], in_full, brief=True)
 
 
 def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
     """Yields each system's differences from the baseline, in one table per cutoff if there are many metrics."""
-    columns: dict[object, list[str]] = {}
-    for text, metric in table.metrics.items():
-        columns.setdefault(metric.cutoff if len(table.metrics) > tables.WIDEST else None, []).append(text)
-    for texts in columns.values():
+    by_cutoff = len(table.metrics) > tables.WIDEST
+    for texts in grouped((each.cutoff if by_cutoff else None, text) for text, each in table.metrics.items()).values():
         headers = [f"against {table.baseline}", "queries", *(first.label_of(text) for text in texts)]
         rows: list[list[Any]] = []
         for name in (name for name in table.names if name != table.baseline):
             by_metric = [table[name][text] for text in texts]
-            cells = [contrasts.delta_text(row.delta, significant=row.significant) for row in by_metric]
+            cells = [contrasts.delta_text(row) for row in by_metric]
             rows.append([name, min(row.pairs or 0 for row in by_metric), *cells])
         yield headers, rows
 
@@ -194,7 +183,7 @@ def drawable(outcome: Outcome, dataset: str | None = None) -> Drawable:
     latency = times.figure(systems, times.latencies(outcome, name))
     return {
         **comparison.drawable(systems, outcome.comparison.get(name, systems)),
-        **existing_figures(sweeps.figures(outcome, systems), latency),
+        **existing_figures(curves.sweeps(outcome, systems), latency),
     }
 
 

@@ -15,6 +15,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, near_names
@@ -32,6 +34,7 @@ from groupgt.options import paths_of
 from groupgt.plugins import find
 from groupgt.report.means import policy_text
 from groupgt.report.per_query import read_columns
+from groupgt.report.sentences import grouped
 from groupgt.store.files import sha256
 from groupgt.store.stamped import LAST, LATEST, age_of
 from groupgt.store.verdicts import VerdictStore
@@ -182,24 +185,17 @@ class ResultFolder:
     @property
     def name(self) -> str:
         """The name of the experiment."""
-        name: str = self.config["name"]
-        return name
+        return str(self.config["name"])
 
     @property
     def convention(self) -> str:
         """The convention of the run."""
-        convention: str = self.manifest.convention or self.config["convention"]
-        return convention
+        return str(self.manifest.convention or self.config["convention"])
 
     @cached_property
     def policy(self) -> Policy:
         """The policy of the run."""
         return Policy.of(self.manifest.policy)
-
-    @property
-    def labeller_text(self) -> str:
-        """The labeller that matched results to alternatives, with its options, as text."""
-        return json.dumps(self.config["evaluate"].get("labeller"), sort_keys=True, ensure_ascii=False)
 
     @property
     def rules(self) -> str:
@@ -255,17 +251,19 @@ class ResultFolder:
     # --- Its values.
 
     @cached_property
+    def metrics(self) -> dict[str, Metric]:
+        """The metrics of the run by name."""
+        return {name: parse_metric(name) for name in self.manifest.metrics}
+
+    @cached_property
     def systems(self) -> dict[str, dict[str, Scored]]:
         """Metric values by data set and system, in table order; raises `DataError`."""
         try:
-            _ = self.policy
-            metrics = {name: parse_metric(name) for name in self.manifest.metrics}
+            _, metrics = self.policy, self.metrics
         except GroupgtError as error:
             raise DataError(f"{self.path / LAST}: {error}") from None
         title, columns = read_columns(self.path, metrics)
-        rows: dict[tuple[str, str], list[int]] = {}
-        for row, key in enumerate(zip(columns["dataset"], columns["run"])):
-            rows.setdefault(key, []).append(row)
+        rows = grouped((key, row) for row, key in enumerate(zip(columns["dataset"], columns["run"])))
         faults = Faults()
         systems: dict[str, dict[str, Scored]] = {}
         for dataset, by_system in self.manifest.counts.items():
@@ -398,7 +396,15 @@ def folders_of(paths: Sequence[Path]) -> list[Path]:
     folders: list[Path] = []
     for path in paths:
         if path.name == LATEST and path.is_file():
-            path = path.parent / _newest(path, faults)
+            try:
+                name = path.read_text(encoding="utf-8").strip()
+                what = repr(name)
+            except (OSError, UnicodeDecodeError) as error:
+                name, what = "", str(error)
+            if not name or Path(name).name != name or name.startswith(".") or not name.isprintable():
+                faults.add(str(path), f"expected the name of a result folder beside it, found {what}")
+                name = "."
+            path = path.parent / name
         if (path / LAST).is_file():
             folders.append(path)
             continue
@@ -409,24 +415,15 @@ def folders_of(paths: Sequence[Path]) -> list[Path]:
             faults.add(str(path), f"expected a result folder of `groupgt run`, found {what}")
         folders += below
     faults.stop()
-    distinct: dict[Path, Path] = {}
-    for path in folders:
-        distinct.setdefault(path.resolve(), path)
-    return list(distinct.values())
+    return [paths[0] for paths in grouped((path.resolve(), path) for path in folders).values()]
 
 
-def _newest(path: Path, faults: Faults) -> str:
-    """Returns the folder name stored in `latest`."""
-    try:
-        name = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        name, what = "", str(error)
-    else:
-        what = repr(name)
-    if not name or Path(name).name != name or name.startswith(".") or not name.isprintable():
-        faults.add(str(path), f"expected the name of a result folder beside it, found {what}")
-        return "."
-    return name
+def order_of(qids: Sequence[str], wanted: Sequence[str], fault: str) -> NDArray[np.int64]:
+    """Returns the index of each wanted query in `qids`; raises `DataError` with `fault` if the two sets differ."""
+    places = {qid: place for place, qid in enumerate(qids)}
+    if places.keys() != set(wanted):
+        raise DataError(fault)
+    return np.array([places[qid] for qid in wanted], dtype=np.int64)
 
 
 def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:

@@ -50,7 +50,7 @@ def reason(result: GateResult) -> str:
     return f"{result.system} on {result.dataset}{where}: {result.metric} {why}"
 
 
-class GateTeller(Teller[GateResult]):
+class GateResultTeller(Teller[GateResult]):
     """Reports a single gate result in one line."""
 
     def blocks(self) -> list[Item]:
@@ -60,9 +60,8 @@ class GateTeller(Teller[GateResult]):
     def csv_rows(self) -> Grid:
         """Returns headers and the row of one gate."""
         gate = self.result
-        return ["gate", "system", "dataset", "passed", "reason"], [
-            [gate.gate, gate.system, gate.dataset, gate.passed, reason(gate)]
-        ]
+        row = [gate.gate, gate.system, gate.dataset, gate.passed, reason(gate)]
+        return ["gate", "system", "dataset", "passed", "reason"], [row]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the gate result as plain Python."""
@@ -78,7 +77,7 @@ def _drop(result: GateResult, drop: Drop) -> str:
     word = "better" if is_gain else "worse"
     side = f"{word} than {than} by {fixed(by)}" if by > 0 else f"no {word} than {than}"
     bound = f"minimum {asks.min_gain:g}" if is_gain else f"maximum {asks.max_drop:g}"
-    text = f"is {side} ({bound}, {counted(against.pairs, 'query', 'queries')})"
+    text = f"is {side} ({bound}, {counted(against.pairs, 'query')})"
     condition = asks.must if is_gain else asks.unless
     # Regardless of the test, a gate on gains fails beyond its bound, and a gate on drops passes within it.
     if condition is None or drop.is_beyond == is_gain:
@@ -107,13 +106,9 @@ def sentences(gates: Sequence[GateResult], *, timed: bool) -> Iterator[data.Sent
         count = every(1, what) if len(gates) == 1 else f"{len(reasons):,} of {counted(len(gates), what)}"
         yield {"kind": "failed", "parts": [f"{count} failed: {'; '.join(reasons[:REASONS])}."]}
     elif gates:
-        yield {"kind": "gate", "parts": [f"{every(len(gates), what)} passed{_without_previous(gates)}."]}
-
-
-def _without_previous(gates: Sequence[GateResult]) -> str:
-    """Counts the gates that passed because there was no previous result to compare with."""
-    count = sum(gate.passed and gate.problem is not None for gate in gates)
-    return f" ({count:,} had no previous result to be compared with)" if count else ""
+        alone = sum(gate.problem is not None for gate in gates)
+        note = f" ({alone:,} had no previous result to be compared with)" if alone else ""
+        yield {"kind": "gate", "parts": [f"{every(len(gates), what)} passed{note}."]}
 
 
 def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
@@ -160,7 +155,7 @@ def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
         yield f"and {len(worst) - FAILING:,} more"
 
 
-def page_rows(gates: Sequence[GateResult]) -> list[data.Gate]:
+def page_rows(gates: Sequence[GateResult]) -> list[data.Row]:
     """Converts gate results for the page."""
     return [
         {"number": gate.gate, "system": gate.system, "passed": gate.passed, "reason": reason(gate)} for gate in gates

@@ -9,7 +9,7 @@ from typing import Any
 from groupgt.comparison.systems import Systems
 from groupgt.render.document import Block, Detail, Item
 from groupgt.render.page import data
-from groupgt.render.tables import counted, fixed
+from groupgt.render.tables import counted, fixed, listed
 from groupgt.report.sentences import NAMED, at_cutoff
 
 # More queries than this are only counted, not named.
@@ -21,7 +21,7 @@ def sentences(systems: Systems) -> Iterator[data.Sentence]:
     failures = systems.failures
     if failures is None or not failures.nobody:
         return
-    count = f"{len(failures.nobody):,} of {counted(int(failures.counted.sum()), 'query', 'queries')}"
+    count = f"{len(failures.nobody):,} of {counted(int(failures.counted.sum()), 'query')}"
     verb = "is" if len(failures.nobody) == 1 else "are"
     for_any = " for any system" if len(systems.names) > 1 else ""
     parts = [f"{count} {verb} not complete{at_cutoff(failures.cutoff)}{for_any}: "]
@@ -53,8 +53,7 @@ NAMED_IN_CELL = 10
 def _first_of(qids: Sequence[str]) -> str:
     if not qids:
         return "none"
-    more = f" and {len(qids) - NAMED_IN_CELL:,} more" if len(qids) > NAMED_IN_CELL else ""
-    return f"{len(qids):,}: {', '.join(qids[:NAMED_IN_CELL])}{more}"
+    return f"{len(qids):,}: {listed(qids, NAMED_IN_CELL)}"
 
 
 def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
@@ -74,8 +73,8 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
         rows.append([name, solved, len(failures.only(name)), *changes])
     yield [f"complete {within}", "queries", "only this run", "gained over baseline", "lost to baseline"], rows
     nobody, everybody = failures.nobody, failures.everybody
-    line = f"of {counted(count, 'query', 'queries')}, {len(everybody):,} complete in every run, {len(nobody):,} in none"
-    yield Detail(line + (f": {', '.join(nobody[:LISTED])}{' …' if len(nobody) > LISTED else ''}" if nobody else ""))
+    line = f"of {counted(count, 'query')}, {len(everybody):,} complete in every run, {len(nobody):,} in none"
+    yield Detail(f"{line}: {listed(nobody, LISTED, ' …')}" if nobody else line)
     yield from map(Detail, _headroom(systems, metrics, within))
 
 

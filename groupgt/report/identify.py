@@ -42,13 +42,10 @@ class IdentifiedTeller(Teller[Identified]):
             yield {"kind": "doubt", "parts": [f"Nothing gives {result.number}: {tried} tried."]}
             return
         first, *others = result.matches
-        parts = ["", first.metric, f" gives {result.number} on this data"]
-        if others:
-            verb = "does" if len(others) == 1 else "do"
-            rest = f", and so {verb} {counted(len(others), 'other setting')} of {tried}; {chance}."
-        else:
-            rest = f", and no other of {tried} does; {chance}."
-        yield {"kind": "same", "parts": [*parts[:2], parts[2] + rest]}
+        others_do = f"so {'does' if len(others) == 1 else 'do'} {counted(len(others), 'other setting')} of {tried}"
+        rest = others_do if others else f"no other of {tried} does"
+        parts = ["", first.metric, f" gives {result.number} on this data, and {rest}; {chance}."]
+        yield {"kind": "same", "parts": parts}
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row per matching setting, followed by the nearest settings."""

@@ -13,9 +13,12 @@ from groupgt.formats.jsonl import NONRELEVANT
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
 from groupgt.model.run import Traces
+from groupgt.model.sample import SAMPLE, sample_fault
 from groupgt.render import tables
-from groupgt.render.tables import Grid, counted, fixed, span
-from groupgt.report.sentences import NAMED, appended, enumerated, every
+from groupgt.render.document import Block, Table
+from groupgt.render.exports import Cell
+from groupgt.render.tables import Grid, counted, fixed, listed, span
+from groupgt.report.sentences import NAMED, appended, enumerated, every, grouped
 
 if TYPE_CHECKING:
     from groupgt.comparison.systems import Systems
@@ -29,6 +32,11 @@ SHAPES = {"flat": "flat qrels", "subtopics": "subtopics", "groups": "groups"}
 UNDECLARED = "(no ground truth; set answerable: false if no answer exists)"
 # Maximum number of runs in columns.
 MOST_COLUMNS = 4
+
+
+def worth(metric: Metric, mean: float) -> float:
+    """Returns a number by which means are sorted: the better the higher, and lowest if undefined."""
+    return -math.inf if math.isnan(mean) else mean if metric.higher_is_better else -mean
 
 
 # --- Tables.
@@ -62,12 +70,9 @@ def parts_of(metrics: Mapping[str, Metric]) -> list[list[str]]:
     """Splits metrics into tables that fit a terminal: a single table, or one or more per cutoff."""
     if len(metrics) <= tables.WIDEST:
         return [list(metrics)]
-    by_cutoff: dict[object, list[str]] = {}
-    for text, metric in metrics.items():
-        by_cutoff.setdefault(metric.cutoff, []).append(text)
     return [
         texts[start : start + tables.WIDEST]
-        for texts in by_cutoff.values()
+        for texts in grouped((metric.cutoff, text) for text, metric in metrics.items()).values()
         for start in range(0, len(texts), tables.WIDEST)
     ]
 
@@ -133,24 +138,26 @@ def slice_grids(evaluations: Sequence[Evaluation]) -> list[Grid]:
     """Returns one table per column in `by`, with one row per slice, or per metric if there are many metrics."""
     grids: list[Grid] = []
     for column in evaluations[0].slicer.by:
-        of_runs = [_slice_rows(evaluation, column) for evaluation in evaluations]
-        headers, *rows = of_runs[0]
+        of_runs = []
+        for evaluation in evaluations:
+            headers = [column, "queries", *map(evaluation.label_of, evaluation.metrics)]
+            parts = [part for part in evaluation.slices if part["by"] == column]
+            rows = [[part["value"], part["queries"], *part["means"].values()] for part in parts]
+            if len(evaluation.metrics) > tables.WIDEST:
+                headers, rows = transposed([f"by {column}", *headers[1:]], rows)
+            of_runs.append(rows)
         if len(evaluations) > 1:
             headers = [headers[0], "run", *headers[1:]]
-            same_rows = zip(*(rows for _, *rows in of_runs))
-            rows = [[row[0], run.name, *row[1:]] for of_row in same_rows for run, row in zip(evaluations, of_row)]
+            of_rows = zip(*of_runs)
+            rows = [[row[0], run.name, *row[1:]] for of_row in of_rows for run, row in zip(evaluations, of_row)]
         grids.append((headers, rows))
     return grids
 
 
-def _slice_rows(evaluation: Evaluation, column: str) -> list[list[Any]]:
-    """Returns headers and rows for one run's slices by a column, transposed if there are many metrics."""
-    labels = list(map(evaluation.label_of, evaluation.metrics))
-    parts = [part for part in evaluation.slices if part["by"] == column]
-    rows = [[part["value"], part["queries"], *part["means"].values()] for part in parts]
-    if len(labels) <= tables.WIDEST:
-        return [[column, "queries", *labels], *rows]
-    return list(map(list, zip([f"by {column}", "queries", *labels], *rows)))
+def transposed(headers: list[str], rows: list[list[Any]]) -> Grid:
+    """Transposes a table, so that many columns fit as rows."""
+    first, *others = map(list, zip(headers, *rows))
+    return first, others
 
 
 def with_slices(of_slices: Iterable[Any], headers: list[str], rows: list[list[Any]]) -> Grid:
@@ -214,9 +221,7 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
         footers = [[counts.split("; ", 1)[1], *others] for counts, *others in footers]
     if len({counts for counts, *_ in footers}) == 1:
         return footers[0]
-    names_of: dict[str, list[str]] = {}
-    for evaluation, (counts, *_) in zip(evaluations, footers):
-        names_of.setdefault(counts, []).append(evaluation.name)
+    names_of = grouped((counts, evaluation.name) for evaluation, (counts, *_) in zip(evaluations, footers))
     usual = max(names_of, key=lambda counts: len(names_of[counts]))
     lines = []
     for counts in sorted(names_of, key=lambda counts: counts == usual):
@@ -228,7 +233,7 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
 def footer(evaluation: Evaluation) -> list[str]:
     """Returns the convention, all non-zero counts, and any policy or labeller that is not the default."""
     counts = {name: count for name, count in evaluation.counts.items() if name not in ("unanswerable", "without_row")}
-    total = counted(counts.pop("queries"), "query", "queries")
+    total = counted(counts.pop("queries"), "query")
     # A document that was judged alone, as in qrels, is a group; without a relevant alternative it is non-relevant.
     truth = evaluation.truth
     alone = truth.shape == "flat" or NONRELEVANT in truth.keys
@@ -237,22 +242,20 @@ def footer(evaluation: Evaluation) -> list[str]:
     shown = [f"{names[name]} {count:,}" for name, count in counts.items() if count or name == "evaluated"]
     if bool(((truth.per_query == 0) & ~truth.unanswerable).any()):
         shown = [f"{each} {UNDECLARED}" if each.startswith("undefined") else each for each in shown]
+    declared = []
+    if count := evaluation.counts.get("unanswerable"):
+        missing = evaluation.counts["without_row"]
+        rest = f"; {missing:,} of them have no row in the run" if missing else ""
+        declared.append(f"{counted(count, 'query')} declared unanswerable{rest}")
     shape = f" ({SHAPES[evaluation.truth.shape]})" if evaluation.is_auto else ""
     return [
         f"convention {evaluation.convention}{shape}; {total}: {', '.join(shown)}",
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),
         *([f"labeller {evaluation.labeller}"] if evaluation.labeller.name != "id" else []),
-        *_declared(evaluation.counts),
+        *declared,
         *_traced(evaluation.run.traces),
         *_judged_how(evaluation.truth.columns),
     ]
-
-
-def _declared(counts: Mapping[str, int]) -> Iterator[str]:
-    """Reports how many queries are declared unanswerable."""
-    if counts.get("unanswerable"):
-        rest = f"; {counts['without_row']:,} of them have no row in the run" if counts["without_row"] else ""
-        yield f"{counted(counts['unanswerable'], 'query', 'queries')} declared unanswerable{rest}"
 
 
 def _traced(traces: Traces | None) -> Iterator[str]:
@@ -275,19 +278,16 @@ def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
         of = "" if len({each.get("of") for each in samples}) > 1 else f" of {samples[0].get('of')}"
         skipped = sum(value is not None for value in columns.get("skipped", ()))
         left = f", {skipped:,} of them skipped" if skipped else ""
-        yield f"a random sample: {counted(len(samples), 'query', 'queries')}{of}{left}"
+        yield f"a random sample: {counted(len(samples), 'query')}{of}{left}"
     if assisted := sum(value is True for value in columns.get("assisted", ())):
-        yield f"{counted(assisted, 'query', 'queries')} judged with prior judgments in view, not independently"
+        yield f"{counted(assisted, 'query')} judged with prior judgments in view, not independently"
 
 
 def _other_conventions(evaluation: Evaluation) -> Iterator[str]:
     """Lists metrics that name a convention other than the one in effect."""
-    texts_of: dict[str, list[str]] = {}
-    for text, metric in evaluation.metrics.items():
-        if metric.convention not in (None, evaluation.convention):
-            texts_of.setdefault(str(metric.convention), []).append(text)
-    for convention, texts in texts_of.items():
-        yield f"convention {convention}: {', '.join(texts)}"
+    for convention, texts in grouped((each.convention, text) for text, each in evaluation.metrics.items()).items():
+        if convention not in (None, evaluation.convention):
+            yield f"convention {convention}: {', '.join(texts)}"
 
 
 def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
@@ -295,12 +295,11 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     first = evaluations[0]
     if not first.facts.autorag_metrics:
         return
-    names_of: dict[int, list[str]] = {}
-    for name, count in first.facts.below_one.items():
-        names_of.setdefault(count, []).append(name)
-    if names_of:
-        parts = [f"in {_joined(names)} for {count:,}" for count, names in names_of.items()]
-        parts[-1] += f" of {counted(int(first.truth.judgments.defined.sum()), 'query', 'queries')}"
+    if names_of := grouped((count, name) for name, count in first.facts.below_one.items()):
+        parts = []
+        for count, (*others, last) in names_of.items():
+            parts.append(f"in {', '.join(others)}{' and ' if others else ''}{last} for {count:,}")
+        parts[-1] += f" of {counted(int(first.truth.judgments.defined.sum()), 'query')}"
         yield (
             f"convention autorag scores even a perfect ranking below 1 {', '.join(parts)}; convention coverage gives "
             "it 1"
@@ -314,31 +313,53 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
         )
 
 
-def _joined(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+# --- Means corrected by an audit or averaged over annotators, and the assumptions behind them.
+
+CORRECTED = ["run", "metric", "by the truth", "audited", "corrected", "95 % CI", "labels saved"]
+
+
+def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = False) -> Iterator[Block]:
+    """Yields a table of corrected means with a note; nothing without an audit."""
+    first = evaluations[0]
+    if first.audit is None:
+        return
+    rows: list[list[Cell]] = []
+    for evaluation in evaluations:
+        for text, each in evaluation.corrected.items():
+            figures: list[Cell] = [each.judged, each.audited, each.mean, span(each.interval), round(each.saved)]
+            rows.append([evaluation.name, evaluation.label_of(text), *figures])
+    # A single run is not named.
+    first_column = 0 if len(evaluations) > 1 else 1
+    yield Table(CORRECTED[first_column:], [row[first_column:] for row in rows], keep=2 - first_column)
+    yield "\n".join(corrected_notes(first, compared=compared))
+
+
+def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterator[str]:
+    """Explains what figures from an audit or several annotators reflect; nothing without either."""
+    if evaluation.annotators:
+        count = 1 + len(evaluation.annotators)
+        shared = set(evaluation.truth.qids).intersection(*(other.truth.qids for other in evaluation.annotators))
+        queries = f"{counted(len(shared), 'query')} that all of them judged"
+        yield f"averaged over {count} annotators and {queries}; intervals and p-values include their disagreement"
+        yield "these intervals do not reflect strictness shared by all annotators"
+    audit = evaluation.audit
+    if audit is None:
+        return
+    entries = audit.truth.columns.get(SAMPLE, ())
+    is_recorded = sample_fault(audit.truth.qids, entries, evaluation.truth.qids) is None
+    of = f"{len(audit.truth):,} audited of {counted(len(evaluation.truth), 'query')}"
+    yield f"corrected by {of}, {'a recorded' if is_recorded else 'assumed to be a'} random sample"
+    yield "corrected figures count queries without a value as 0 in every column"
+    if skipped := sum(value is not None for value in audit.truth.columns.get("skipped", ())):
+        yield f"{counted(skipped, 'audited query')} skipped by the annotator, counted as 0"
+    left = [text for text in evaluation.metrics if text not in evaluation.corrected]
+    if compared:
+        yield "each difference is corrected separately and may differ from the difference between the corrected means"
+    if left:
+        yield f"not corrected: {', '.join(left)} (no value per query, or not between 0 and 1)"
 
 
 # --- Sentences.
-
-
-def best_sentence(systems: Systems) -> data.Sentence:
-    """Names the system with the highest mean and reports that mean."""
-    best = systems.best
-    if best is None:
-        return {"kind": "doubt", "parts": ["No queries to evaluate, so there is no mean."]}
-    mean, interval = systems.mean(best), systems.intervals.get((best, systems.primary))
-    between = "" if interval is None else f" ({100 * systems.settings.confidence:g} % CI {span(interval)})"
-    over = f"over {counted(systems.queries_of(best), 'query', 'queries')}"
-    size = f"{systems.label} of {fixed(mean)}{between}"
-    if len(systems.names) == 1:
-        return {"kind": "best", "parts": ["", best, f" has a mean {size} {over}."]}
-    tied, count = systems.tied, len(systems.names)
-    if len(tied) == count:
-        return {"kind": "best", "parts": [f"{every(count, 'system')} have the same mean {size} {over}."]}
-    if len(tied) > 1:
-        rest = f" are tied for the highest mean {systems.label} of {count:,} systems: {fixed(mean)}{between} {over}."
-        return {"kind": "best", "parts": enumerated(tied, rest)}
-    return {"kind": "best", "parts": ["", best, f" has the highest mean of {count:,} systems: {size} {over}."]}
 
 
 def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
@@ -366,24 +387,20 @@ def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
     first_labels = next(labels for labels in ahead.values() if len(labels) == most)
     winners = [name for name, labels in ahead.items() if labels == first_labels]
     if decided == most:
-        on = _some(first_labels) if equal or decided == 1 else every(decided, "metric").lower()
+        on = listed(first_labels, NAMED, " …") if equal or decided == 1 else every(decided, "metric").lower()
     elif any(labels != first_labels and len(labels) == most for labels in ahead.values()):
-        on = _some(first_labels)
+        on = listed(first_labels, NAMED, " …")
     else:
         on = f"{most} of {decided} metrics"
     verb = "has the" if len(winners) == 1 else "are tied for the"
     word = "highest" if all(metric.higher_is_better for metric in first.metrics.values()) else "best"
     parts = enumerated(winners, f" {verb} {word} mean of {len(evaluations):,} runs on {on}")
     for name, others in [pair for pair in ahead.items() if pair[0] not in winners][:NAMED]:
-        parts = appended(parts, "; ", name, f" on {_some(others)}")
+        parts = appended(parts, "; ", name, f" on {listed(others, NAMED, ' …')}")
     if equal:
-        parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {_some(equal)}"
+        parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {listed(equal, NAMED, ' …')}"
     parts[-1] += ". `groupgt compare` tests differences for significance."
     yield {"kind": "best", "parts": parts}
-
-
-def _some(labels: Sequence[str]) -> str:
-    return f"{', '.join(labels[:NAMED])}{' …' if len(labels) > NAMED else ''}"
 
 
 # --- Figures.
@@ -397,11 +414,11 @@ def forest(systems: Systems) -> Figure:
     for name in systems.names:
         low, high = systems.ends(name)
         rows.append({"name": name, "value": systems.mean(name), "low": low, "high": high, "kind": systems.kind(name)})
-    return figures.forest(rows, about(systems, systems.label))
+    return figures.forest(rows, about(systems))
 
 
-def about(systems: Systems, label: str, note: str = "") -> About:
-    """Returns the notes shown in every figure of these systems."""
+def about(systems: Systems, label: str = "", note: str = "") -> About:
+    """Returns the notes shown in every figure of these systems; `label` defaults to that of the primary metric."""
     from groupgt.render.encodings import About
 
     rules = systems.rules
@@ -409,7 +426,7 @@ def about(systems: Systems, label: str, note: str = "") -> About:
         labeller = systems.first.labeller
         named = "" if labeller.name == "id" else f" · labeller {systems.hide(str(labeller))}"
         rules = policy_text(systems.first.policy) + named
-    return About(label, max(map(systems.queries_of, systems.names)), systems.convention, rules, note)
+    return About(label or systems.label, max(map(systems.queries_of, systems.names)), systems.convention, rules, note)
 
 
 def policy_text(policy: Policy) -> str:

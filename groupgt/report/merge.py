@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from datetime import datetime
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.settings import Settings
@@ -25,18 +24,21 @@ from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
 from groupgt.model.values import Lengths
-from groupgt.render.drawing import Figure, drawing, still
+from groupgt.render.drawing import Drawable, Figure, pictured
 from groupgt.render.page import data
-from groupgt.render.page.page import untimed
+from groupgt.render.page.page import untimed_page
 from groupgt.render.tables import Grid, counted
 from groupgt.report.comparison import dataset_of, drawable
-from groupgt.report.experiment import Drawable, existing_figures
-from groupgt.report.folder import ResultFolder, Scored
-from groupgt.report.sweeps import figures_of as sweeps_of
+from groupgt.report.curves import sweeps_of
+from groupgt.report.experiment import existing_figures
+from groupgt.report.folder import ResultFolder, Scored, order_of
+from groupgt.report.means import worth
 from groupgt.report.times import figure as latency
 from groupgt.store.stamped import age_of, has_stamp
 
 # --- Several folders as one comparison.
+
+OTHER_QUERIES = "has other queries than the first folder, with the same ground truth"
 
 
 def merged(
@@ -51,28 +53,40 @@ def merged(
     comparisons: dict[str, Comparison] = {}
     for dataset in _datasets(folders):
         holders = [folder for folder in folders if dataset in folder.systems]
-        common = _common_metrics(holders, dataset, metrics)
+        common = _common_metrics(holders, metrics)
         versions = _versions(holders, dataset, common)
-        systems = _ranked([system for variants in versions.values() for system in variants], holders[0].primary)
-        chosen = _baseline(holders, versions, [system.name for system in systems], baseline)
+        systems = [system for variants in versions.values() for system in variants]
+        manifest, first = holders[0].manifest, holders[0].primary
+        decisive = None if first is None else parse_metric(first, holders[0].convention)
+        primary = next((text for text, metric in common.items() if metric == decisive), None)
+        if primary is not None:
+            systems.sort(key=lambda system: worth(common[primary], mean_of(system.values[primary])), reverse=True)
+        names = [system.name for system in systems]
+        # The requested system, the first folder's baseline, or the first system.
+        chosen = baseline if baseline is not None else holders[0].baseline
+        if chosen not in names and chosen in versions:
+            chosen = versions[chosen][0].name
+        elif chosen not in names and baseline is not None:
+            near = near_names(baseline, names)
+            raise ConfigError(f"baseline: expected one of {', '.join(names)}, found {baseline!r}{near}")
+        elif chosen not in names:
+            chosen = names[0]
         footer = [
             f"dataset {dataset}: {folder.path} ({counted(len(folder.systems[dataset]), 'system')})"
             for folder in holders
         ]
-        manifest, first = holders[0].manifest, holders[0].primary
         footer.append(f"ground truth {manifest.ground_truth[dataset][:12]}, convention {holders[0].convention}")
         footer.append(f"policy {manifest.policy}")
         if any(replace(folder, dataset=dataset).audit for folder in holders):
             footer.append("not corrected by the audit: use groupgt compare FOLDER, or its report.html")
-        decisive = None if first is None else parse_metric(first, holders[0].convention)
         comparisons[dataset] = Comparison(
             systems[0].qids,
             common,
             systems[0].convention,
             {system.name: system.values for system in systems},
-            next((text for text, metric in common.items() if metric == decisive), next(iter(common))),
+            primary or next(iter(common)),
             rules=holders[0].rules,
-            baseline=chosen,
+            baseline=chosen or "",
             settings=settings,
             population=footer,
         )
@@ -121,9 +135,13 @@ def _check(folders: Sequence[ResultFolder]) -> None:
                     f"the ground truth of data set {dataset!r} differs (digest {digest[:12]}, "
                     f"{holder.manifest.ground_truth[dataset][:12]} in {holder.path}); evaluate both on the same",
                 )
+        labeller, others = (
+            json.dumps(each.config["evaluate"].get("labeller"), sort_keys=True, ensure_ascii=False)
+            for each in (folder, first)
+        )
         for what, mine, theirs, way in (
             ("convention", folder.convention, first.convention, f"run both with `convention: {first.convention}`"),
-            ("labeller", folder.labeller_text, first.labeller_text, "evaluate both with the same"),
+            ("labeller", labeller, others, "evaluate both with the same"),
             ("policy", folder.manifest.policy, first.manifest.policy, "evaluate both with the same"),
         ):
             if mine != theirs:
@@ -131,10 +149,13 @@ def _check(folders: Sequence[ResultFolder]) -> None:
     faults.stop()
 
 
-def _common_metrics(holders: Sequence[ResultFolder], dataset: str, texts: Sequence[str]) -> dict[str, Metric]:
+def _common_metrics(holders: Sequence[ResultFolder], texts: Sequence[str]) -> dict[str, Metric]:
     """Returns the metrics that all folders share (only requested ones, if any), by name in the first folder."""
-    first, *others = [_metrics(folder, dataset) for folder in holders]
-    common = {text: metric for text, metric in first.items() if all(metric in metrics.values() for metrics in others)}
+    common = {
+        text: metric
+        for text, metric in holders[0].metrics.items()
+        if all(metric in other.metrics.values() for other in holders[1:])
+    }
     if not common:
         raise DataError(f"{holders[-1].path}: has no metric in common with {holders[0].path}")
     if not texts:
@@ -144,11 +165,6 @@ def _common_metrics(holders: Sequence[ResultFolder], dataset: str, texts: Sequen
         if metric not in common.values():
             raise ConfigError(f"metric: expected one of {', '.join(common)}, found {text!r}{near_names(text, common)}")
     return {text: metric for text, metric in common.items() if metric in requested}
-
-
-def _metrics(folder: ResultFolder, dataset: str) -> Mapping[str, Metric]:
-    metrics: Mapping[str, Metric] = next(iter(folder.systems[dataset].values())).metrics
-    return metrics
 
 
 def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> dict[str, list[Scored]]:
@@ -161,58 +177,18 @@ def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, 
         title = folder.stamp if names.count(folder.stamp) == 1 else str(folder.path)
         for name, system in folder.systems[dataset].items():
             texts = {metric: text for text, metric in system.metrics.items()}
-            order = _order(system.qids, qids, folder)
+            order = order_of(system.qids, qids, f"{folder.path}: {OTHER_QUERIES}")
             values: dict[str, Floats] = {text: system.values[texts[metric]][order] for text, metric in metrics.items()}
             variants = versions.setdefault(name, [])
-            if not any(_are_same(other.values, values) for other in variants):
+            if not any(
+                all(np.array_equal(column, other.values[text], equal_nan=True) for text, column in values.items())
+                for other in variants
+            ):
                 variants.append(replace(system, name=title, qids=qids, metrics=metrics, values=values))
     return {
         name: [replace(system, name=name if len(variants) == 1 else f"{name} ({system.name})") for system in variants]
         for name, variants in versions.items()
     }
-
-
-def _order(qids: Sequence[str], order: Sequence[str], folder: ResultFolder) -> NDArray[np.int64]:
-    """Returns the index of each query in `order`; raises `DataError` if the two sets of queries differ."""
-    places = {qid: place for place, qid in enumerate(qids)}
-    if list(qids) != list(order) and set(places) != set(order):
-        raise DataError(f"{folder.path}: has other queries than the first folder, with the same ground truth")
-    return np.array([places[qid] for qid in order], dtype=np.int64)
-
-
-def _are_same(values: Mapping[str, Floats], others: Mapping[str, Floats]) -> bool:
-    return all(np.array_equal(column, others[text], equal_nan=True) for text, column in values.items())
-
-
-def _ranked(systems: list[Scored], primary: str | None) -> list[Scored]:
-    """Sorts systems by the primary metric, best first, if that metric is compared."""
-    decisive = None if primary is None else parse_metric(primary, systems[0].convention)
-    text = next((text for text, metric in systems[0].metrics.items() if metric == decisive), None)
-    if text is None:
-        return systems
-    sign = -1 if systems[0].metrics[text].higher_is_better else 1
-
-    def worse(system: Scored) -> tuple[bool, float]:
-        mean = mean_of(system.values[text])
-        return math.isnan(mean), sign * mean
-
-    return sorted(systems, key=worse)
-
-
-def _baseline(
-    holders: Sequence[ResultFolder], versions: Mapping[str, list[Scored]], names: list[str], requested: str | None
-) -> str:
-    """Chooses the baseline: the requested system, the first folder's baseline, or the first system."""
-    chosen = requested if requested is not None else holders[0].baseline
-    if chosen in names:
-        return str(chosen)
-    if chosen is not None and chosen in versions:
-        return versions[chosen][0].name
-    if requested is not None:
-        raise ConfigError(
-            f"baseline: expected one of {', '.join(names)}, found {requested!r}{near_names(requested, names)}"
-        )
-    return names[0]
 
 
 def merged_page(
@@ -232,24 +208,15 @@ def merged_page(
             lost = str(error)
         dataset = dataset_of(table.by(primary), name)
         swept = _swept(holders[0], table.by(primary)) if len(holders) == 1 else {}
-        dataset["drawings"] |= {key: {**drawing(figure), "still": still(figure)} for key, figure in swept.items()}
+        dataset["drawings"] |= pictured(swept)
         if lost:
-            dataset["facts"] += [
-                ("policy", manifest.policy),
-                ("ground truth", f"SHA-256 {manifest.ground_truth[name]}"),
-            ]
-            dataset["facts"].append(("rankings", f"not on this page: {lost}"))
+            digest = ("ground truth", f"SHA-256 {manifest.ground_truth[name]}")
+            dataset["facts"] += [("policy", manifest.policy), digest, ("rankings", f"not on this page: {lost}")]
         for folder in holders:
             contents = f"{counted(len(folder.systems[name]), 'system')}, groupgt {folder.manifest.groupgt}"
             dataset["facts"].append((f"{folder.name}/{folder.stamp}", contents))
         datasets.append(dataset)
-    return {
-        "title": title,
-        "datasets": datasets,
-        "facts": [],
-        "across": [],
-        "times": untimed(datetime.now().astimezone().isoformat(timespec="seconds")),
-    }
+    return untimed_page(title, datasets)
 
 
 def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) -> Comparison:
@@ -259,7 +226,7 @@ def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) 
     """
     folders = {folder.path: replace(folder, dataset=dataset) for folder in holders}
     first = folders[holders[0].path]
-    request = _request(first, list(_common_metrics(holders, dataset, ())))
+    request = _request(first, list(_common_metrics(holders, ())))
     truth = first.truth(first.policy)
     versions = _versions(holders, dataset, dict(table.metrics))
     scored = {system.name: system for variants in versions.values() for system in variants}
@@ -273,7 +240,7 @@ def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) 
             evaluations[name] = evaluate_run(request, truth, run, name)
     text_of = {metric: text for text, metric in next(iter(evaluations.values())).metrics.items()}
     compared = {text: text_of[metric] for text, metric in table.metrics.items()}
-    order = _order(list(truth.qids), table.qids, first)
+    order = order_of(truth.qids, table.qids, f"{first.path}: {OTHER_QUERIES}")
     for name, evaluation in evaluations.items():
         for text, column in table.values[name].items():
             if not np.allclose(evaluation.values[compared[text]][order], column, rtol=0, atol=SLACK, equal_nan=True):
@@ -352,42 +319,29 @@ def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | N
 
 def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, requested: str | None) -> Grid:
     holders = [folder for folder in by_age if dataset in folder.systems]
-    label = requested or holders[-1].primary or next(iter(_metrics(holders[-1], dataset)))
+    label = requested or holders[-1].primary or next(iter(holders[-1].metrics))
     metric = parse_metric(label, holders[-1].convention)
-    all_metrics = dict.fromkeys(
-        metric_of_folder for folder in holders for metric_of_folder in _metrics(folder, dataset).values()
-    )
+    all_metrics = dict.fromkeys(each for folder in holders for each in folder.metrics.values())
     if metric not in all_metrics:
         raise ConfigError(f"metric: expected one of {', '.join(map(str, all_metrics))}, found {label!r}")
     rows: list[list[Any]] = []
     before: tuple[ResultFolder, Floats] | None = None
     for folder in holders:
-        best, values = _best(folder, dataset, metric)
+        systems = list(folder.systems[dataset].values())
+        text = next((text for text, candidate in folder.metrics.items() if candidate == metric), None)
+        best, values = "–", np.full(len(systems[0].qids), np.nan)
+        if text is not None:
+            means = {system: worth(metric, mean_of(system.values[text])) for system in systems}
+            leader = max(systems, key=means.__getitem__)
+            # By query id, so that runs can be compared.
+            order = np.argsort(np.array(leader.qids, dtype=object), kind="stable")
+            best, values = leader.name, leader.values[text][order]
         queries = int((~np.isnan(values)).sum())
-        change: list[Any] = [None, None, ""]
-        if before is not None:
-            change = _change(before, (folder, values), dataset, settings)
-        size = len(folder.systems[dataset])
-        rows.append([folder.stamp, folder.manifest.groupgt, size, queries, best, mean_of(values), *change])
+        change = [None, None, ""] if before is None else _change(before, (folder, values), dataset, settings)
+        rows.append([folder.stamp, folder.manifest.groupgt, len(systems), queries, best, mean_of(values), *change])
         if queries:
             before = folder, values
     return [*HEADERS, str(metric), *CHANGE], rows
-
-
-def _best(folder: ResultFolder, dataset: str, metric: Metric) -> tuple[str, Floats]:
-    """Returns the best system with its values in query id order; all NaN if the metric was not evaluated."""
-    systems = list(folder.systems[dataset].values())
-    text = next((text for text, candidate in systems[0].metrics.items() if candidate == metric), None)
-    if text is None:
-        return "–", np.full(len(systems[0].qids), np.nan)
-
-    def worth(system: Scored) -> float:
-        mean = mean_of(system.values[text])
-        return -math.inf if math.isnan(mean) else mean if metric.higher_is_better else -mean
-
-    best = max(systems, key=worth)
-    order = np.argsort(np.array(best.qids, dtype=object), kind="stable")
-    return best.name, best.values[text][order]
 
 
 def _change(
@@ -398,15 +352,14 @@ def _change(
 ) -> list[Any]:
     """Returns the change since the previous run, its p-value, and the reason if the runs are not comparable."""
     (folder_before, values_before), (folder_after, values_after) = before, after
-    other = ""
-    if folder_before.manifest.ground_truth[dataset] != folder_after.manifest.ground_truth[dataset]:
-        other = "ground truth"
-    elif folder_before.manifest.policy != folder_after.manifest.policy:
-        other = "policy"
-    elif len(values_before) != len(values_after):
-        other = "queries"
-    if other:
-        return [None, None, f"other {other}"]
+    then, now = folder_before.manifest, folder_after.manifest
+    for is_other, what in (
+        (then.ground_truth[dataset] != now.ground_truth[dataset], "ground truth"),
+        (then.policy != now.policy, "policy"),
+        (len(values_before) != len(values_after), "queries"),
+    ):
+        if is_other:
+            return [None, None, f"other {what}"]
     # Skip CIs for a thousand runs: slow, and not shown.
     difference = values_after - values_before
     deltas = difference[~np.isnan(difference)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,14 +21,15 @@ from groupgt.model.hits import Ints
 from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.encodings import About
 from groupgt.render.figures import group_ranks
+from groupgt.render.page import data
+from groupgt.render.page.blocks import score_texts, short
 from groupgt.render.results import Teller
 from groupgt.render.tables import ALTERNATIVES, Grid, counted, snippet
 from groupgt.report.means import about, policy_text
 from groupgt.report.sentences import NAMED, appended, at_cutoff, doubt, doubts, enumerated, every, subject, unit_of
 
 if TYPE_CHECKING:
-    from groupgt.render.drawing import Figure
-    from groupgt.render.page import data
+    from groupgt.render.drawing import Drawable, Figure
 
 SNIPPET_CHARS = 60
 QUERY_CHARS = 100
@@ -55,9 +56,10 @@ class MissesTeller(Teller[Misses]):
         misses = self.result
         parts: list[Item] = [Verdict(list(self._sentences()))]
         unit = unit_of([misses.evaluation])
-        headers, rows = _in_words(self._grid(misses.texts, GROUPS, ALTERNATIVES), unit)
-        if rows:
-            parts.append(_with_queries(headers, rows, {query["qid"]: query["query"] for query in misses.queries}))
+        texts = {query["qid"]: query["query"] for query in misses.queries}
+        grid = _in_words(self._grid(misses.texts, GROUPS, ALTERNATIVES), unit, texts)
+        if grid[1]:
+            parts.append(grid)
         if len(misses.queries) < misses.incomplete:
             parts.append(f"the worst {len(misses.queries):,} of {misses.incomplete:,} queries; --worst lists more")
         if unit != "group":
@@ -72,7 +74,7 @@ class MissesTeller(Teller[Misses]):
     def _sentences(self) -> Iterator[data.Sentence]:
         """Reports how many queries are complete, and whether missed groups are retrieved later or not at all."""
         misses = self.result
-        complete = f"{misses.evaluated - misses.incomplete:,} of {counted(misses.evaluated, 'query', 'queries')}"
+        complete = f"{misses.evaluated - misses.incomplete:,} of {counted(misses.evaluated, 'query')}"
         unit = unit_of([misses.evaluation])
         sentence = f" completes {complete}{at_cutoff(misses.k)}"
         missed = sum(round(row["groups"] * (1 - row["covered"])) for row in misses.by_group)
@@ -92,7 +94,7 @@ class MissesTeller(Teller[Misses]):
         yield {"kind": "best", "parts": [*subject(misses.run), f"{sentence}."]}
         yield from map(doubt, doubts({misses.run: misses.evaluation}))
 
-    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self) -> Drawable:
         """Returns a figure of the listed queries' groups by rank of their first hit."""
         return {"groups": self._groups}
 
@@ -118,48 +120,37 @@ class MissesTeller(Teller[Misses]):
         k = self.result.k
         rows: list[list[Any]] = []
         for query in self.result.queries:
-            shown = _unmet_first(query["groups"], groups)
+            # Up to `groups` of them in their original order, preferring groups that are not covered.
+            worst_first = sorted(range(len(query["groups"])), key=lambda place: query["groups"][place]["covered"])
+            shown = [query["groups"][place] for place in sorted(worst_first[:groups])]
             for group in shown:
                 names = first_of(group["alternatives"], alternatives, " or ") or "no alternatives"
                 if group["alternatives"] and group["alternatives"][0] in texts:
                     names += f": {snippet(texts[group['alternatives'][0]], SNIPPET_CHARS)}"
                 rows.append([query["qid"], group["group"], place_of(group, query["results"], k), names])
             if hidden := len(query["groups"]) - len(shown):
-                unmet = sum(not group["covered"] for group in query["groups"]) - sum(
-                    not group["covered"] for group in shown
-                )
+                of_query, listed = (sum(not group["covered"] for group in some) for some in (query["groups"], shown))
+                unmet = of_query - listed
                 rows.append([query["qid"], f"{hidden:,} more", f"{unmet:,} of them not in the first {k}", ""])
         return ["query", "group", "first hit", "alternatives"], rows
 
 
-def _in_words(grid: Grid, unit: str) -> Grid:
-    """Labels groups in a table; if each group is a single document, only the documents are named."""
+def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
+    """Adds the text of each query to its first row; groups of a single document are named by that document."""
     headers, rows = grid
-    if unit == "group" or "group" not in headers:
-        return grid
-    group, last = headers.index("group"), headers.index("alternatives")
-    named = [unit if place == last else header for place, header in enumerate(headers)]
-    shown = [[row[group] if place == last and not cell else cell for place, cell in enumerate(row)] for row in rows]
-    return named[:group] + named[group + 1 :], [row[:group] + row[group + 1 :] for row in shown]
-
-
-def _with_queries(headers: list[str], rows: list[list[Any]], texts: Mapping[str, str | None]) -> Grid:
-    """Adds the text of each query to its first row in a table."""
-    if not any(texts.values()):
-        return headers, rows
-    before = [None, *(row[0] for row in rows)]
-    shown = [
-        "" if row[0] == above else snippet(texts.get(row[0]) or "", QUERY_CHARS) for row, above in zip(rows, before)
-    ]
-    return [headers[0], "text", *headers[1:]], [[row[0], text, *row[1:]] for row, text in zip(rows, shown)]
-
-
-def _unmet_first(groups: list[dict[str, Any]], most: int | None) -> list[dict[str, Any]]:
-    """Selects up to `most` groups of a query in their original order, preferring groups that are not covered."""
-    if most is None or len(groups) <= most:
-        return groups
-    chosen = sorted(range(len(groups)), key=lambda place: groups[place]["covered"])[:most]
-    return [groups[place] for place in sorted(chosen)]
+    if unit != "group":
+        group, last = headers.index("group"), headers.index("alternatives")
+        rows = [[*row[:last], row[last] or row[group], *row[last + 1 :]] for row in rows]
+        headers = [*headers[:last], unit, *headers[last + 1 :]]
+        headers, *rows = [[*row[:group], *row[group + 1 :]] for row in (headers, *rows)]
+    if any(texts.values()):
+        before = [None, *(row[0] for row in rows)]
+        shown = [
+            "" if row[0] == above else snippet(texts.get(row[0]) or "", QUERY_CHARS) for row, above in zip(rows, before)
+        ]
+        rows = [[row[0], text, *row[1:]] for row, text in zip(rows, shown)]
+        headers = [headers[0], "text", *headers[1:]]
+    return headers, rows
 
 
 def _group_ranks(rows: Sequence[Mapping[str, Any]], evaluation: Evaluation, queries: int, note: str) -> Figure:
@@ -176,10 +167,11 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         """Returns the number of queries that each run completes, and the rank of each group in each run."""
         failures = self.result.failures
         unit = unit_of(self.result.evaluations.values())
-        headers, rows = _in_words(self._grid(self.result.texts, ALTERNATIVES), unit)
+        grid = self._grid(self.result.texts, ALTERNATIVES)
+        rows = grid[1]
+        texts = {qid: failures.text_of(qid) for qid in {row[0] for row in rows}}
         parts: list[Item] = [Verdict(list(self._sentences()))]
-        texts = {qid: failures.text_of(qid) for qid in dict.fromkeys(row[0] for row in rows)}
-        parts.append(_with_queries(headers, rows, texts) if rows else f"all runs cover all {unit}s")
+        parts.append(_in_words(grid, unit, texts) if rows else f"all runs cover all {unit}s")
         unmet = int(failures.unmet.sum())
         if unmet > len(rows):
             parts.append(f"the hardest {len(rows):,} of {unmet:,} {unit}s that at least one run misses")
@@ -188,7 +180,7 @@ class HardestGroupsTeller(Teller[HardestGroups]):
     def _sentences(self) -> Iterator[data.Sentence]:
         """Reports how many queries each run completes, highest first, and how many no run completes."""
         failures = self.result.failures
-        count = counted(int(failures.counted.sum()), "query", "queries")
+        count = counted(int(failures.counted.sum()), "query")
         counts = sorted(failures.solved_counts.items(), key=lambda pair: -pair[1])
         tied = [name for name, solved in counts if solved == counts[0][1]]
         sentence = f" {counts[0][1]:,} of {count}{at_cutoff(failures.cutoff)}"
@@ -201,15 +193,12 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         if others:
             parts[-1] += f", {counted(len(others), 'other')} at most {others[0][1]:,}"
         none = len(failures.nobody)
-        parts[-1] += (
-            f"; {none:,} {'is' if none == 1 else 'are'} complete in no run."
-            if none
-            else "; every query is complete in some run."
-        )
+        in_none = f"{none:,} {'is' if none == 1 else 'are'} complete in no run"
+        parts[-1] += f"; {in_none if none else 'every query is complete in some run'}."
         yield {"kind": "best", "parts": parts}
         yield from map(doubt, doubts(self.result.evaluations))
 
-    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self) -> Drawable:
         """Returns a figure of the listed groups, with the rank of their first hit in each run."""
         return {"groups": self._groups}
 
@@ -247,6 +236,10 @@ class HardestGroupsTeller(Teller[HardestGroups]):
 # --- Figures and the page: what each result hits.
 
 
+# Kinds of marks: covers groups that no result above covers, covers only groups covered above, judged non-relevant.
+FIRST, AGAIN, IRRELEVANT = range(3)
+
+
 class Marks:
     """The groups of each query in an evaluation, and the groups that each result hits."""
 
@@ -256,21 +249,13 @@ class Marks:
         self._rows = np.searchsorted(self.hits.query, bounds).tolist()
         self._groups = np.searchsorted(self.truth.judgments.group_query, bounds).tolist()
 
-    def groups(self, query: int, absent: Collection[str] = ()) -> list[data.Group]:
-        """Returns the groups of a query with their relevant alternatives; ids in `absent` cannot be retrieved."""
-        truth = self.truth
-        return [
-            {
-                "name": truth.group_label(group),
-                "weight": float(truth.group_weight[group]),
-                "alternatives": truth.alternatives_of(group),
-                "cannot": _why_never_met(truth.members_of(group), absent),
-            }
-            for group in truth.relevant_groups[slice(*self._groups[query : query + 2])].tolist()
-        ]
+    def groups(self, query: int) -> list[int]:
+        """Returns the groups of a query that have a relevant alternative."""
+        groups: list[int] = self.truth.relevant_groups[slice(*self._groups[query : query + 2])].tolist()
+        return groups
 
-    def of(self, query: int) -> list[data.Mark]:
-        """Returns the marks of a query's results by rank; unjudged results have no mark."""
+    def of(self, query: int) -> list[tuple[int, int, list[int]]]:
+        """Returns (rank, kind, groups) of a query's judged results; groups are counted from 0 within the query."""
         rows = np.arange(self._rows[query], self._rows[query + 1])
         rows = rows[~views.parts_of_sets(self.hits)[rows]]
         hits: dict[int, list[tuple[int, float, bool]]] = {}
@@ -280,23 +265,23 @@ class Marks:
         grades = np.where(self.truth.is_relevant, np.inf, self.truth.grade)[alternatives].tolist()
         for rank, group, grade, repeat in zip(self.hits.rank[rows].tolist(), groups, grades, repeats.tolist()):
             hits.setdefault(rank, []).append((group, grade, repeat))
-        marks: list[data.Mark] = []
+        marks: list[tuple[int, int, list[int]]] = []
         met: set[int] = set()
         for rank, places in sorted(hits.items()):
             relevant = [(group, repeat) for group, grade, repeat in places if grade == np.inf]
             new = sorted({group for group, repeat in relevant if not repeat} - met)
             if new:
-                marks.append((rank, "first", new))
+                marks.append((rank, FIRST, new))
                 met.update(new)
             elif relevant:
-                marks.append((rank, "again", sorted({group for group, _ in relevant})))
+                marks.append((rank, AGAIN, sorted({group for group, _ in relevant})))
             elif any(grade >= 0 for _, grade, _ in places):
-                marks.append((rank, "irrelevant", []))
+                marks.append((rank, IRRELEVANT, []))
         return marks
 
     def met(self, query: int) -> dict[int, int]:
         """Returns the rank of the first hit for each covered group."""
-        return {group: rank for rank, kind, groups in self.of(query) if kind == "first" for group in groups}
+        return {group: rank for rank, kind, groups in self.of(query) if kind == FIRST for group in groups}
 
 
 def _why_never_met(alternatives: Sequence[Sequence[str]], absent: Collection[str]) -> str:
@@ -307,36 +292,48 @@ def _why_never_met(alternatives: Sequence[Sequence[str]], absent: Collection[str
     """
     if not alternatives:
         return "it has no relevant alternative"
-    if all(any(name in absent for name in members) for members in alternatives):
-        return (
-            "its only alternative is not in the corpus"
-            if len(alternatives) == 1
-            else "none of its alternatives is in the corpus"
-        )
-    return ""
+    if not all(any(name in absent for name in members) for members in alternatives):
+        return ""
+    which = "its only alternative is not" if len(alternatives) == 1 else "none of its alternatives is"
+    return f"{which} in the corpus"
 
 
 def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
     """Yields details of the given queries in order; only the first ones have worked examples."""
-    place_of = {at: place for place, at in enumerate(np.sort(queries).tolist())}
-    rankings = [_rankings(systems, name, queries) for name in systems.evaluations]
-    marks = [Marks(each) for each in systems.every]
+    question_of = {at: place for place, at in enumerate(np.sort(queries).tolist())}
+    every_ranking = [_rankings(systems, name, queries) for name in systems.evaluations]
+    every_mark = [Marks(each) for each in systems.every]
+    truth = systems.first.truth
     left = FORMULAS
     for at in queries.tolist():
-        qid = systems.qids[at]
         formulas = None
         left -= len(systems.every) * len(systems.metrics)
-        if left >= 0 and systems.first.truth.judgments.defined[at]:
+        if left >= 0 and truth.judgments.defined[at]:
             formulas = [explanations(each.metrics.values(), each.labelled.hits, at) for each in systems.every]
-        yield {
-            "question": place_of[at],
-            "groups": marks[0].groups(at, systems.absent),
-            "rankings": [
-                _ranking(by_query[qid], mark.of(at)) if qid in by_query else None
-                for by_query, mark in zip(rankings, marks)
-            ],
-            "worked": formulas,
-        }
+        # Each id is stored once and referred to by its index.
+        places: dict[str, int] = {}
+        groups: list[list[Any]] = []
+        for group in every_mark[0].groups(at):
+            graded = truth.alternatives_of(group)
+            alternatives = [[places.setdefault(name, len(places)), short(grade)] for name, grade in graded]
+            cannot = _why_never_met(truth.members_of(group), systems.absent)
+            weight = short(float(truth.group_weight[group]))
+            groups.append([truth.group_label(group), weight, alternatives, *([cannot] if cannot else [])])
+        important = set(places)
+        rankings: list[list[Any] | None] = []
+        for by_query, marks in zip(every_ranking, every_mark):
+            if systems.qids[at] not in by_query:
+                rankings.append(None)
+                continue
+            ids, scores = by_query[systems.qids[at]]
+            of_query = marks.of(at)
+            marked = {rank: ids[rank - 1] for rank, _, _ in of_query if rank <= len(ids)}
+            important.update(marked.values())
+            top = [places.setdefault(name, len(places)) for name in ids[:RESULTS]]
+            far = {rank: places.setdefault(name, len(places)) for rank, name in marked.items() if rank > RESULTS}
+            texts = None if scores is None else score_texts([float(score) for score in scores[:RESULTS]])
+            rankings.append([len(ids), top, texts, of_query, far])
+        yield data.Detail(question_of[at], groups, list(places), important, rankings, formulas)
 
 
 def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Ranking]:
@@ -355,17 +352,6 @@ def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Rankin
     return {qid: (ids, kept if kept is not None else scores.get(qid)) for qid, (ids, kept) in rankings.items()}
 
 
-def _ranking(ranking: Ranking, marks: list[data.Mark]) -> data.Ranking:
-    ids, scores = ranking
-    return {
-        "results": len(ids),
-        "ids": ids[:RESULTS],
-        "scores": None if scores is None else [float(score) for score in scores[:RESULTS]],
-        "marks": marks,
-        "far": {rank: ids[rank - 1] for rank, _, _ in marks if RESULTS < rank <= len(ids)},
-    }
-
-
 def groups_figure(systems: Systems, most: int = MOST_GROUPS) -> Figure:
     """Draws covered groups by rank of their first hit for the most informative queries."""
     marks = {name: Marks(each) for name, each in systems.evaluations.items()}
@@ -376,7 +362,7 @@ def groups_figure(systems: Systems, most: int = MOST_GROUPS) -> Figure:
             break
         met = {name: at_rank.met(at) for name, at_rank in marks.items()}
         for number, group in enumerate(first.groups(at)):
-            label = f"{systems.qids[at]}: {group['name']}"
+            label = f"{systems.qids[at]}: {first.truth.group_label(group)}"
             rows += [{"group": label, "system": name, "rank": at_rank.get(number)} for name, at_rank in met.items()]
     shows_all = len(systems.first.truth.group_query) <= most
     note = "" if shows_all else "those of the queries on which systems differ most"

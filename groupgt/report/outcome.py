@@ -1,18 +1,21 @@
-"""Reports an `Outcome`: printed text, exported data and figures."""
+"""Reports an `Outcome`: printed text, exported data, figures, and a summary for a pull request."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
+from groupgt.errors import printable
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
-from groupgt.render.document import Item
-from groupgt.render.drawing import Figure
+from groupgt.render.document import Item, Verdict, document
+from groupgt.render.drawing import Drawable
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid
-from groupgt.report.experiment import drawable, items, text
+from groupgt.report import across as datasets
+from groupgt.report import gates, previous
+from groupgt.report.comparison import changed
+from groupgt.report.experiment import across, drawable, items, sentences, text
 from groupgt.report.page import page_bytes_of
 from groupgt.report.results import means_grid, results_of
 from groupgt.report.tracking import tracked
@@ -51,12 +54,11 @@ class OutcomeTeller(Teller[Outcome]):
         """Returns headers and one row per mean, overall and for each slice, as in means.csv."""
         return means_grid(self.result)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Any:
         """Returns everything except times as plain Python, as in results.json."""
-        plain: dict[str, Any] = nulls(results_of(self.result))
-        return plain
+        return nulls(results_of(self.result))
 
-    def figures(self, dataset: str | None = None) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self, dataset: str | None = None) -> Drawable:
         """Returns the figures of the requested data set, or of the only one."""
         return drawable(self.result, dataset)
 
@@ -67,3 +69,30 @@ class OutcomeTeller(Teller[Outcome]):
     def page(self) -> bytes:
         """Returns the HTML page of the experiment."""
         return page_bytes_of(self.result)
+
+
+def summary(outcome: Outcome) -> str:
+    """Summarizes gates, then each data set: verdict, failed gates, primary metric, and queries lost and gained."""
+    first = [*gates.sentences(outcome.gates, timed=False), *across(outcome, timed=True)]
+    parts: list[Item] = [f"## {outcome.experiment.title}"]
+    for dataset, evaluations in outcome.evaluations.items():
+        verdict = sentences(outcome, dataset, timed=True, brief=True)
+        if len(outcome.evaluations) == 1:
+            parts.append(Verdict([*first, *verdict]))
+        else:
+            parts += [*([Verdict(first)] if len(parts) == 1 else []), f"### {dataset}", Verdict(verdict)]
+        parts += gates.failed(outcome, dataset)
+        if evaluations:
+            parts += changed(outcome.systems[dataset])
+            parts += previous.blocks(outcome, dataset)
+    if outcome.across is not None:
+        parts += datasets.tables(outcome.across)
+    if outcome.folder is not None and (outcome.folder / "report.html").is_file():
+        parts.append("Every query: open `report.html` in the result folder of this run.")
+    return document(outcome.experiment.hide.sure(parts), "github")
+
+
+def failure_summary(title: str, why: str) -> str:
+    """Summarizes a run that ended in an error; the error is shown as literal text, not as Markdown."""
+    lines = "\n".join(f"    {line}" for line in printable(why).splitlines())
+    return f"## {title}\n\nThe run failed before any gate was evaluated:\n\n{lines}"

@@ -9,10 +9,10 @@ from typing import Any
 
 import groupgt
 from groupgt.experiment.outcome import Outcome
-from groupgt.render.drawing import drawing, still
+from groupgt.render.drawing import drawing, pictured
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
-from groupgt.report import gates, sweeps, times
+from groupgt.report import curves, gates, times
 from groupgt.report.comparison import dataset_of
 from groupgt.report.experiment import across, on_time, sentences
 from groupgt.report.stages import funnel_of
@@ -33,10 +33,16 @@ def page_of(outcome: Outcome) -> data.Page:
         {key: value if key in MEASURED else sure(value) for key, value in _dataset(outcome, name).items()}
         for name in outcome.systems
     ]
+    latencies = {name: times.figure(each, times.latencies(outcome, name)) for name, each in outcome.systems.items()}
     page: data.Page = {
         "title": outcome.experiment.title,
         "datasets": datasets,
-        "facts": _facts(outcome),
+        "facts": [
+            ("groupgt", groupgt.__version__),
+            ("python", platform.python_version()),
+            ("seed", str(outcome.experiment.config.seed)),
+            *((name, f"SHA-256 {digest}") for name, digest in outcome.digests.items()),
+        ],
         "across": list(across(outcome, timed=False)),
         "times": {
             "made": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -44,7 +50,7 @@ def page_of(outcome: Outcome) -> data.Page:
             "columns": list(times.COLUMNS),
             "systems": {name: times.page_rows(outcome, name) for name in outcome.systems},
             "gates": {name: gates.page_rows(gates.of_dataset(outcome, name, timed=True)) for name in outcome.systems},
-            "drawings": {name: _timed_drawings(outcome, name) for name in outcome.systems},
+            "drawings": {name: {"latency": drawing(each)} if each else {} for name, each in latencies.items()},
             "verdict": {name: list(on_time(outcome, name)) for name in outcome.systems},
         },
     }
@@ -59,32 +65,13 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
     dataset["gates"] = gates.page_rows(judged)
     dataset["verdict"] = [*gates.sentences(judged, timed=False), *sentences(outcome, name, timed=False)]
     for system in dataset["systems"]:
-        system["about"] = _about(outcome, system["name"])
-    swept = sweeps.figures(outcome, outcome.systems[name])
-    dataset["drawings"] |= {key: {**drawing(figure), "still": still(figure)} for key, figure in swept.items()}
-    for staged, stages in outcome.stages.get(name, {}).items():
-        figure = funnel_of(stages)
-        dataset["drawings"][f"stages {staged}"] = {**drawing(figure), "still": still(figure)}
+        # The retriever, inputs and options, as written in the file.
+        resolved = outcome.experiment.systems[system["name"]]
+        options = outcome.experiment.shown_options(system["name"])
+        plain = {key: json.dumps(value, ensure_ascii=False, default=str) for key, value in options.items()}
+        listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")
+        inputs = f" of {', '.join(resolved.inputs)}" if resolved.inputs else ""
+        system["about"] = f"{resolved.config.use}{inputs}" + (f": {listed}" if listed else "")
+    staged = {f"stages {system}": funnel_of(stages) for system, stages in outcome.stages.get(name, {}).items()}
+    dataset["drawings"] |= pictured({**curves.sweeps(outcome, outcome.systems[name]), **staged})
     return dataset
-
-
-def _about(outcome: Outcome, name: str) -> str:
-    """Describes a system by its retriever, inputs and options, as written in the file."""
-    system, options = outcome.experiment.systems[name], outcome.experiment.shown_options(name)
-    plain = {key: json.dumps(value, ensure_ascii=False, default=str) for key, value in options.items()}
-    listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")
-    inputs = f" of {', '.join(system.inputs)}" if system.inputs else ""
-    return f"{system.config.use}{inputs}" + (f": {listed}" if listed else "")
-
-
-def _timed_drawings(outcome: Outcome, name: str) -> dict[str, data.Drawing]:
-    """Returns the figures that show times."""
-    figure = times.figure(outcome.systems[name], times.latencies(outcome, name))
-    return {} if figure is None else {"latency": drawing(figure)}
-
-
-def _facts(outcome: Outcome) -> list[tuple[str, str]]:
-    """Lists versions, the seed and file digests."""
-    facts = [("groupgt", groupgt.__version__), ("python", platform.python_version())]
-    facts.append(("seed", str(outcome.experiment.config.seed)))
-    return [*facts, *((name, f"SHA-256 {digest}") for name, digest in outcome.digests.items())]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from groupgt.comparison.contrast import Contrast, comparisons, contrasts_of
 from groupgt.comparison.systems import Systems
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.tables import counted, fixed
-from groupgt.report.tested import described
+from groupgt.report.contrasts import corrected_over, described
 
 # Special characters of LaTeX, escaped.
 ESCAPED = str.maketrans(
@@ -23,6 +23,12 @@ ESCAPED = str.maketrans(
         "|": "$|$",
     }
 )
+# What letters in the table mean, by whether any system is better, worse or both.
+MARKED = {
+    (True,): "Superscripts mark what is significantly better",
+    (False,): "Subscripts mark what is significantly worse",
+    (False, True): "Superscripts mark what is significantly better and subscripts what is significantly worse",
+}
 # With more metrics than this the table is set smaller, and its headers have two lines.
 FEW_METRICS = 4
 SMALL, SMALLER = r"footnotesize\setlength{\tabcolsep}{2pt}", r"scriptsize\setlength{\tabcolsep}{1.5pt}"
@@ -59,6 +65,11 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
             for name, other, better in ((first, second, is_better), (second, first, not is_better)):
                 if other in letters:
                     signs.setdefault((name, text), {}).setdefault(better, []).append(letters[other])
+    parts = [systems.labels[text].translate(ESCAPED).rpartition("@") for text in chosen]
+    headers = [["".join(part) for part in parts]]
+    if len(chosen) > FEW_METRICS:
+        # The names of metrics are placed above their cutoffs.
+        headers = [[name for name, _, _ in parts], [at + cutoff for _, at, cutoff in parts]]
     lines = [
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
@@ -66,7 +77,7 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
         rf"\caption{{{caption or _caption(systems, letters, signs, list(contrasts.values()), len(chosen))}}}\smallskip",
         rf"\begin{{tabular}}{{@{{}}l{'r' * len(chosen)}@{{}}}}",
         r"\toprule",
-        *_headers([systems.labels[text] for text in chosen]),
+        *(" & ".join(["", *row]) + r" \\" for row in headers),
         r"\midrule",
     ]
     for name in systems.names:
@@ -74,16 +85,6 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
         cells = [_cell(systems, name, text, digits, signs.get((name, text), {})) for text in chosen]
         lines.append(" & ".join([letter + name.translate(ESCAPED), *cells]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
-
-
-def _headers(labels: Sequence[str]) -> Iterator[str]:
-    """Returns the header rows; if there are many metrics, their names are placed above their cutoffs."""
-    parts = [label.translate(ESCAPED).rpartition("@") for label in labels]
-    rows = [["".join(part) for part in parts]]
-    if len(labels) > FEW_METRICS:
-        rows = [[name for name, _, _ in parts], [at + cutoff for _, at, cutoff in parts]]
-    for row in rows:
-        yield " & ".join(["", *row]) + r" \\"
 
 
 def _cell(systems: Systems, name: str, text: str, digits: int, signs: dict[bool, list[str]]) -> str:
@@ -110,31 +111,16 @@ def _caption(
     """Writes the caption: metrics, number of queries, and the significance test."""
     numbers = {systems.queries_of(name) for name in systems.names}
     low, high = min(numbers), max(numbers)
-    over = counted(high, "query", "queries") if low == high else f"{low:,}--{high:,} queries"
+    over = counted(high, "query") if low == high else f"{low:,}--{high:,} queries"
     settings = systems.settings
-    sentences = [f"Means over {over}", "the best are bold" if len(systems.names) > 1 else ""]
-    text = "; ".join(filter(None, sentences)) + "."
+    text = f"Means over {over}{'; the best are bold' if len(systems.names) > 1 else ''}."
     if not contrasts:
         return text.translate(ESCAPED)
-    directions = {better for of_cell in signs.values() for better in of_cell}
-    marks = list(_marks(directions))
-    what = " and ".join(marks)
-    tests = comparisons(contrasts) // count
-    over = f" over {counted(tests, 'comparison')} per metric"
-    corrected = "not corrected" if settings.correction == "none" else f"corrected ({settings.correction}){over}"
+    what = MARKED.get(tuple(sorted({better for of_cell in signs.values() for better in of_cell})), "")
+    corrected = corrected_over(settings, comparisons(contrasts) // count, families=2)
     named = ", ".join(f"{letter}: {name}" for name, letter in letters.items())
-    comparison = f"{what} than the systems of these letters ({named})" if marks else f"No difference from {named}"
-    significant = "" if marks else " is significant"
+    comparison = f"No difference from {named} is significant"
+    if what:
+        comparison = f"{what} than the systems of these letters ({named})"
     test = f"{described(settings, systems.basis)}, p < {settings.alpha:g}, {corrected}"
-    return f"{text} {comparison}{significant}: {test}.".translate(ESCAPED)
-
-
-def _marks(directions: set[bool]) -> Iterator[str]:
-    if True in directions:
-        yield "Superscripts mark what is significantly better"
-    if False in directions:
-        yield (
-            "subscripts what is significantly worse"
-            if True in directions
-            else "Subscripts mark what is significantly worse"
-        )
+    return f"{text} {comparison}: {test}.".translate(ESCAPED)

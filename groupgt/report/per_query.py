@@ -26,12 +26,25 @@ def read_columns(folder: Path, metrics: Mapping[str, Metric]) -> tuple[str, dict
         file = folder / f"per_query{ending}"
         if file.is_file():
             columns = read(Source.at(file), list(metrics))
-            _check(str(file), columns, metrics)
-            return str(file), columns
-    raise DataError(
-        f"{folder}: expected per_query.csv or per_query.parquet, found neither; "
-        "have the experiment write one of them: output.formats: [csv] or [parquet]"
-    )
+            break
+    else:
+        raise DataError(
+            f"{folder}: expected per_query.csv or per_query.parquet, found neither; "
+            "have the experiment write one of them: output.formats: [csv] or [parquet]"
+        )
+    title, faults = str(file), Faults()
+    # Values that no evaluation could have written.
+    for name in TEXT_COLUMNS:
+        if None in columns[name]:
+            faults.add(title, f"expected text in every row of the column {name!r}, found null")
+    for name, metric in metrics.items():
+        values = columns[name][~np.isnan(columns[name])]
+        # Three metrics of the literature can exceed 1 slightly, so only much larger values count as damage.
+        wrong = values[~np.isfinite(values) | (values < 0) | (values > (2 if metric.definition.bounded else np.inf))]
+        if len(wrong):
+            faults.add(title, f"expected values of {name}, found {wrong[0]:g}")
+    faults.stop()
+    return title, columns
 
 
 def _of_csv(source: Source, metrics: list[str]) -> dict[str, Any]:
@@ -63,18 +76,3 @@ def _of_parquet(source: Source, metrics: list[str]) -> dict[str, Any]:
             raise DataError(f"{source.path}: expected {expected} in the column {name!r}, found {kind}")
     texts = {name: frame[name].to_list() for name in TEXT_COLUMNS}
     return {**texts, **{name: frame[name].fill_null(float("nan")).to_numpy() for name in metrics}}
-
-
-def _check(title: str, columns: Mapping[str, Any], metrics: Mapping[str, Metric]) -> None:
-    """Raises `DataError` if a column has values that no evaluation could have written."""
-    faults = Faults()
-    for name in TEXT_COLUMNS:
-        if None in columns[name]:
-            faults.add(title, f"expected text in every row of the column {name!r}, found null")
-    for name, metric in metrics.items():
-        values = columns[name][~np.isnan(columns[name])]
-        # Three metrics of the literature can exceed 1 slightly, so only much larger values count as damage.
-        wrong = values[~np.isfinite(values) | (values < 0) | (values > (2 if metric.definition.bounded else np.inf))]
-        if len(wrong):
-            faults.add(title, f"expected values of {name}, found {wrong[0]:g}")
-    faults.stop()

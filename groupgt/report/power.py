@@ -1,17 +1,17 @@
-"""Reports a power analysis: sentences, a table, and a curve of power by number of queries."""
+"""Reports power by number of queries, as sentences, a table and a curve, and the widths of CIs by size of an audit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from groupgt.comparison.power import Differences, Power, PowerAnalysis
+from groupgt.comparison.power import AuditPower, Differences, Power, PowerAnalysis
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK, TESTS
 from groupgt.errors import ConfigError
 from groupgt.render import tradeoffs
 from groupgt.render.document import Detail, Item, Table, Verdict
-from groupgt.render.drawing import Figure
+from groupgt.render.drawing import Drawable, Figure
 from groupgt.render.encodings import About
 from groupgt.render.exports import nulls
 from groupgt.render.page import data
@@ -27,7 +27,7 @@ MILLION = 10**6
 POINTS, CURVES = 16, 8
 
 
-class PowerTeller(Teller[PowerAnalysis]):
+class PowerAnalysisTeller(Teller[PowerAnalysis]):
     """Reports whether there are enough queries, and how many would be needed."""
 
     @property
@@ -58,16 +58,12 @@ class PowerTeller(Teller[PowerAnalysis]):
         grid = with_slices(analysis.powers, headers, rows)
         table = Table(*grid, shed, len(grid[0]) - len(headers) + 2)
         population = "\n".join(population_of(analysis.systems))
-        return [Verdict(list(self._sentences())), table, note, Detail(population)]
-
-    def _sentences(self) -> Iterator[data.Sentence]:
-        """Reports for the first few systems whether there are enough queries, and how many would be needed."""
-        for row in self._primary[:NAMED]:
-            yield self._sentence(row)
-        yield from map(doubt, doubts(self.result.systems.evaluations))
+        sentences = [*map(self._sentence, self._primary[:NAMED]), *map(doubt, doubts(analysis.systems.evaluations))]
+        return [Verdict(sentences), table, note, Detail(population)]
 
     def _sentence(self, row: Power) -> data.Sentence:
-        label, queries = self.result.systems.labels[row.metric], counted(row.queries, "query", "queries")
+        """Reports for one system whether there are enough queries, and how many would be needed."""
+        label, queries = self.result.systems.labels[row.metric], counted(row.queries, "query")
         start = f" against {self.result.baseline}: "
         if row.reached is None:
             rest = f"no query differs in {label}, so power cannot be estimated."
@@ -81,7 +77,7 @@ class PowerTeller(Teller[PowerAnalysis]):
             rest += f", or a difference of {fixed(row.detectable)}"
         return {"kind": "gain" if enough else "same", "parts": ["", row.system, f"{start}{rest}."]}
 
-    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self) -> Drawable:
         """Returns a figure of power against the number of queries."""
         return {"power": self._curve}
 
@@ -92,13 +88,17 @@ class PowerTeller(Teller[PowerAnalysis]):
             raise ConfigError(f"no system differs from {systems.baseline}, so there is no power curve")
         most = max(min(row.needed or row.queries * 16, row.queries * 16) for row in rows)
         queries = max(row.queries for row in rows)
+        # Roughly geometric steps.
+        start, end = max(queries // 8, 2), max(most, queries) * 2
+        factor = (end / start) ** (1 / (POINTS - 1))
+        counts = sorted({round(start * factor**place) for place in range(POINTS)})
         points: list[dict[str, Any]] = []
         for row in rows[:CURVES]:
             contrast = systems.row_of[row.system, row.metric].against
             if contrast is None:
                 continue
             differences = Differences.of(contrast)
-            for count in _steps(max(queries // 8, 2), max(most, queries) * 2):
+            for count in counts:
                 value = differences.power(row.difference, count, row.alpha, systems.settings.test)
                 points.append({"system": row.system, "difference": row.difference, "queries": count, "power": value})
         rules = policy_text(systems.first.policy) if systems.evaluations else systems.rules
@@ -118,10 +118,33 @@ class PowerTeller(Teller[PowerAnalysis]):
         return nulls({"power": self.result.power, "rows": rows})
 
 
-def _steps(first: int, last: int) -> list[int]:
-    """Returns integers from first to last in roughly geometric steps."""
-    factor = (last / first) ** (1 / (POINTS - 1))
-    return sorted({round(first * factor**place) for place in range(POINTS)})
+class AuditPowerTeller(Teller[AuditPower]):
+    """Reports the expected width of confidence intervals by number of audited queries."""
+
+    def blocks(self) -> list[Item]:
+        """Returns a table with one row per system and metric, and a note that explains how widths are estimated."""
+        headers, rows = self.csv_rows()
+        shown = [[*row[:3], *("–" if width is None else f"±{fixed(width)}" for width in row[3:])] for row in rows]
+        systems = self.result.systems
+        audited = 0 if systems.audit is None else len(systems.audit.truth)
+        audited_count = counted(audited, "audited query")
+        note = f"{100 * self.result.level:g} % CI, if the other queries are like the {audited_count}"
+        return [Table([*headers[:3], *(f"{size} audited" for size in headers[3:])], shown, keep=3), note]
+
+    def csv_rows(self) -> Grid:
+        """Returns headers and one row per system, metric and quantity, with half-widths for each number of queries."""
+        widths = self.result.widths
+        sizes = list(widths[0].of_mean) if widths else []
+        rows: list[list[Any]] = []
+        for each in widths:
+            for figure, width_of in (("mean", each.of_mean), ("delta", each.of_delta)):
+                if width_of:
+                    rows.append([each.system, each.metric, figure, *width_of.values()])
+        return ["run", "metric", "figure", *map(str, sizes)], rows
+
+    def to_dict(self) -> Any:
+        """Returns everything as plain Python."""
+        return nulls({"level": self.result.level, "widths": [vars(each) for each in self.result.widths]})
 
 
 def _needed_text(row: Power) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from groupgt.comparison.systems import finite
 from groupgt.errors import DataError
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.outcome import Outcome
@@ -18,15 +16,16 @@ from groupgt.experiment.previous import Against, Former, FormerSystem, Previous
 from groupgt.model.hits import Floats
 from groupgt.render.document import Detail, Item
 from groupgt.render.page import data
-from groupgt.render.tables import counted
-from groupgt.report.contrasts import Other, beside_grid, changes
-from groupgt.report.folder import Manifest, ResultFolder, folders_of
-from groupgt.report.sentences import doubt
+from groupgt.render.tables import counted, listed
+from groupgt.report.contrasts import beside_grid, beside_rows
+from groupgt.report.folder import Manifest, ResultFolder, folders_of, order_of
+from groupgt.report.sentences import doubt, grouped
 from groupgt.report.shapes import plain
+from groupgt.report.verdict import Other, changes
 from groupgt.store.stamped import LATEST
 
-# Maximum number of queries named in a line.
-NAMED = 10
+# Names the first queries or systems in a line.
+_listed = partial(listed, most=10, more=", and {:,} more")
 
 
 # --- Reading.
@@ -37,24 +36,18 @@ def read_previous(path: Path, experiment: Experiment) -> Previous:
 
     Raises `DataError` if the run cannot be read.
     """
+    name = path.name or path
     if not path.exists():
-        return Previous("", f"{path.name or path}: no such folder")
+        return Previous("", f"{name}: no such folder")
     if path.is_dir() and all(inside.name.startswith(".") for inside in path.iterdir()):
-        return Previous("", f"{path.name or path}: is empty")
-    folder = _newest(path, experiment)
-    if folder is None:
-        return Previous("", f"{path.name or path}: has no run of {experiment.title}")
-    datasets = {dataset: _former(folder, dataset, experiment) for dataset in folder.manifest.counts}
-    return Previous(folder.stamp, "", datasets, folder.manifest.files)
-
-
-def _newest(path: Path, experiment: Experiment) -> ResultFolder | None:
+        return Previous("", f"{name}: is empty")
     for candidate in reversed(folders_of([path])):
         # Files are searched for next to the current experiment file, wherever the folder comes from.
         folder = ResultFolder(candidate, Manifest.at(candidate), home=experiment.path.parent.resolve())
         if folder.name == experiment.hide(experiment.title) or path in (candidate, candidate.parent / LATEST):
-            return folder
-    return None
+            datasets = {dataset: _former(folder, dataset, experiment) for dataset in folder.manifest.counts}
+            return Previous(folder.stamp, "", datasets, folder.manifest.files)
+    return Previous("", f"{name}: has no run of {experiment.title}")
 
 
 def _former(folder: ResultFolder, dataset: str, experiment: Experiment) -> Former:
@@ -94,10 +87,7 @@ def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[st
         raise DataError("its values were not saved (output.formats has neither csv nor parquet)")
     values: dict[str, dict[str, Floats]] = {}
     for name, scored in folder.systems[folder.dataset].items():
-        places = {qid: place for place, qid in enumerate(scored.qids)}
-        if places.keys() != set(qids):
-            raise DataError("its stored values belong to other queries")
-        order = np.array([places[qid] for qid in qids], dtype=np.int64)
+        order = order_of(scored.qids, qids, "its stored values belong to other queries")
         values[name] = {str(metric): scored.values[text][order] for text, metric in scored.metrics.items()}
     return values
 
@@ -106,24 +96,16 @@ def will_compare(path: Path, experiment: Experiment) -> str:
     """Describes in one line which run a comparison would use."""
     previous = read_previous(path, experiment)
     if not previous.name:
-        return no_previous(previous)
+        return f"no previous run ({previous.missing}): nothing to compare with; gates against it pass"
     parts = []
     for dataset in experiment.config.datasets:
         former = previous.datasets.get(dataset)
         then = list(former.systems) if former is not None else []
         now = [name for served, name in experiment.pairs() if served == dataset]
-        parts.append(f"{dataset}: {_listed([name for name in now if name in then]) or 'no system'}")
-        parts += _others([name for name in now if name not in then], _gone(then, experiment))
+        parts.append(f"{dataset}: {_listed([name for name in now if name in then] or ['no system'])}")
+        gone = [name for name in then if name not in experiment.systems]
+        parts += _others([name for name in now if name not in then], gone)
     return f"compared with the previous run {previous.name}: {'; '.join(parts)}"
-
-
-def no_previous(previous: Previous) -> str:
-    """Explains in one line why there is no previous run to compare with."""
-    return f"no previous run ({previous.missing}): nothing to compare with; gates against it pass"
-
-
-def _gone(then: Sequence[str], experiment: Experiment) -> list[str]:
-    return [name for name in then if name not in experiment.systems]
 
 
 def _others(added: Sequence[str], gone: Sequence[str]) -> Iterator[str]:
@@ -131,11 +113,6 @@ def _others(added: Sequence[str], gone: Sequence[str]) -> Iterator[str]:
         yield f"not in the previous run: {_listed(added)}"
     if gone:
         yield f"only in the previous run: {_listed(gone)}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f", and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
 
 
 # --- Sentences.
@@ -148,17 +125,16 @@ def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     against = outcome.against.get(dataset)
     if against is None:
         return
-    metric = against.metrics[against.primary]
+    higher, label = against.metrics[against.primary].higher_is_better, _label(outcome, against)
     other = Other("than in the previous run", "the previous run")
-    contrasts = against.contrasts()
-    label = _label(outcome, against)
-    yield from changes(contrasts, other, label, against.settings, higher=metric.higher_is_better)
-    reasons: dict[str, list[str]] = {}
-    for (name, text), why in against.refused.items():
-        if text == against.primary:
-            reasons.setdefault(why, []).append(name)
-    for why, names in reasons.items():
+    yield from changes(against.contrasts(), other, label, against.settings, higher=higher)
+    for why, names in _by_reason(against, against.refused):
         yield doubt(f"{_listed(names)}: not compared with the previous run in {label}: {why}")
+
+
+def _by_reason(against: Against, reasons: Mapping[tuple[str, str], str]) -> Iterable[tuple[str, list[str]]]:
+    """Returns the systems that each reason concerns, by the primary metric."""
+    return grouped((why, name) for (name, text), why in reasons.items() if text == against.primary).items()
 
 
 def _label(outcome: Outcome, against: Against) -> str:
@@ -192,12 +168,8 @@ def _notes(against: Against) -> Iterator[str]:
         yield f"excluded because their text has changed: {_listed(against.reworded)}"
     alone = [(against.queries_only_now, "new"), (against.queries_only_then, "no longer queried")]
     if any(count for count, _ in alone):
-        yield "excluded: " + ", ".join(f"{counted(n, 'query', 'queries')} {what}" for n, what in alone if n)
-    reasons: dict[str, list[str]] = {}
-    for (name, text), why in against.stored.items():
-        if text == against.primary:
-            reasons.setdefault(why, []).append(name)
-    for why, names in reasons.items():
+        yield "excluded: " + ", ".join(f"{counted(n, 'query')} {what}" for n, what in alone if n)
+    for why, names in _by_reason(against, against.stored):
         left = ", except for queries with changed ground truth" if against.changed else ""
         yield f"stored values are used for {_listed(names)}{left}: {why}"
 
@@ -208,21 +180,18 @@ def _notes(against: Against) -> Iterator[str]:
 def results(outcome: Outcome, dataset: str) -> dict[str, Any]:
     """Builds the section of results.json that compares a data set with the previous run."""
     against = outcome.against[dataset]
-    rows = []
-    for text in against.metrics:
-        for name, contrast in against.contrasts(text).items():
-            then, now = against.means(name, text)
-            rows.append(
-                {
-                    "system": name,
-                    "metric": text,
-                    "before": None if math.isnan(then) else then,
-                    "now": None if math.isnan(now) else now,
-                    "measured_again": (name, text) not in against.stored,
-                    "significant": contrast.significant,
-                    "against": plain(contrast),
-                }
-            )
+    rows = [
+        {
+            "system": name,
+            "metric": text,
+            "before": finite(then),
+            "now": finite(now),
+            "measured_again": (name, text) not in against.stored,
+            "significant": contrast.significant,
+            "against": plain(contrast),
+        }
+        for name, text, then, now, contrast in beside_rows(against)
+    ]
     return {
         "run": outcome.previous,
         "rows": rows,

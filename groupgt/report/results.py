@@ -30,18 +30,18 @@ from groupgt.report import across, previous
 from groupgt.report.experiment import text
 from groupgt.report.folder import Manifest, file_name, slug
 from groupgt.report.gates import reason
-from groupgt.report.kept import from_cache
 from groupgt.report.means import means_and_slices
 from groupgt.report.page import page_bytes_of
 from groupgt.report.shapes import plain
 from groupgt.report.stages import StagesTeller
+from groupgt.report.times import from_cache
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.stamped import write_stamped
 
 # --- Their contents.
 
 
-def results_of(outcome: Outcome) -> dict[str, Any]:
+def results_of(outcome: Outcome) -> Any:
     """Builds the contents of results.json."""
     is_timeless = outcome.experiment.rule.is_timeless
     results: dict[str, Any] = {
@@ -57,17 +57,15 @@ def results_of(outcome: Outcome) -> dict[str, Any]:
     if outcome.experiment.config.gate:
         results["gates"] = _gates(outcome)
         results["idle_gates"] = outcome.idle_gates
-    hidden: dict[str, Any] = outcome.experiment.hide.sure(results)
-    return hidden
+    return outcome.experiment.hide.sure(results)
 
 
 def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
-    evaluations: list[Any] = [evaluation.to_dict() for evaluation in outcome.evaluations[dataset].values()]
+    evaluations = [evaluation.to_dict() for evaluation in outcome.evaluations[dataset].values()]
     for evaluation in evaluations:
         evaluation["labeller"] = outcome.experiment.hide(evaluation["labeller"])
-    result: dict[str, Any] = {"systems": evaluations}
-    if outcome.experiment.rule.is_timeless:
-        result = {"best": outcome.best.get(dataset), "systems": evaluations}
+    best = {"best": outcome.best.get(dataset)} if outcome.experiment.rule.is_timeless else {}
+    result: dict[str, Any] = {**best, "systems": evaluations}
     if dataset in outcome.failed:
         result["failed"] = outcome.failed[dataset]
     if dataset in outcome.comparison:
@@ -83,22 +81,13 @@ def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
 
 
 def _gates(outcome: Outcome) -> list[dict[str, Any]]:
+    names = ("gate", "system", "dataset", "metric", "passed", "reason", "value", "timed")
     return [
-        {
-            "gate": gate.gate,
-            "system": gate.system,
-            "dataset": gate.dataset,
-            "metric": gate.metric,
-            "passed": gate.passed,
-            "reason": reason(gate),
-            "value": gate.value,
-            "timed": gate.timed,
-        }
-        for gate in outcome.gates
+        {name: reason(gate) if name == "reason" else getattr(gate, name) for name in names} for gate in outcome.gates
     ]
 
 
-def timings_of(outcome: Outcome, folder: Path | None = None) -> dict[str, Any]:
+def timings_of(outcome: Outcome, folder: Path | None = None) -> Any:
     """Builds the contents of timings.json, with all times and anything that depends on them."""
     timings: dict[str, Any] = {
         "experiment": None if folder is None else _way_back(outcome.experiment.path, folder),
@@ -111,8 +100,7 @@ def timings_of(outcome: Outcome, folder: Path | None = None) -> dict[str, Any]:
         timings["gates"] = timed
     if kept := from_cache(outcome):
         timings["kept"] = kept
-    hidden: dict[str, Any] = outcome.experiment.hide.sure(timings)
-    return hidden
+    return outcome.experiment.hide.sure(timings)
 
 
 def _way_back(experiment: Path, folder: Path) -> str | None:
@@ -123,9 +111,15 @@ def _way_back(experiment: Path, folder: Path) -> str | None:
         return None
 
 
-def manifest_of(outcome: Outcome) -> dict[str, Any]:
+def manifest_of(outcome: Outcome) -> Any:
     """Builds the contents of manifest.json, with environment variables by name instead of their values."""
     experiment = outcome.experiment
+    systems = {}
+    for name in experiment.chosen:
+        system = experiment.systems[name]
+        inputs = {"inputs": system.inputs} if system.inputs else {}
+        options = experiment.shown_options(name)
+        systems[name] = {"use": system.config.use, "options": options, **inputs, "files": file_name(name)}
     manifest = Manifest(
         groupgt=groupgt.__version__,
         python=platform.python_version(),
@@ -140,23 +134,14 @@ def manifest_of(outcome: Outcome) -> dict[str, Any]:
         metrics=[str(metric) for metric in experiment.metrics.values()],
         policy=str(experiment.policy),
         config=experiment.as_written,
-        systems={name: _resolved(outcome, name) for name in experiment.chosen},
+        systems=systems,
         counts={
             dataset: {system: evaluation.counts for system, evaluation in by_system.items()}
             for dataset, by_system in outcome.evaluations.items()
         },
         convention=experiment.convention,
     )
-    hidden: dict[str, Any] = experiment.hide.sure(vars(manifest))
-    return hidden
-
-
-def _resolved(outcome: Outcome, name: str) -> dict[str, Any]:
-    """Describes one system: its options including defaults, its inputs, and its file name."""
-    system = outcome.experiment.systems[name]
-    inputs = {"inputs": system.inputs} if system.inputs else {}
-    options = outcome.experiment.shown_options(name)
-    return {"use": system.config.use, "options": options, **inputs, "files": file_name(name)}
+    return experiment.hide.sure(vars(manifest))
 
 
 def means_grid(outcome: Outcome) -> Grid:
@@ -171,11 +156,6 @@ def per_query_grid(outcome: Outcome) -> Grid:
     return _stacked(
         {name: per_query_rows(list(by_system.values())) for name, by_system in outcome.evaluations.items() if by_system}
     )
-
-
-def comparison_grid(outcome: Outcome) -> Grid:
-    """Returns headers and one row per system and metric of each comparison, as in comparison.csv."""
-    return _stacked({name: comparison.csv_rows() for name, comparison in outcome.comparison.items()})
 
 
 def _stacked(grids: dict[str, Grid]) -> Grid:
@@ -208,14 +188,15 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
     for name, style in (STYLES[kind] for kind in formats if kind in STYLES):
         writers[name] = _text(text(outcome, style) + "\n")
     if "report" in formats:
-        writers["report.html"] = _page(outcome)
+        writers["report.html"] = partial(_write_page, outcome=outcome)
     if "json" in formats:
         writers["results.json"] = _text(json_text(results_of(outcome)) + "\n")
     if "csv" in formats:
         writers["means.csv"] = _text(csv_text(*means_grid(outcome)))
         writers["per_query.csv"] = _text(csv_text(*per_query_grid(outcome)))
         if outcome.comparison:
-            writers["comparison.csv"] = _text(csv_text(*comparison_grid(outcome)))
+            grid = _stacked({name: comparison.csv_rows() for name, comparison in outcome.comparison.items()})
+            writers["comparison.csv"] = _text(csv_text(*grid))
     if "parquet" in formats:
         writers["per_query.parquet"] = lambda path: write_rows(path, *per_query_grid(outcome), ".parquet")
     writers |= _runs(outcome, all_of_them="runs" in formats)
@@ -234,11 +215,8 @@ def _text(text: str) -> Writer:
     return write
 
 
-def _page(outcome: Outcome) -> Writer:
-    def write(path: Path) -> None:
-        path.write_bytes(page_bytes_of(outcome))
-
-    return write
+def _write_page(path: Path, outcome: Outcome) -> None:
+    path.write_bytes(page_bytes_of(outcome))
 
 
 def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:

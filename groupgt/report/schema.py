@@ -36,6 +36,7 @@ class FieldsOf:
         return {**fields, "required": list(fields["properties"]), "additionalProperties": False}
 
 
+SETTINGS = Annotated[dict[str, Any], FieldsOf(Settings)]
 GROUP = shape(
     "Group",
     "A group that few systems cover, and the rank at which each covers it.",
@@ -69,7 +70,7 @@ COMPARISON = shape(
     "Systems compared with a baseline, query by query.",
     baseline=str,
     convention=str,
-    settings=Annotated[dict[str, Any], FieldsOf(Settings)],
+    settings=SETTINGS,
     metrics=dict[str, str],
     comparisons=Count,
     rows=of(list, typed(Row)),
@@ -160,7 +161,7 @@ ACROSS = shape(
     "The same systems on several data sets, each against itself on the baseline.",
     baseline=str,
     primary=str,
-    settings=Annotated[dict[str, Any], FieldsOf(Settings)],
+    settings=SETTINGS,
     rows=of(list, ON_DATASET),
     queries=of(dict, str, SHARED),
 )

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from groupgt.evaluation.result import Evaluation
-from groupgt.render.tables import counted
+from groupgt.render.tables import counted, listed
 
 if TYPE_CHECKING:
     from groupgt.render.page import data
 
+K = TypeVar("K")
+V = TypeVar("V")
 # Maximum number of names in a sentence.
 NAMED = 3
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Collects values by key, in order of appearance.
+
+    >>> grouped([("odd", 1), ("even", 2), ("odd", 3)])
+    {'odd': [1, 3], 'even': [2]}
+    """
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def unit_of(evaluations: Iterable[Evaluation]) -> str:
@@ -60,46 +74,34 @@ def appended(parts: Sequence[str], between: str, name: str, then: str) -> list[s
     return [*parts[:-1], parts[-1] + between, name, then]
 
 
-def missing_queries(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
-    """Warns about runs that lack results for some or all of the evaluated queries."""
-    runs_of: dict[tuple[int, int], list[str]] = {}
-    for name, evaluation in evaluations.items():
-        missing, total = evaluation.counts["missing"], int(evaluation.truth.judgments.defined.sum())
-        if missing and (evaluation.policy.missing != "skip" or missing == total):
-            runs_of.setdefault((missing, total), []).append(name)
-    for (missing, total), names in runs_of.items():
-        more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-        who = f"{', '.join(names[:NAMED])}{more} {'has' if len(names) == 1 else 'have'}"
-        if missing == total:
-            yield f"{who} no results for any of {counted(total, 'query', 'queries')}: are these the right files?"
-            continue
-        most = ", more than half" if 2 * missing > total else ""
-        then = "scored as zero (policy missing=zero; missing=skip excludes them)"
-        yield f"{who} no results for {missing:,} of {counted(total, 'query', 'queries')}{most}, {then}"
-
-
 def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
     """Warns about means that may mislead: queries without results, repeated results, or no evaluated queries."""
     if not evaluations:
         return
-    yield from missing_queries(evaluations)
+    runs_of = grouped(
+        ((each.counts["missing"], int(each.truth.judgments.defined.sum()), each.policy.missing), name)
+        for name, each in evaluations.items()
+    )
+    for (missing, total, rule), names in runs_of.items():
+        if not missing or (rule == "skip" and missing != total):
+            continue
+        who = f"{listed(names, NAMED)} {'has' if len(names) == 1 else 'have'}"
+        if missing == total:
+            yield f"{who} no results for any of {counted(total, 'query')}: are these the right files?"
+            continue
+        most = ", more than half" if 2 * missing > total else ""
+        then = "scored as zero (policy missing=zero; missing=skip excludes them)"
+        yield f"{who} no results for {missing:,} of {counted(total, 'query')}{most}, {then}"
     first = next(iter(evaluations.values()))
     if not first.truth.judgments.defined.any():
         yield "no query has a group that can be covered, so there are no means"
-    repeating = {
-        name: evaluation.counts["duplicates"]
-        for name, evaluation in evaluations.items()
-        if evaluation.counts["duplicates"]
-    }
+    counts = {name: evaluation.counts["duplicates"] for name, evaluation in evaluations.items()}
+    repeating = [f"{name} {count:,}" for name, count in counts.items() if count]
     if repeating and first.policy.duplicates in ("penalize", "keep"):
-        listed = ", ".join(f"{name} {count:,}" for name, count in list(repeating.items())[:NAMED])
-        more = f" and {len(repeating) - NAMED:,} more runs" if len(repeating) > NAMED else ""
-        meaning = (
-            "repeats keep their rank but count as non-relevant"
-            if first.policy.duplicates == "penalize"
-            else "both count"
-        )
-        yield f"queries with a repeated result: {listed}{more}; {meaning} (policy duplicates={first.policy.duplicates})"
+        runs = listed(repeating, NAMED, " and {:,} more runs")
+        penalized = "repeats keep their rank but count as non-relevant"
+        meaning = penalized if first.policy.duplicates == "penalize" else "both count"
+        yield f"queries with a repeated result: {runs}; {meaning} (policy duplicates={first.policy.duplicates})"
 
 
 def subject(name: str) -> list[str]:

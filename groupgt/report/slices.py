@@ -11,9 +11,9 @@ from groupgt.comparison.systems import Systems, finite
 from groupgt.render import figures, tables
 from groupgt.render.document import Detail, Item
 from groupgt.render.drawing import Figure
-from groupgt.render.tables import Grid, counted, fixed, signed, small, span
+from groupgt.render.tables import counted, fixed, signed, small, span
 from groupgt.report.contrasts import delta_text, p_header
-from groupgt.report.means import about
+from groupgt.report.means import about, transposed
 
 # More lines than this are only counted, not listed.
 LISTED = 5
@@ -27,22 +27,26 @@ def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
             yield f"every query has {by} = {parts[0].value}"
             continue
         for text in metrics:
-            rows: list[list[Any]] = [["queries", *(_population(part, text) for part in parts)]]
+            rows: list[list[Any]] = [["queries"]]
+            for part in parts:
+                counts = [row.against.pairs for row in part.rows if row.metric == text and row.against is not None]
+                # The number of queries behind a slice's differences may vary between systems.
+                low, high = min(counts, default=part.queries), max(counts, default=part.queries)
+                rows[0].append(f"{low:,}" if low == high else f"{low:,} to {high:,}")
             for system in systems.names:
                 inner = [part.index[system, text] for part in parts]
                 if system == systems.baseline:
                     rows.append([f"{system} (mean)", *(fixed(row.mean) for row in inner)])
                 else:
-                    rows.append([system, *(delta_text(row.delta, significant=row.significant) for row in inner)])
+                    rows.append([system, *(delta_text(row) for row in inner)])
             headers = [f"{systems.labels[text]}: delta by {by}", *(part.value for part in parts)]
-            yield _turned(headers, rows) if len(parts) > tables.WIDEST else (headers, rows)
+            yield transposed(headers, rows) if len(parts) > tables.WIDEST else (headers, rows)
     for by, count in systems.left_out.items():
         yield f"slices by {by} are omitted: it has {count:,} values, more than {MOST_SLICES:,}"
     if systems.slices and metrics:
         lines = list(_extremes(systems, metrics[0]))
-        if len(lines) > LISTED:
-            lines = [*lines[:LISTED], f"… and {len(lines) - LISTED:,} more such lines"]
-        lines += _reversals(systems, metrics)
+        more = [f"… and {len(lines) - LISTED:,} more such lines"] if len(lines) > LISTED else []
+        lines = [*lines[:LISTED], *more, *_reversals(systems, metrics)]
         if lines:
             yield Detail("\n".join(lines))
 
@@ -59,27 +63,12 @@ def significant(systems: Systems) -> Iterator[Item]:
         yield ["slice", "run", f"delta {systems.label}", "CI", p_header(systems.settings)], rows
 
 
-def _population(part: Slice, text: str) -> str:
-    """Formats the number of queries behind a slice's differences, as a range if it varies between systems."""
-    pairs = [row.against.pairs for row in part.rows if row.metric == text and row.against is not None]
-    low, high = min(pairs, default=part.queries), max(pairs, default=part.queries)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def _turned(headers: list[str], rows: list[list[Any]]) -> Grid:
-    """Transposes a table, so that many slices fit as rows."""
-    columns = zip(headers[1:], *(row[1:] for row in rows))
-    return [headers[0], *(row[0] for row in rows)], [list(cells) for cells in columns]
-
-
 def _extremes(systems: Systems, metric: str) -> Iterator[str]:
     """Describes, for each system and column, the slices with the best and worst difference."""
     higher = systems.metrics[metric].higher_is_better
     for each in extremes(systems.rows, systems.slices, metric, higher_is_better=higher):
         phrases = [
-            f"{end} where {each.by} = {place[0].value} "
-            f"({delta_text(place[1].delta, significant=place[1].significant)}, "
-            f"{counted(place[1].pairs, 'query', 'queries')})"
+            f"{end} where {each.by} = {place[0].value} ({delta_text(place[1])}, {counted(place[1].pairs, 'query')})"
             for end, place in (("best", each.gains), ("worst", each.loses))
             if place is not None
         ]
@@ -105,7 +94,7 @@ def _reversals(systems: Systems, metrics: Sequence[str]) -> Iterator[str]:
 def _reversal(systems: Systems, row: Row, part: Slice, inner: Row) -> str:
     return (
         f"{row.system} with {signed(inner.delta)} in {systems.labels[row.metric]} where {part.by} = {part.value} "
-        f"({counted(inner.pairs or 0, 'query', 'queries')}, {p_header(systems.settings)} {small(inner.p_value)}), "
+        f"({counted(inner.pairs or 0, 'query')}, {p_header(systems.settings)} {small(inner.p_value)}), "
         f"and {signed(row.delta)} overall"
     )
 
@@ -114,13 +103,8 @@ def figure(systems: Systems) -> Figure:
     """Draws the mean of each system in each slice."""
     rows = []
     for place, part in enumerate(systems.first.slices):
-        label = slice_label(part["by"], part["value"], part["queries"])
+        label = f"{part['by']} = {part['value']} ({part['queries']:,})"
         for name, each in systems.evaluations.items():
             value = finite(each.slices[place]["means"][systems.primary])
             rows.append({"slice": label, "system": name, "value": value, "queries": part["queries"]})
-    return figures.slices(rows, about(systems, systems.label))
-
-
-def slice_label(by: str, value: str, queries: int) -> str:
-    """Formats the label of a slice in figures."""
-    return f"{by} = {value} ({queries:,})"
+    return figures.slices(rows, about(systems))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.stages import Stage, Stages
@@ -14,7 +14,7 @@ from groupgt.report.means import policy_text
 from groupgt.report.sentences import doubt, doubts
 
 if TYPE_CHECKING:
-    from groupgt.render.drawing import Figure
+    from groupgt.render.drawing import Drawable, Figure
     from groupgt.render.page import data
 
 HEADERS = ["stage", "cutoff", "groups covered", "lost here", "gained here", "complete queries"]
@@ -29,7 +29,7 @@ class StagesTeller(Teller[Stages]):
 
     main_figure = "stages"
 
-    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self) -> Drawable:
         """Returns a figure of the groups that each stage covers."""
         return {"stages": lambda: funnel_of(self.result)}
 
@@ -51,11 +51,9 @@ class StagesTeller(Teller[Stages]):
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row per group."""
-        names = [stage.name for stage in self.result.stages]
-        headers = ["qid", "group", *names, "lost"]
-        return headers, [
-            [each["qid"], each["group"], *map(int, each["covered"]), each["lost"]] for each in self.result.groups
-        ]
+        headers = ["qid", "group", *(stage.name for stage in self.result.stages), "lost"]
+        groups = self.result.groups
+        return headers, [[each["qid"], each["group"], *map(int, each["covered"]), each["lost"]] for each in groups]
 
     def to_dict(self) -> Any:
         """Returns the stages and every group as plain Python."""
@@ -70,7 +68,7 @@ def tables_of(stages: Stages) -> Iterator[Item]:
     for each in stages.slices:
         yield f"{each['by']} = {each['value']}"
         yield Table(HEADERS, list(map(_row, each["stages"])))
-    yield f"{counted(len(stages.groups), 'group')} of {counted(stages.queries, 'query', 'queries')}"
+    yield f"{counted(len(stages.groups), 'group')} of {counted(stages.queries, 'query')}"
 
 
 def funnel_of(stages: Stages) -> Figure:

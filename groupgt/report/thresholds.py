@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from groupgt.evaluation.thresholds import Threshold, Thresholds
+from groupgt.evaluation.thresholds import Thresholds
 from groupgt.render.document import Item, Table, Verdict
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
@@ -14,7 +14,7 @@ from groupgt.report.means import policy_text
 from groupgt.report.sentences import NAMED, subject
 
 if TYPE_CHECKING:
-    from groupgt.render.drawing import Figure
+    from groupgt.render.drawing import Drawable, Figure
     from groupgt.render.page import data
 
 HEADERS = ["run", "threshold", "unanswerable empty", "answerable recall.coverage", "answerable with results"]
@@ -28,16 +28,21 @@ class ThresholdsTeller(Teller[Thresholds]):
     def blocks(self) -> list[Item]:
         """Returns the verdict, a table in steps of a tenth of the unanswerable queries, and query counts."""
         thresholds = self.result
-        answerable = counted(thresholds.answerable, "answerable query", "answerable queries")
+        answerable = counted(thresholds.answerable, "answerable query")
         note = (
             f"{answerable}, {thresholds.unanswerable:,} declared unanswerable; results below the threshold are ignored"
         )
-        rows = [_row(each) for each in thresholds.thresholds]
+        rows: list[list[Any]] = []
+        for each in thresholds.thresholds:
+            threshold = "none" if each.threshold is None else _number(each.threshold)
+            rows.append(
+                [each.run, threshold, f"{100 * each.abstains:.1f} %", each.recall, f"{100 * each.answered:.1f} %"]
+            )
         return [Verdict(list(self._sentences())), Table(HEADERS, rows, keep=2), note]
 
     def _sentences(self) -> Iterator[data.Sentence]:
         full_recall = {each.run: each.recall for each in self.result.thresholds if each.threshold is None}
-        queries = counted(self.result.unanswerable, "unanswerable query", "unanswerable queries")
+        queries = counted(self.result.unanswerable, "unanswerable query")
         for each in [each for each in self.result.thresholds if each.asked][:NAMED]:
             empty = f" returns nothing for {100 * each.abstains:.3g} % of {queries}"
             rest = " without a threshold."
@@ -46,7 +51,7 @@ class ThresholdsTeller(Teller[Thresholds]):
                 rest = f" from a score of {_number(each.threshold)} on; recall.coverage of the others is {cost}."
             yield {"kind": "best", "parts": [*subject(each.run), empty + rest]}
 
-    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+    def figures(self) -> Drawable:
         """Returns a figure of both shares against the threshold."""
         return {"thresholds": self._figure}
 
@@ -73,11 +78,6 @@ class ThresholdsTeller(Teller[Thresholds]):
         thresholds = self.result
         rows = [vars(each) for each in thresholds.thresholds]
         return nulls({"answerable": thresholds.answerable, "unanswerable": thresholds.unanswerable, "thresholds": rows})
-
-
-def _row(each: Threshold) -> list[Any]:
-    threshold = "none" if each.threshold is None else _number(each.threshold)
-    return [each.run, threshold, f"{100 * each.abstains:.1f} %", each.recall, f"{100 * each.answered:.1f} %"]
 
 
 def _number(score: float) -> str:

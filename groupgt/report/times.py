@@ -1,4 +1,4 @@
-"""Reports times as a table, as a figure of quality against latency, and as page data."""
+"""Reports times as a table, as a figure of quality against latency and as page data, and results from the cache."""
 
 from __future__ import annotations
 
@@ -43,8 +43,12 @@ def _digits(value: float | None) -> str | None:
 
 def latencies(outcome: Outcome, dataset: str) -> tuple[Kind, dict[str, Median]]:
     """Returns the median latencies of systems on a data set, all of the same kind."""
+    return of_one_kind(_timings(outcome, dataset))
+
+
+def _timings(outcome: Outcome, dataset: str) -> dict[str, Timing]:
     timings = {name: outcome.timing(dataset, name) for name in outcome.evaluations[dataset]}
-    return of_one_kind({name: each for name, each in timings.items() if each is not None})
+    return {name: each for name, each in timings.items() if each is not None}
 
 
 UNITS: dict[Kind, str] = {"alone": "median ms per query", "batched": "median ms per query, in batches"}
@@ -65,7 +69,7 @@ def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Fi
     for row in rows:
         row["front"] = "no" if any(_beats(other, row, higher=systems.higher) for other in rows) else "yes"
     is_noise = max(row["fast"] for row in rows) <= min(row["slow"] for row in rows)
-    return tradeoffs.latency(rows, about(systems, systems.label, NOISE if is_noise else ""), UNITS[kind])
+    return tradeoffs.latency(rows, about(systems, note=NOISE if is_noise else ""), UNITS[kind])
 
 
 def _beats(other: Mapping[str, Any], row: Mapping[str, Any], *, higher: bool) -> bool:
@@ -77,22 +81,48 @@ def _beats(other: Mapping[str, Any], row: Mapping[str, Any], *, higher: bool) ->
 
 def page_rows(outcome: Outcome, dataset: str) -> dict[str, list[float | None]]:
     """Returns the times of each system on a data set for the page."""
-    timings = {name: outcome.timing(dataset, name) for name in outcome.evaluations[dataset]}
-    return {
-        name: [getattr(timing, key) for key in COLUMNS.values()]
-        for name, timing in timings.items()
-        if timing is not None
-    }
+    timings = _timings(outcome, dataset)
+    return {name: [getattr(each, key) for key in COLUMNS.values()] for name, each in timings.items()}
 
 
 def machine_text(timings: Sequence[Timing]) -> str:
     """Describes the machine that times were measured on, without its host name."""
-    machines = {
-        json.dumps([each.machine.get(key) for key in ("system", "machine", "processors")])
-        for each in timings
-        if each.machine
-    }
+    keys = ("system", "machine", "processors")
+    machines = {json.dumps(list(map(each.machine.get, keys))) for each in timings if each.machine}
     if len(machines) != 1:
         return "several machines" if machines else ""
-    system, machine, processors = json.loads(next(iter(machines)))
+    system, machine, processors = json.loads(machines.pop())
     return f"{system} {machine}, {counted(processors or 1, 'processor')}"
+
+
+# --- What took no time, because it was cached.
+
+# Seconds: if custom code takes longer, a line explains how to cache its answers.
+LONG = 30.0
+
+
+def from_cache(outcome: Outcome) -> str:
+    """Lists reused results in one line, with the time of the earlier run; empty if everything is new."""
+    kept = outcome.kept
+    retrievals = kept.cached - sum(not each.earlier.interrupted for each in kept.answers)
+    parts = [f"from the cache: {counted(retrievals, 'retrieval')}"] if retrievals else []
+    for each in kept.answers:
+        name = f"{each.dataset}: {each.system}" if len(outcome.evaluations) > 1 else each.system
+        what = f"{each.earlier.count:,} of {each.queries:,} answers of {name} are from the run"
+        at = each.earlier.at.replace("T", " ").removesuffix("Z")
+        since = f"; changed since: {', '.join(each.earlier.changed)}" if each.earlier.changed else ""
+        way = f"resumed: {what} interrupted" if each.earlier.interrupted else f"reused: {what} that ended"
+        parts.append(f"{way} at {at} UTC{since}")
+    if kept.verdicts:
+        since = f"; changed since: {', '.join(kept.changed)}" if kept.changed else ""
+        parts.append(f"{kept.verdicts:,} of {kept.verdicts + kept.judged:,} verdicts are from earlier runs{since}")
+    return "; ".join(parts) + (" (--refresh starts from scratch)" if parts else "")
+
+
+def ways_to_keep(outcome: Outcome) -> str:
+    """Explains in one line how to cache slow systems; empty if there are none."""
+    slow = {name: seconds for name, seconds in outcome.kept.seconds.items() if seconds > LONG}
+    if not slow:
+        return ""
+    times = " and ".join(f"{name} ({seconds:,.0f} s)" for name, seconds in slow.items())
+    return f"each run queries {times} again; to cache their results, set `version` next to `use`, or run with --reuse"

@@ -23,7 +23,7 @@ from groupgt.errors import ConfigError
 REPLACED = (("@", "/at_"), ("(", "/"), ("[", "/"), (", ", "/"), (",", "/"), (")", ""), ("]", ""), ("=", "_"))
 
 
-def tracked(means: Iterable[tuple[Sequence[str], Mapping[str, float]]]) -> dict[str, float]:
+def tracked(means: Iterable[tuple[Sequence[str], Mapping[str, float | None]]]) -> dict[str, float]:
     """Collects the means of systems by name, leaving out undefined ones.
 
     Raises `ConfigError` if two means would have the same name.
@@ -38,7 +38,7 @@ def tracked(means: Iterable[tuple[Sequence[str], Mapping[str, float]]]) -> dict[
             name, written = "/".join(map(name_of, [*path, text])), " ".join([*path, text])
             if origin.setdefault(name, written) != written:
                 raise ConfigError(f"to_metrics: {origin[name]} and {written} would both be {name}; rename one of them")
-            if not math.isnan(mean):
+            if mean is not None and not math.isnan(mean):
                 values[name] = mean
     return values
 

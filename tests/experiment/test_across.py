@@ -15,8 +15,8 @@ from groupgt.cli.main import main
 from groupgt.comparison.across import Across
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.plan import plan
+from groupgt.report.outcome import summary
 from groupgt.report.run import run_experiment
-from groupgt.report.summary import summary
 from tests.experiment.test_previous import valid
 
 QIDS = [f"q{number:02}" for number in range(12)]

@@ -15,8 +15,8 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.plugins import REGISTERED, find, ours
-from groupgt.report.kept import from_cache, ways_to_keep
 from groupgt.report.run import run_experiment
+from groupgt.report.times import from_cache, ways_to_keep
 from groupgt.store.cache import Cache
 from groupgt.store.journal import now
 from groupgt.store.loaded import Loaded, Trace, changed
@@ -424,7 +424,7 @@ def test_what_took_long_says_how_to_keep_it(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "mine.py").write_text("def search(query, k):\n    return ['d1']\n")
     outcome = run_experiment(of_mine(tmp_path), allow_code=True)
     assert ways_to_keep(outcome) == ""
-    monkeypatch.setattr("groupgt.report.kept.LONG", 0.0)
+    monkeypatch.setattr("groupgt.report.times.LONG", 0.0)
     assert "each run queries mine (0 s) again; to cache their results, set `version`" in ways_to_keep(outcome)
 
 

@@ -15,8 +15,8 @@ from groupgt.cli.main import main
 from groupgt.experiment.answers import Silence
 from groupgt.experiment.plan import plan
 from groupgt.plugins import REGISTERED
-from groupgt.report.kept import from_cache
 from groupgt.report.run import run_experiment
+from groupgt.report.times import from_cache
 from groupgt.retrievers import base
 
 ASKED: list[list[str]] = []

@@ -8,8 +8,8 @@ import pytest
 
 import groupgt
 from groupgt.experiment.starter import write_starter
+from groupgt.report.outcome import summary
 from groupgt.report.run import run_experiment
-from groupgt.report.summary import summary
 
 NOTHING = """
 version: 1

@@ -18,9 +18,9 @@ from groupgt.errors import ConfigError, DataError
 from groupgt.experiment.outcome import Outcome
 from groupgt.metrics.language import parse_metric
 from groupgt.report.gates import reason
+from groupgt.report.outcome import summary
 from groupgt.report.run import run_experiment
 from groupgt.report.schema import results_schema
-from groupgt.report.summary import summary
 
 QIDS = [f"q{number:02}" for number in range(16)]
 CORPUS = {

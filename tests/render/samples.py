@@ -8,6 +8,8 @@ from groupgt.render import figures, tradeoffs
 from groupgt.render.drawing import Figure
 from groupgt.render.encodings import About
 from groupgt.render.page import data
+from groupgt.render.page.blocks import score_texts
+from groupgt.render.page.page import untimed_page
 
 SYSTEMS = ["hybrid[k=10]", "bm25[k1=1.2,b=0.75]", "lsa", "dense"]
 ABOUT = About("ndcg@10", 40, "coverage", "default policy")
@@ -37,7 +39,7 @@ def samples() -> dict[str, Figure]:
     ]
     parts = [f"type = {kind} ({count})" for kind, count in (("single", 20), ("multi", 15), ("vague", 5))]
     cells = [
-        {"slice": part, "system": name, "value": (place - row) / 10, "queries": 20, "mark": "*" if place == row else ""}
+        {"slice": part, "system": name, "value": (place - row) / 10, "queries": 20}
         for row, part in enumerate(parts)
         for place, name in enumerate(SYSTEMS)
     ]
@@ -97,7 +99,6 @@ def samples() -> dict[str, Figure]:
             "lsa",
         ),
         "slices": figures.slices([{**cell, "value": abs(cell["value"])} for cell in cells], ABOUT),
-        "slice differences": figures.slices(cells, ABOUT, delta=True, domain=(-0.3, 0.3)),
         "groups": figures.group_ranks(met, ABOUT),
         "sweep of one": tradeoffs.sweep(one, ABOUT, ["k1"]),
         "sweep of words": tradeoffs.sweep(words, ABOUT, ["stemmer"]),
@@ -129,34 +130,24 @@ def _deltas(values: list[float]) -> list[dict[str, Any]]:
     ]
 
 
-def metric(name: str = "recall@10", **more: Any) -> data.Metric:
+def metric(name: str = "recall@10", **more: Any) -> data.Row:
     """A metric, as the page has it."""
     usual: dict[str, Any] = {"higher": True, "bounded": True, "summary": "what it says", "formula": "met ÷ m"}
-    return {"name": name, "label": name, "full": name, **usual, **more}  # type: ignore[typeddict-item]
+    return {"name": name, "label": name, "full": name, **usual, **more}
 
 
 def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | None = None, **more: Any) -> data.Dataset:
     """A data set of a few questions, each of one group."""
     names = [f"system {place}" for place in range(systems)]
     values = [[(question + place) % 3 / 2 for question in range(questions)] for place in range(systems)]
-    details: list[data.Detail] = [
-        {
-            "question": question,
-            "groups": [{"name": "group 1", "weight": 1.0, "alternatives": [(f"d{question}", 1.0)], "cannot": ""}],
-            "rankings": [
-                {
-                    "results": 3,
-                    "ids": [f"x{question}-{place}", f"d{question}", "y"],
-                    "scores": [3.0, 2.0, 1.0],
-                    "marks": [(2, "first", [0])],
-                    "far": {},
-                }
-                for place in range(systems)
-            ],
-            "worked": [["1 / 1"]] * systems,
-        }
-        for question in range(questions)
-    ]
+    details = []
+    for question in range(questions):
+        # What all systems find is in the second and third place.
+        ids = [f"d{question}", f"x{question}-0", "y", *(f"x{question}-{place}" for place in range(1, systems))]
+        own = [1, *range(3, systems + 2)]
+        rankings: list[Any] = [[3, [at, 0, 2], score_texts([3.0, 2.0, 1.0]), [[2, 0, [0]]], {}] for at in own]
+        groups = [["group 1", 1, [[0, 1]]]]
+        details.append(data.Detail(question, groups, ids, {f"d{question}"}, rankings, [["1 / 1"]] * systems))
     usual: dict[str, Any] = {
         "name": "set",
         "verdict": [{"kind": "best", "parts": ["", names[0], " is the best."]}],
@@ -195,14 +186,6 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
 
 def page(*datasets: data.Dataset, **more: Any) -> data.Page:
     """A page of some data sets."""
-    times: data.Times = {
-        "made": "2026-01-01T00:00:00+00:00",
-        "machine": "",
-        "columns": [],
-        "systems": {},
-        "gates": {},
-        "drawings": {},
-        "verdict": {},
-    }
-    usual: dict[str, Any] = {"title": "sample", "datasets": list(datasets), "facts": [], "across": [], "times": times}
+    usual = untimed_page("sample", list(datasets))
+    usual["times"]["made"] = "2026-01-01T00:00:00+00:00"
     return {**usual, **more}  # type: ignore[typeddict-item]

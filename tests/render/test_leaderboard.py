@@ -10,9 +10,9 @@ import pytest
 import groupgt
 from groupgt.render.document import document
 from groupgt.render.layout import Screen
+from groupgt.report.contrasts import leaderboards
 from groupgt.report.gates import failed
-from groupgt.report.leaderboard import grids
-from groupgt.report.summary import summary
+from groupgt.report.outcome import summary
 
 QIDS = [f"q{number:02}" for number in range(16)]
 TRUTH = {qid: [["a"]] for qid in QIDS}
@@ -29,7 +29,7 @@ def table() -> groupgt.Comparison:
 
 
 def test_marks_and_the_primary_metric(table: groupgt.Comparison) -> None:
-    (board,) = grids(table)
+    (board,) = leaderboards(table)
     # One of two is rejected: Holm's level for the other is 1 − .05 ÷ (2 − 1).
     assert board.headers == ["run", "mrr", "recall@1", "recall@3", "delta mrr", "95 % CI", "p (holm)"]
     cells = {row[0]: row[1:5] for row in board.rows}
@@ -40,7 +40,7 @@ def test_marks_and_the_primary_metric(table: groupgt.Comparison) -> None:
 
 
 def test_what_is_best_stands_out(table: groupgt.Comparison) -> None:
-    board = list(grids(table))
+    board = list(leaderboards(table))
     assert "**1.0000**" in document(board, "github")
     assert "<strong>1.0000</strong>" in document(board, "html")
     assert r"\textbf{1.0000}" in document(board, "latex_booktabs")
@@ -53,7 +53,7 @@ def test_what_is_best_stands_out(table: groupgt.Comparison) -> None:
 def test_many_metrics_are_divided_by_cutoff_the_primary_first() -> None:
     metrics = [f"{name}@{k}" for k in (1, 2, 3) for name in ("recall", "precision", "ndcg", "mrr")]
     table = groupgt.compare(TRUTH, {"good": GOOD, "bad": BAD}, metrics, primary="ndcg@3", resamples=99)
-    first, *rest = grids(table)
+    first, *rest = leaderboards(table)
     assert first.headers[1:5] == ["recall@3", "precision@3", "ndcg@3", "mrr@3"]
     assert first.headers[5] == "delta ndcg@3"
     assert [board.headers[1] for board in rest] == ["recall@1", "recall@2"]

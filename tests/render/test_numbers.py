@@ -72,18 +72,9 @@ def test_values_reach_the_page_whole() -> None:
     one["systems"][0]["means"][0] = TWICE
     one["systems"][0]["intervals"][0] = (TWICE / 3, TWICE)
     one["slices"] = [{"by": "type", "value": "a", "queries": 3, "means": [[TWICE], [None]]}]
-    counts: Any = {
-        "pairs": 4,
-        "wins": 2,
-        "ties": 1,
-        "losses": 1,
-        "raw": None,
-        "effect": None,
-        "confidence": 0.95,
-        "significant": False,
-    }
-    difference: Any = {"delta": TWICE / 3, "interval": (TWICE / 7, TWICE), "p": TWICE / 9}
-    one["contrasts"] = [{"first": 0, "second": 1, "metric": 0, **counts, **difference}]
+    pairs, wins, ties, losses = 4, 2, 1, 1
+    delta = (TWICE / 3, (TWICE / 7, TWICE), pairs, wins, ties, losses, None, TWICE / 9, None, 0.95, 0)
+    one["contrasts"] = [[0, 1, 0, -1, *delta]]
     one["questions"]["values"][0][0][0] = TWICE / 11
     reader = read(page_bytes(page(one)))
     shown = value(reader, "page")["datasets"][0]

@@ -16,7 +16,7 @@ from groupgt.render.drawing import has_converter, still, template
 from groupgt.render.encodings import About
 from groupgt.render.figures import forest
 from groupgt.render.page import blocks, vendored
-from groupgt.render.page.blocks import Chunks, fit, opened
+from groupgt.render.page.blocks import chunks_of, fit, opened
 from groupgt.render.page.data import Page
 from groupgt.render.page.page import FOLDER, SCRIPTS, figure_page, page_bytes
 from tests.render.samples import dataset, page, samples
@@ -129,8 +129,8 @@ def test_texts_of_users_stay_texts(text: str) -> None:
     own["verdict"] = [{"kind": "best", "parts": [text, text, text]}]
     own["facts"] = [(text, text)]
     for detail in own["details"]:
-        detail["groups"][0]["alternatives"] = [(text, 1.0)]
-        detail["rankings"][0]["ids"][0] = text  # type: ignore[index]
+        detail.names[0] = text
+        detail.important.add(text)
     own["passages"] = {text: text}
     plain, hostile = read(page_bytes(page(dataset(passages={"d0": "zero"})))), read(page_bytes(page(own, title=text)))
     # The same elements, whatever texts say.
@@ -156,7 +156,7 @@ def test_what_the_blocks_hold() -> None:
 
 def test_a_passage_that_comes_to_matter_is_kept_with_those_that_do() -> None:
     own = dataset(questions=2 * blocks.BLOCK_QUERIES, passages={"d50": "fifty"})
-    own["details"][0]["rankings"][0]["ids"][0] = "d50"  # type: ignore[index]
+    own["details"][0].names[1] = "d50"
     reader = read(page_bytes(page(own)))
     assert value(reader, "others-0-0") == {"d50": "fifty"}
     assert value(reader, "passages-0-1") == {"d50": "fifty"}
@@ -217,14 +217,14 @@ def test_what_does_not_fit_is_left_out_in_its_order() -> None:
 
 
 def test_questions_that_say_least_are_left_out_first() -> None:
-    chunks = Chunks.of(large(questions=4 * blocks.BLOCK_QUERIES)[0]["datasets"][0])
-    size = chunks.size
-    first = chunks.chunks[0].places
+    chunks = chunks_of(large(questions=4 * blocks.BLOCK_QUERIES)[0]["datasets"][0])
+    size = sum(chunk.size for chunk in chunks)
+    first = chunks[0].places
     told = fit([chunks], size // 6)
-    assert chunks.size <= size // 6
-    assert [chunk.kept for chunk in chunks.chunks] == sorted((chunk.kept for chunk in chunks.chunks), reverse=True)
-    assert chunks.chunks[0].places == first
-    lost = sum(len(chunk.places) for chunk in chunks.chunks if not chunk.kept)
+    assert sum(chunk.size for chunk in chunks if chunk.kept) <= size // 6
+    assert [chunk.kept for chunk in chunks] == sorted((chunk.kept for chunk in chunks), reverse=True)
+    assert chunks[0].places == first
+    lost = sum(len(chunk.places) for chunk in chunks if not chunk.kept)
     assert told[-1] == f"the results of {lost} queries on which systems differ least"
 
 

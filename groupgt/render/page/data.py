@@ -7,9 +7,10 @@ within a query, from 0. None means undefined.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
-Interval = tuple[float, float] | None
+# A row with the keys or columns that the scripts read.
+Row = dict[str, Any]
 
 
 class Sentence(TypedDict):
@@ -20,70 +21,6 @@ class Sentence(TypedDict):
 
     kind: str
     parts: list[str]
-
-
-class Metric(TypedDict):
-    """A metric with its `name` as requested, its `label` for tables, and its `full` form."""
-
-    name: str
-    label: str
-    full: str
-    higher: bool
-    bounded: bool
-    summary: str
-    formula: str
-
-
-class System(TypedDict):
-    """A system with a mean, CI and number of queries for each metric; `about` lists its components and options."""
-
-    name: str
-    about: str
-    means: list[float | None]
-    intervals: list[Interval]
-    queries: list[int]
-
-
-class Contrast(TypedDict):
-    """A comparison of two systems by one metric; `p` is corrected and `raw` is not (None if not computed).
-
-    `confidence` is the level of the CI.
-    """
-
-    first: int
-    second: int
-    metric: int
-    delta: float | None
-    interval: Interval
-    pairs: int
-    wins: int
-    ties: int
-    losses: int
-    raw: float | None
-    p: float | None
-    effect: float | None
-    confidence: float | None
-    significant: bool
-    # The slice it is for, as a position in `Dataset.slices`; absent for all queries.
-    within: NotRequired[int]
-
-
-class Slice(TypedDict):
-    """A slice of the queries whose column `by` has `value`, with the means of each system by metric."""
-
-    by: str
-    value: str
-    queries: int
-    means: list[list[float | None]]
-
-
-class Gate(TypedDict):
-    """The result of one gate for one system."""
-
-    number: int
-    system: str
-    passed: bool
-    reason: str
 
 
 class Drawing(TypedDict):
@@ -115,58 +52,41 @@ class Questions(TypedDict):
     values: list[list[list[float | None]]]
 
 
-class Group(TypedDict):
-    """A group with its graded alternatives; `cannot` explains why no result can cover it (empty if one can)."""
+class Detail(NamedTuple):
+    """Full details of one query, as rows of JSON that refer to ids by their index in `names`.
 
-    name: str
-    weight: float
-    alternatives: list[tuple[str, float]]
-    cannot: str
-
-
-# (rank, kind, groups): first (covers groups that no result above covers), again (covers only groups covered above),
-# irrelevant (judged non-relevant).
-Mark = tuple[int, str, list[int]]
-
-
-class Ranking(TypedDict):
-    """The results of one system for one query: their number, the top results, and marks for hits.
-
-    `far` contains marked results below the top results.
+    A group is its name, weight, graded alternatives and, if no result can cover it, the reason. A ranking is the number
+    of results, the top results with their scores, marks of hits (rank, kind, groups), and marked results below the top
+    by rank; None if the system has no results. `important` has the ids of alternatives and of results that are hits or
+    were judged. `worked[system][metric]` shows how a value was computed (None if omitted).
     """
 
-    results: int
-    ids: list[str]
-    scores: list[float] | None
-    marks: list[Mark]
-    far: dict[int, str]
-
-
-class Detail(TypedDict):
-    """Full details of one query; `worked[system][metric]` shows how a value was computed (None if omitted)."""
-
     question: int
-    groups: list[Group]
-    rankings: list[Ranking | None]
+    groups: list[list[Any]]
+    names: list[str]
+    important: set[str]
+    rankings: list[list[Any] | None]
     worked: list[list[str | None]] | None
 
 
 class Dataset(TypedDict):
     """A data set with its verdict, all systems and comparisons, and all queries.
 
-    `details` starts with the most informative queries and is iterated only once. `passages` maps ids to texts.
+    Systems have a mean, CI and number of queries for each metric, slices the means of each system by metric. Contrasts
+    are rows: two systems, a metric, a slice (-1 for all queries), and what the scripts name. `details` starts with the
+    most informative queries and is iterated only once. `passages` maps ids to texts.
     """
 
     name: str
     verdict: list[Sentence]
     primary: int
     baseline: int | None
-    metrics: list[Metric]
-    systems: list[System]
+    metrics: list[Row]
+    systems: list[Row]
     failed: list[tuple[str, str]]
-    gates: list[Gate]
-    contrasts: list[Contrast]
-    slices: list[Slice]
+    gates: list[Row]
+    contrasts: list[list[Any]]
+    slices: list[Row]
     tests: list[str]
     headroom: list[list[Any]]
     cutoff: str
@@ -186,7 +106,7 @@ class Times(TypedDict):
     machine: str
     columns: list[str]
     systems: dict[str, dict[str, list[float | None]]]
-    gates: dict[str, list[Gate]]
+    gates: dict[str, list[Row]]
     drawings: dict[str, dict[str, Drawing]]
     verdict: dict[str, list[Sentence]]
 

@@ -10,13 +10,13 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groupgt.render.page.blocks import WRAPPING, Chunks, block, deflated, fit
+from groupgt.render.page.blocks import WRAPPING, Chunk, block, chunks_of, deflated, fit
 from groupgt.render.page.data import Dataset, Page, Sentence, Times
 from groupgt.render.page.vendored import LIBRARIES, licenses
 from groupgt.render.tables import fixed, span
@@ -35,7 +35,7 @@ STATIC_SYSTEMS = 20
 
 def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
     """Returns the complete file; details beyond `max_size` are omitted, and the page says how many."""
-    every = [Chunks.of(dataset) for dataset in page["datasets"]]
+    every = [chunks_of(dataset) for dataset in page["datasets"]]
     tables = dict(_tables(page))
     fixed_parts = [_opening(page["title"]), _main(page), *tables.values(), *_libraries().values(), _scripts()]
     times, overview = block(page["times"]), block(_overview(page, every, []))
@@ -46,31 +46,31 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
     if left_out:
         overview = block(_overview(page, every, left_out))
     parts = [
-        _opening(page["title"]),
-        b"<body>\n",
         _main(page),
         _block("times", times),
         _block("page", overview),
         _scripts(),
         *(_block(name, data) for name, data in tables.items()),
         *(_block(name, data) for place, chunks in enumerate(every) for name, data in _details(place, chunks)),
-        *(_block(f"library-{name}", data) for name, data in _libraries().items()),
-        b"</body>\n</html>\n",
     ]
-    return b"".join(parts)
+    return _document(page["title"], parts)
+
+
+def _document(title: str, parts: Sequence[bytes]) -> bytes:
+    libraries = (_block(f"library-{name}", data) for name, data in _libraries().items())
+    return b"".join([_opening(title), b"<body>\n", *parts, *libraries, b"</body>\n</html>\n"])
 
 
 def single_page(dataset: Dataset) -> bytes:
     """Builds the page for a single data set without an experiment."""
+    return page_bytes(untimed_page(dataset["name"], [dataset]))
+
+
+def untimed_page(title: str, datasets: list[Dataset]) -> Page:
+    """Returns the data of a page without an experiment: the only time is that when the page was generated."""
     made = datetime.now().astimezone().isoformat(timespec="seconds")
-    return page_bytes(
-        {"title": dataset["name"], "datasets": [dataset], "facts": [], "across": [], "times": untimed(made)}
-    )
-
-
-def untimed(made: str) -> Times:
-    """Returns timings for a page without an experiment: only the time when the page was generated."""
-    return {"made": made, "machine": "", "columns": [], "systems": {}, "gates": {}, "drawings": {}, "verdict": {}}
+    times = Times(made=made, machine="", columns=[], systems={}, gates={}, drawings={}, verdict={})
+    return {"title": title, "datasets": datasets, "facts": [], "across": [], "times": times}
 
 
 def figure_page(figure: Figure) -> bytes:
@@ -80,16 +80,7 @@ def figure_page(figure: Figure) -> bytes:
         f'<div class="scroll" tabindex="0" role="region" aria-label="data">{figure.table_html()}</div></main>\n'
     )
     data = {"template": figure.template, "config": CONFIG, "themes": THEMES}
-    parts = [
-        _opening(figure.text[:100]),
-        b"<body>\n",
-        body.encode(),
-        _block("figure-data", block(data)),
-        _scripts(),
-        *(_block(f"library-{name}", data) for name, data in _libraries().items()),
-        b"</body>\n</html>\n",
-    ]
-    return b"".join(parts)
+    return _document(figure.text[:100], [body.encode(), _block("figure-data", block(data)), _scripts()])
 
 
 def _opening(title: str) -> bytes:
@@ -104,7 +95,7 @@ def _opening(title: str) -> bytes:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
-        f"<title>{html.escape(_visible(title))} · groupgt</title>\n"
+        f"<title>{_escaped(title)} · groupgt</title>\n"
         '<link rel="icon" href="data:,">\n'
         f"<style>{stylesheet()}</style>\n</head>\n"
     ).encode("utf-8", "replace")
@@ -112,20 +103,16 @@ def _opening(title: str) -> bytes:
 
 def stylesheet() -> str:
     """Returns the CSS shared by all pages."""
-    return _colors() + _file("page.css").decode()
+    light, dark = (
+        "".join(f"--{name}:{color};" for name, color in THEMES[theme].items()) for theme in ("light", "dark")
+    )
+    colors = f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
+    return colors + _file("page.css").decode()
 
 
 def script(name: str) -> str:
     """Returns one of the page's scripts, such as `base`."""
     return _file(f"scripts/{name}.js").decode()
-
-
-def _colors() -> str:
-    """Returns the themes as CSS custom properties."""
-    light, dark = (
-        "".join(f"--{name}:{color};" for name, color in THEMES[theme].items()) for theme in ("light", "dark")
-    )
-    return f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
 
 
 @cache
@@ -149,7 +136,7 @@ def _block(name: str, data: bytes) -> bytes:
     return b'<script type="text/plain" id="%s">%s</script>\n' % (name.encode(), data)
 
 
-def _overview(page: Page, every: list[Chunks], left_out: list[str]) -> dict[str, Any]:
+def _overview(page: Page, every: list[list[Chunk]], left_out: list[str]) -> dict[str, Any]:
     """Returns the data for all views except the query view."""
     return {
         "title": page["title"],
@@ -165,7 +152,7 @@ def _overview(page: Page, every: list[Chunks], left_out: list[str]) -> dict[str,
 APART = ("questions", "details", "passages", "contrasts", "left_out")
 
 
-def _dataset(dataset: Dataset, chunks: Chunks) -> dict[str, Any]:
+def _dataset(dataset: Dataset, chunks: list[Chunk]) -> dict[str, Any]:
     plain: dict[str, Any] = {key: value for key, value in dataset.items() if key not in APART}
     # Pictures are in the page itself.
     plain["drawings"] = {
@@ -174,37 +161,25 @@ def _dataset(dataset: Dataset, chunks: Chunks) -> dict[str, Any]:
     }
     plain["leftOut"] = dataset["left_out"]
     plain["count"] = len(dataset["questions"]["qids"])
-    plain["chunks"] = [chunk.places if chunk.kept else [] for chunk in chunks.chunks]
-    plain["contrasts"] = [_contrast(each) for each in dataset["contrasts"]]
+    plain["chunks"] = [chunk.places if chunk.kept else [] for chunk in chunks]
+    plain["contrasts"] = dataset["contrasts"]
     return plain
-
-
-def _contrast(each: Any) -> list[Any]:
-    """Flattens a comparison to a row; `page.js` names its columns."""
-    first = [each["first"], each["second"], each["metric"], each.get("within", -1)]
-    keys = ("delta", "interval", "pairs", "wins", "ties", "losses", "raw", "p", "effect", "confidence")
-    return [*first, *(each[key] for key in keys), int(each["significant"])]
 
 
 def _tables(page: Page) -> Iterator[tuple[str, bytes]]:
     """Yields blocks with the queries of each data set and the values of each metric."""
     for place, dataset in enumerate(page["datasets"]):
         queries = dataset["questions"]
-        plain = {key: value for key, value in queries.items() if key != "values"}
-        yield f"questions-{place}", block(plain)
+        yield f"questions-{place}", block({key: value for key, value in queries.items() if key != "values"})
         for metric, systems in enumerate(queries["values"]):
             yield f"values-{place}-{metric}", block(systems)
 
 
-def _details(place: int, chunks: Chunks) -> Iterator[tuple[str, bytes]]:
-    for number, chunk in enumerate(chunks.chunks):
-        if not chunk.kept:
-            continue
-        yield f"details-{place}-{number}", chunk.details
-        if chunk.matter:
-            yield f"passages-{place}-{number}", chunk.matter
-        if chunk.others:
-            yield f"others-{place}-{number}", chunk.others
+def _details(place: int, chunks: list[Chunk]) -> Iterator[tuple[str, bytes]]:
+    for number, chunk in enumerate(chunks):
+        for name, data in (("details", chunk.details), ("passages", chunk.matter), ("others", chunk.others)):
+            if chunk.kept and data:
+                yield f"{name}-{place}-{number}", data
 
 
 def _main(page: Page) -> bytes:
@@ -225,9 +200,7 @@ def _stills(place: int, dataset: Dataset) -> Iterator[str]:
     """Yields pictures for the first view; they are hidden from screen readers, since the table has the same content."""
     for name, drawing in dataset["drawings"].items():
         if picture := drawing.get("still"):
-            key, title = (
-                html.escape(_visible(text)) for text in (f"{place} {name}", drawing["template"]["title"]["text"])
-            )
+            key, title = map(_escaped, (f"{place} {name}", drawing["template"]["title"]["text"]))
             caption = f"<figcaption>{title}</figcaption>"
             yield f'<figure class="still" aria-hidden="true" data-still="{key}">{caption}{picture}</figure>'
 
@@ -244,25 +217,22 @@ def _static_table(dataset: Dataset) -> str:
 
 
 def _sentence(sentence: Sentence) -> str:
-    parts = [
-        f"<b>{_name(part)}</b>" if place % 2 else html.escape(_visible(part))
-        for place, part in enumerate(sentence["parts"])
-    ]
+    parts = [f"<b>{_name(part)}</b>" if at % 2 else _escaped(part) for at, part in enumerate(sentence["parts"])]
     return f"<p>{''.join(parts)}</p>"
 
 
 def _name(text: str) -> str:
     """Escapes a name and isolates it, so that its text direction does not affect the rest of the sentence."""
-    return f"<bdi>{html.escape(_visible(text))}</bdi>"
+    return f"<bdi>{_escaped(text)}</bdi>"
 
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
-def _visible(text: str) -> str:
-    """Makes control characters visible, including those for text direction.
+def _escaped(text: str) -> str:
+    """Escapes text and makes control characters visible, including those for text direction.
 
-    >>> _visible("a\\u202eb")
-    'a<U+202E>b'
+    >>> _escaped("a\\u202eb")
+    'a&lt;U+202E&gt;b'
     """
-    return CONTROLS.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
+    return html.escape(CONTROLS.sub(lambda match: f"<U+{ord(match[0]):04X}>", text))

@@ -91,33 +91,22 @@ def main() -> None:
 
 
 def _licenses(modules: Path) -> str:
-    """Returns each distinct license once, with the packages that use it."""
+    """Returns each distinct license of the libraries and their dependencies once, with the packages that use it."""
+    waiting = [each.package for each in LIBRARIES]
+    abouts: dict[str, dict[str, Any]] = {}
+    while waiting:
+        name = waiting.pop()
+        if name not in abouts and name not in APART and not name.startswith("@types/"):
+            abouts[name] = json.loads((modules / name / "package.json").read_text(encoding="utf-8"))
+            waiting += abouts[name].get("dependencies", {})
     packages: dict[str, list[str]] = {}
-    for name in sorted(_needed(modules)):
-        about = _about(modules / name)
+    for name, about in sorted(abouts.items()):
         file = next((each for each in sorted((modules / name).iterdir()) if each.stem.upper() == "LICENSE"), None)
         text = file.read_text(encoding="utf-8").strip() if file else f"License: {about['license']}"
         packages.setdefault(text, []).append(f"{name} {about['version']}")
     parts = [f"{', '.join(names)}\n\n{text}" for text, names in packages.items()]
     rule = "\n\n" + "-" * 80 + "\n\n"
     return rule.join(parts) + "\n"
-
-
-def _needed(modules: Path) -> set[str]:
-    """Returns the libraries and all their dependencies."""
-    needed: set[str] = set()
-    waiting = [each.package for each in LIBRARIES]
-    while waiting:
-        name = waiting.pop()
-        if name not in needed and name not in APART and not name.startswith("@types/"):
-            needed.add(name)
-            waiting += _about(modules / name).get("dependencies", {})
-    return needed
-
-
-def _about(folder: Path) -> dict[str, Any]:
-    about: dict[str, Any] = json.loads((folder / "package.json").read_text(encoding="utf-8"))
-    return about
 
 
 if __name__ == "__main__":
