@@ -10,6 +10,7 @@ from pathlib import Path
 import groupgt
 from groupgt.cli.help import EXAMPLES
 from groupgt.cli.main import COMMANDS
+from groupgt.report.tellers import TELLERS
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(groupgt.__file__).parent
@@ -17,9 +18,9 @@ TREES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
     for path in sorted(PACKAGE.rglob("*.py"))
 }
-# What Python, pytest, click, IPython or a file object calls by name.
+# What Python, pytest, click, PyYAML, IPython or a file object calls by name.
 CALLED_BY_NAME = re.compile(
-    r"__\w+__|_repr_\w+_|pytest_\w+|\w+_command|list_commands|get_command|format_commands|readable|_"
+    r"__\w+__|_repr_\w+_|pytest_\w+|\w+_command|list_commands|get_command|format_commands|(?:peek|get|check)_event|readable|_"
 )
 # What users and tests of faults alone read, and what starts from outside the package.
 OUTSIDE = {"to_polars", "groupgt_evaluate", "watch"}
@@ -48,7 +49,7 @@ def uses(tree: ast.AST) -> Iterator[str]:
 
 
 def unused(trees: dict[str, ast.Module]) -> list[tuple[str, str]]:
-    read = {name for tree in trees.values() for name in uses(tree)}
+    read = {name for tree in trees.values() for name in uses(tree)} | {f"{result}Teller" for result in TELLERS}
     return [
         (module, name)
         for module, tree in trees.items()

@@ -34,7 +34,7 @@ def same_truth(first: groupgt.GroundTruth, second: groupgt.GroundTruth) -> None:
     assert dict(first.items()) == dict(second.items())
 
 
-@pytest.mark.parametrize("format", [name for name, writer in write.TRUTH_WRITERS.items() if writer.groups])
+@pytest.mark.parametrize("format", [name for name, writer in write.TRUTH_WRITERS.items() if "groups" in writer.keeps])
 def test_grouped_truth_reads_back(tmp_path: Path, format: str) -> None:
     truth = groupgt.GroundTruth.of(GROUPED, shape="subtopics")
     file = tmp_path / "truth.dat"
