@@ -72,10 +72,12 @@ class RankedHits:
 
     def labelled(self, truth: GroundTruth, labeller: Labeller, matches: Matches, policy: Policy) -> Labelled:
         """Return sorted hits, with statistics about the labelled queries; all engines share this second step."""
-        order = np.argsort(self.query * (int(self.length.max(initial=0)) + 1) + self.rank, kind="stable")
-        query, rank, target, low, high = (
-            column[order] for column in (self.query, self.rank, self.target, self.low, self.high)
-        )
+        columns: tuple[Ints, ...] = (self.query, self.rank, self.target, self.low, self.high)
+        places = self.query * (int(self.length.max(initial=0)) + 1) + self.rank
+        if (places[1:] < places[:-1]).any():
+            order = np.argsort(places, kind="stable")
+            columns = tuple(column[order] for column in columns)
+        query, rank, target, low, high = columns
         again, tied = first_hits(target, len(matches.keys)), low < high
         looked_at_all = policy.duplicates in ("drop", "error")
         settled = labeller.settle(truth, matches, query, rank, target)
@@ -87,7 +89,7 @@ class RankedHits:
             tie_query=query[tied],
             tie_first=low[tied],
             tie_last=high[tied],
-            no_match=not len(order) and (bool(self.length.any()) or bool(self.extra)),
+            no_match=not len(query) and (bool(self.length.any()) or bool(self.extra)),
             extra_names=self.extra_names,
         )
 
