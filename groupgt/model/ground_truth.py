@@ -32,14 +32,14 @@ class GroundTruth:
     """Grouped ground truth for a set of queries; `[["a", "b"], ["c"]]` means (a or b) and c.
 
     The data are stored as columns: `ids`, `grade` and `group_of` for each alternative; `group_query`, `group_weight`
-    and `group_name` for each group, sorted by query. If some alternatives are not ids, `forms` marks each one as a
-    `Span` or a text, and `ids` contains their names. `texts` contains the query texts, and `columns` the other query
-    columns, which `by` can slice. `repeated_ids` counts duplicate ids in groups, and `dropped` counts empty groups;
-    `keys` lists the JSON Lines keys in file order. `importance` contains the group importance levels, if any are set.
-    `policy` decides which grades are relevant and which groups count. `shape` describes the input: single documents
-    (`flat`, one per group), documents for `subtopics`, or `groups`. `excluded` contains the ids to exclude from each
-    query's results, if there are any. `set_of` assigns each alternative to a set whose members are needed together
-    (`{"all": ["a1", "a2"]}`), or −1 if it is in no set; it is None if there are no such sets.
+    and `group_name` for each group, sorted by query. `forms` marks alternatives that are not ids as a `Span` or a text,
+    and `ids` contains their names. `texts` contains the query texts, and `columns` contains the other query columns,
+    for slicing with `by`. `repeated_ids` counts duplicate ids in groups, and `dropped` counts empty groups; `keys`
+    lists the JSON Lines keys in file order. `importance` contains the group importance levels, if any are set. `policy`
+    decides which grades are relevant and which groups count. `shape` describes the input: single documents (`flat`, one
+    per group), documents for `subtopics`, or `groups`. `excluded` contains the ids to exclude from each query's
+    results, if any. If some alternatives are needed together as a set (`{"all": ["a1", "a2"]}`), `set_of` contains the
+    set number of each alternative, or −1 for alternatives in no set; otherwise, it is None.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -134,7 +134,7 @@ class GroundTruth:
     def _built(
         cls, read: Read, excluded: Sequence[Any] | None, place: Callable[[int], str] | None = None, **others: Any
     ) -> GroundTruth:
-        """Build ground truth from columns that were read, and the cached properties that are known already."""
+        """Build ground truth from parsed columns, with any cached properties that are already computed."""
         truth = cls(**read[0], **others)
         vars(truth).update(read[1])
         truth = truth._without_repeats()
@@ -163,7 +163,7 @@ class GroundTruth:
         return f"GroundTruth({len(self):,} queries, {len(self.group_query):,} groups, {len(self.ids):,} alternatives)"
 
     def __getitem__(self, qid: str) -> list[Any]:
-        """Return a query's groups in input form: lists, or mappings if a group has a grade, weight or name."""
+        """Return a query's groups in input form: as lists, or as mappings for groups with a grade, weight or name."""
         query = self.index[qid]
         first, last = np.searchsorted(self.group_query, [query, query + 1]).tolist()
         bounds = np.searchsorted(self.group_of, np.arange(first, last + 1)).tolist()
@@ -191,7 +191,7 @@ class GroundTruth:
         return {"alternatives": written, **described} if described else written
 
     def _sets(self, alternatives: Iterable[int]) -> list[list[int]]:
-        """Combine alternatives of one group that are members of the same set."""
+        """Combine the alternatives in a group that belong to the same set."""
         if self.set_of is None:
             return [[alternative] for alternative in alternatives]
         sets: dict[object, list[int]] = {}
@@ -220,7 +220,7 @@ class GroundTruth:
         return [tuple(sorted(self.ids[member] for member in members)) for members in sets]
 
     def alternatives_of(self, group: int) -> list[tuple[str, float]]:
-        """Return the names and grades of a group's relevant alternatives; `and` joins the members of a set."""
+        """Return the names and grades of a group's relevant alternatives; members of a set are joined with `and`."""
         sets = self._sets(self.relevant_in(group))
         names = [" and ".join(self.ids[member] for member in members) for members in sets]
         if len(sets) > 1:
@@ -274,7 +274,7 @@ class GroundTruth:
         )
 
     def _chosen(self, alternatives: Ints) -> GroundTruth:
-        """Keep only these alternatives; groups do not change."""
+        """Keep only these alternatives; the groups stay the same."""
         positions = alternatives.tolist()
         return replace(
             self,
@@ -287,7 +287,7 @@ class GroundTruth:
 
     @property
     def _group_and_set(self) -> Ints:
-        """Keys by group and set, which distinguish alternatives with the same name."""
+        """Keys that combine group and set, to distinguish alternatives with the same name."""
         if self.set_of is None:
             return self.group_of
         return self.group_of * (int(self.set_of.max(initial=ALONE)) + 2) + self.set_of + 1
@@ -341,7 +341,7 @@ class GroundTruth:
 
     @cached_property
     def id_sets(self) -> list[frozenset[str]]:
-        """Names that may match results, for each query: its ids, plus the blank strings that are never ids."""
+        """Names that may match each query's results: its ids, plus the blank strings that are never ids."""
         return _probes(self.ids, self.per_query)
 
     @cached_property
@@ -391,8 +391,8 @@ class GroundTruth:
     def relevant_groups(self) -> Ints:
         """Input positions of the groups that metrics use.
 
-        Only groups with a relevant alternative count. With `empty_groups=unmeetable`, the others count too (unless the
-        shape is `flat`) if another group of the same query can be covered.
+        Only groups with a relevant alternative count. With `empty_groups=unmeetable`, a group without one also counts
+        if another group in the query can be covered (unless the shape is `flat`).
         """
         can_be_met = np.bincount(self.group_of[self.is_relevant], minlength=len(self.group_query)) > 0
         if self.policy.empty_groups == "unmeetable" and self.shape != "flat":

@@ -36,8 +36,9 @@ def read_groups(
 ) -> Read:
     """Read the groups of each query into the columns of a `GroundTruth`; raise a `DataError` that lists all errors.
 
-    `place` returns the location of a row for messages. A group of plain lists may still contain duplicate ids. The
-    second return value maps cached properties of `GroundTruth` to values that the compiled module has already computed.
+    `place` returns the location of a row for messages. Groups read from plain lists may still contain duplicate ids.
+    The second return value maps cached properties of `GroundTruth` to values that the compiled module has already
+    computed.
     """
     read = _read_plain(qids, rows) if native.built is None else _read_compiled(list(qids), list(rows))
     if read is not None:
@@ -161,13 +162,13 @@ def read_excluded(
 
 
 class _GroupError(Exception):
-    """What is wrong with the groups of a query."""
+    """Error in a query's groups."""
 
 
 class _Alternative(NamedTuple):
     """One alternative: its form, and its id, span or text as `name`.
 
-    Members of a set that are needed together share a `set_number`.
+    Alternatives that are needed together as a set share a `set_number`.
     """
 
     name: str
@@ -187,7 +188,7 @@ class _Group(NamedTuple):
 
 
 class _Reader:
-    """Reads groups of any form, one alternative at a time, and collects errors: at most one in each group."""
+    """Reads groups in any form, one alternative at a time, and collects errors, at most one per group."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -236,7 +237,7 @@ class _Reader:
         self.keep(groups, where)
 
     def checked(self, read: Callable[[Any], T], cell: Any, where: str) -> T | None:
-        """Return what is read from a cell, or None after an error."""
+        """Return the value read from a cell, or None after an error."""
         try:
             return read(cell)
         except _GroupError as error:
@@ -306,7 +307,7 @@ class _Reader:
         return _Group(list(distinct.values()), has_blank=has_blank)
 
     def members(self, cell: Mapping[str, Any]) -> list[_Alternative]:
-        """Read the members of a set needed together; a set with one member becomes an ordinary alternative."""
+        """Read a set of alternatives needed together; a set with one member becomes an ordinary alternative."""
         others = [key for key, value in cell.items() if key not in ("all", "grade") and value is not None]
         members = plain(cell["all"])
         if others or not isinstance(members, SEQUENCES) or not members:

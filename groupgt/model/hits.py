@@ -1,7 +1,8 @@
 """Numeric ground truth and hits, the only inputs of metrics.
 
 `Judgments` is the numeric form of a ground truth; `Hits` contains a labeller's matches in the results of one run.
-Neither contains ids, texts, scores or files, so metrics work the same for results in memory, in files or on a cluster.
+Neither contains ids, texts, scores or files, so metrics work the same whether results are in memory, in files or on a
+cluster.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ T = TypeVar("T")
 
 
 class _Remembering:
-    """Caches computed values, such as those that depend only on the ground truth and can be reused for every run."""
+    """Caches computed values, such as values that depend only on the ground truth and can be reused for every run."""
 
     @cached_property
     def _memo(self) -> dict[Hashable, Any]:
@@ -77,7 +78,7 @@ class Judgments(_Remembering):
 
     @cached_property
     def defined(self) -> Bools:
-        """Mask of the queries that count because they have a group or score 0 without one, shape (Q,)."""
+        """Mask of the queries that count, because they have a group or because they score 0 without one, shape (Q,)."""
         return self.groups > 0 if self.zeros is None else (self.groups > 0) | self.zeros
 
     @cached_property

@@ -43,7 +43,7 @@ IMPORTANCE = Rule(
 
 @dataclass(frozen=True)
 class Policy:
-    """How invalid or ambiguous data are handled: one field per case, most with a few choices.
+    """Rules for handling invalid or ambiguous data, with one field per case; most fields offer a few choices.
 
     >>> Policy.of({"missing": "skip", "level": 2}).changes
     'missing=skip, level=2'
@@ -104,7 +104,7 @@ class Policy:
 
     @classmethod
     def of(cls, value: Policy | str | Sequence[str] | Mapping[str, Any] | None) -> Policy:
-        """Read a policy from a `Policy`, text as for `--policy`, or a mapping of fields; None selects the default.
+        """Read a policy from a `Policy`, text in `--policy` syntax, or a mapping of fields; None selects the default.
 
         Text contains a preset (`autorag`, `trec`), fields, or both; a mapping may also contain a preset.
 

@@ -17,9 +17,9 @@ from groupgt.runtime import pl
 class Lists:
     """Results in memory: `rankings` maps each query to its ids, best first, in any shape that `Run.of` accepts.
 
-    `scores`, if available, are parallel to the ids and determine the order and the ties. `lengths`, by unit, are
-    parallel too (None where a length is missing). So are `fields`, functions that read the `text`, `parent` or `span`
-    of each result on demand.
+    `scores`, if available, are parallel to the ids and determine the order and the ties. `lengths`, by unit, are also
+    parallel to the ids (None where a length is missing). `fields` contains functions that read the `text`, `parent` or
+    `span` of each result on demand, in the same order.
     """
 
     rankings: Mapping[Any, Any]
@@ -35,7 +35,7 @@ class Columns:
     Optional columns `tokens` and `chars` contain result lengths; `text`, `parent`, `start` and `end` are optional too.
     If the frame contains nulls or scores that are not finite, `recheck` reads the source again with the slow reader,
     which either reports each error with its location or returns rankings. `guard` runs a polars step and converts
-    exceptions to `DataError`. `ids_checked` means that all ids are valid; otherwise, an invalid id also requires
+    exceptions to `DataError`. If `ids_checked` is True, all ids are valid; otherwise, an invalid id also requires
     `recheck`. `tie` names the column that breaks ties between equal scores.
     """
 
@@ -85,10 +85,11 @@ class Remote:
 
 @dataclass(frozen=True)
 class Traces:
-    """Traces that a run was read from: `texts` of traces without an id, and search times (`ms`), both by query.
+    """Traces from which a run was read: `texts` of traces without an id, and search times (`ms`), both by query.
 
-    `left_out` counts traces without a search, `count` all others. Of these, `by_id` and `by_text` match a query of the
-    ground truth; `count`, `by_id` and `by_text` are 0 until the run is matched with its ground truth.
+    `left_out` counts traces without a search, and `count` counts all other traces; `by_id` and `by_text` count the
+    traces that match a ground-truth query by id or by text. `count`, `by_id` and `by_text` are 0 until the run is
+    matched with its ground truth.
     """
 
     texts: Mapping[str, Sequence[str]]

@@ -28,7 +28,7 @@ def sample_of(qids: Sequence[str], size: int, seed: int) -> dict[str, Any]:
 
 
 def entry(sample: Mapping[str, Any], qid: str) -> dict[str, Any]:
-    """Return the sample record that is stored with a query's line of ground truth."""
+    """Return the sample record to store with a query's ground truth."""
     order = sample["order"]
     kept = {key: value for key, value in sample.items() if key != "order"}
     return {**kept, "place": order.index(qid) + 1 if qid in order else None}

@@ -102,9 +102,9 @@ def are_plainly_ids(names: Sequence[str]) -> bool:
 
 
 def has_plain_letters(text: str) -> bool:
-    """Return True if joined ids certainly contain no invalid characters and no blank ids outside `BLANK_IDS`.
+    """Return True if joined ids are certain to contain no invalid characters and no blank ids outside `BLANK_IDS`.
 
-    Checks millions of ids in a few passes by treating characters as numbers; False means unsure.
+    Checks millions of ids in a few passes by treating characters as numbers; False means that it is unsure.
 
     >>> has_plain_letters("abc d"), has_plain_letters("a\\x85b"), has_plain_letters("a  b")
     (True, False, False)
@@ -136,12 +136,12 @@ _BLANKS_AND_CONTROLS = (
 
 
 def _are_single(text: str, lowest: int) -> bool:
-    """Return whether a text has no control characters and no adjacent ASCII blanks."""
+    """Return whether a text is free of control characters and adjacent ASCII blanks."""
     return lowest > 0x20 or (lowest == 0x20 and "  " not in text)
 
 
 def are_texts(names: Sequence[str]) -> bool:
-    """Return whether most of these names have four words or more, so that they look like texts rather than ids.
+    """Return whether most of these names have at least four words and so look like texts rather than ids.
 
     >>> are_texts(["What is the capital of France?", "Who founded it?"]), are_texts(["d1", "d2", "d 3"])
     (True, False)
@@ -155,7 +155,7 @@ def are_ids(names: Sequence[str]) -> bool:
 
 
 def holds_odd_letters(data: NDArray[np.uint8]) -> bool:
-    """Return False if UTF-8 data is certain to have no invalid characters and no blanks above ASCII; True if unsure."""
+    """Return False if UTF-8 data certainly contains no invalid characters and no non-ASCII blanks; True if unsure."""
     if not len(data) or data.max() < 0x7F:
         return False
     if bool((data == 0x7F).any()):

@@ -1,4 +1,4 @@
-"""Spans, lengths and budgets of results and alternatives, and exact sums."""
+"""Defines spans, lengths and budgets for results and alternatives, and sums numbers exactly."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ SCORE: Literal["score"] = "score"
 
 @dataclass(frozen=True)
 class Budget:
-    """Cutoff by length, calls or score: the longest prefix within `amount` of `unit`, or with scores ≥ `amount`."""
+    """Cutoff by length, calls or score: the longest prefix of at most `amount` of `unit`, or with scores ≥ `amount`."""
 
     amount: float
     unit: str
