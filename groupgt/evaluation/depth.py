@@ -33,9 +33,9 @@ class Depth:
     """Number of results (or tokens, chars, calls) needed for a `share` of `queries` to be complete.
 
     `depth` is the smallest k, or budget, at which at least that share is complete, or None if it never is. `interval`
-    is the confidence interval for the depth; an end is None if these results do not bound it. `reached` is the share
-    that is complete over the entire ranking. `undefined` counts queries without ground truth, and `missing` queries
-    without results. `by` and `value` identify the slice, if any.
+    is the confidence interval for the depth; an end is None if these results do not bound it. `reached` is the share of
+    queries that are complete over the entire ranking. `undefined` counts queries without ground truth, and `missing`
+    queries without results. `by` and `value` identify the slice, if any.
     """
 
     run: str
@@ -55,7 +55,7 @@ class Depth:
 class Depths(ResultRows[Depth]):
     """Depths for each run and share: first over all queries, then for each slice.
 
-    `confidence` is the level of the intervals; `sliced` is True if there are slices.
+    `confidence` is the confidence level of the intervals; `sliced` is True if there are slices.
     """
 
     depths: tuple[Depth, ...]

@@ -1,6 +1,6 @@
-"""Means from several values per query, with confidence intervals: over annotators, or corrected by an audit.
+"""Estimates means and confidence intervals from several values per query, from annotators or from an audit.
 
-Over annotators, the intervals reflect variance between queries and annotator disagreement.
+Intervals for means over annotators reflect variance between queries and disagreement between annotators.
 
 For query q and m annotators, d_q is the mean of their values and s_q² is the variance (÷ m − 1). For Q queries:
 
@@ -12,7 +12,8 @@ nonzero d_q), the minimum for a sign test. The variance does not reflect strictn
 A column with values from m annotators has shape (Q, 1, m). NaN means that a query does not count for an annotator; such
 queries are excluded for all annotators.
 
-An audit corrects means under a model's judgments with an annotator's judgments for a random sample of queries.
+An audit uses an annotator's judgments for a random sample of queries to correct means computed from a model's
+judgments.
 
 For each query, f is the metric under the model's ground truth and Y is the metric under the annotator's. A is the
 sample of n queries, and B contains the other N queries:
@@ -106,7 +107,7 @@ class Averaged:
         return max(least, 1 - student_within(abs(self.mean) / self.error, self.queries - 1))
 
     def at(self, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
-        """Return the confidence interval within bounds; the interval for a difference agrees with the p-value."""
+        """Return the confidence interval, clipped to bounds; the interval for a difference agrees with the p-value."""
         reach = student_quantile(level, self.queries - 1) * self.error
         low, high = max(self.mean - reach, bounds[0]), min(self.mean + reach, bounds[1])
         is_open = bounds[0] < 0 and self.p_value > 1 - level

@@ -52,8 +52,8 @@ def evaluate(
     Raises a `DataError`, `MetricError` or `ConfigError` that lists every problem.
 
     Args:
-        run: `{qid: ranking}`, a `Run`, a frame, a URL or a file path; with `parts` a folder, a glob or a list of files.
-            Pass several runs to `evaluate_runs`.
+        run: `{qid: ranking}`, a `Run`, a frame, a URL or a file path; with `parts`, also a folder, a glob or a list of
+            files. Pass several runs to `evaluate_runs`.
 
     >>> truth = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
     >>> run = {"q1": ["a", "x", "b", "y"], "q2": [("e", 0.9), ("d", 0.4)]}
@@ -118,7 +118,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
 
 
 def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:
-    """Select another annotator's queries that are also in the ground truth; raise `DataError` if there are none."""
+    """Select an annotator's queries that are also in the ground truth; raise `DataError` if there are none."""
     places = [place for place, qid in enumerate(other.qids) if qid in truth.index]
     if not places:
         raise DataError("annotators: none of the queries of another annotator is in the ground truth")
@@ -126,7 +126,7 @@ def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:
 
 
 def check_audit(audit: Audit, truth: GroundTruth) -> None:
-    """Raise an error if an audit is too small, has other queries, or may not be a random sample."""
+    """Raise an error if an audit is too small, contains unknown queries, or may not be a random sample."""
     judged = audit.truth
     if others := [qid for qid in judged.qids if qid not in truth.index]:
         raise DataError(f"audit: query {others[0]!r} is not in the ground truth that is audited")

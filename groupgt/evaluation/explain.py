@@ -165,7 +165,7 @@ def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
 def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> list[Block]:
     """Build a table with one row per result and one column per group.
 
-    It shows the first results, further results with a hit, and the number of remaining results. If there are many
+    It shows the first results, any further results with a hit, and the number of remaining results. If there are many
     groups, they share one column that names the groups hit by each result.
     """
     truth, hits = evaluation.truth, evaluation.labelled.hits
@@ -214,6 +214,6 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
 
 
 def _named(hit: Mapping[int, str]) -> str:
-    """List the groups that a result hits in one cell."""
+    """Format the groups that a result hits as one cell."""
     names = [f"g{number}" if mark == "1" else f"g{number} {mark}" for number, mark in sorted(hit.items())]
     return first_of(names, IN_CELL, " ") or "·"

@@ -26,13 +26,13 @@ POLICY = PRESETS["autorag"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Facts:
-    """Notes below the means of an evaluation; each note is computed when it is first needed, and then cached."""
+    """Notes printed below the means of an evaluation; each one is computed when first needed, and then cached."""
 
     evaluation: Evaluation
 
     @property
     def autorag_metrics(self) -> dict[str, Metric]:
-        """Metrics under the `autorag` convention, by their text in the request."""
+        """Metrics under the `autorag` convention, keyed by their text in the request."""
         return {text: metric for text, metric in self.evaluation.metrics.items() if metric.convention == "autorag"}
 
     @cached_property
@@ -91,8 +91,8 @@ def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:
 def _fewest(judgments: Judgments) -> Ints:
     """Return an upper bound on the fewest results that cover every group, shape (Q,).
 
-    It counts the document in the most groups, plus one document for each remaining group; it is exact if no groups
-    overlap.
+    The bound counts the document that is in the most groups, plus one document for each remaining group; it is exact if
+    no groups overlap.
     """
     chosen = judgments.alternative_group >= 0
     met = np.bincount(judgments.alternative_document[chosen], minlength=judgments.documents)

@@ -75,10 +75,10 @@ class Setting:
 
 @dataclass(frozen=True, repr=False)
 class Identified(Result):
-    """Possible explanations of a number: the settings that reproduce it, most common first, and the nearest others.
+    """Possible explanations for a number: settings that reproduce it, most common first, and settings that come close.
 
     The number before rounding is between `low` and `high`. `tried` is the number of settings with distinct values on
-    this data; `chance` is how many of them are expected in that range by accident.
+    this data; `chance` is the number of these settings expected in that range by chance.
     """
 
     number: str
@@ -106,7 +106,7 @@ def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] =
         run: The run.
         number: The number as reported, such as ``".6131"`` or ``"61.3%"``; its digits determine its precision.
         metrics: Names of metrics to try, with all conventions and cutoffs (default: all metrics).
-        options: Further options of `Request.of`.
+        options: Further options for `Request.of`.
 
     Returns:
         An `Identified`.
@@ -209,7 +209,7 @@ def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -
 
 
 class _Column(NamedTuple):
-    """Values of one metric and its oddness; `aggregate`, if set, converts the mean."""
+    """Values of one metric, with a measure of its oddness; `aggregate`, if set, converts the mean."""
 
     values: Floats
     oddness: float
@@ -298,7 +298,7 @@ def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Colum
 
 
 def _ndcg(hits: Hits, k: int, ideal: str) -> Floats:
-    """Compute NDCG with an ideal from all `retrieved` documents, from documents `within` k, or with `binary` gains."""
+    """Compute NDCG with an ideal based on all `retrieved` documents, on documents `within` k, or on `binary` gains."""
     rows = views.relevant_documents(hits)
     gains = np.ones(len(rows.rank)) if ideal == "binary" else rows.grade
     within = rows.rank <= k

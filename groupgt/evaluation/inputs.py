@@ -74,7 +74,7 @@ def _is_result(cell: Any) -> bool:
 
 
 def is_in_files(run: Any) -> bool:
-    """Return whether a run is a path, or a list of paths, which are the parts of one run."""
+    """Return whether a run is a path, or a list of paths that together form one run."""
     parts = (run if isinstance(run, (list, tuple)) else [run]) or [None]
     return all(isinstance(part, (str, os.PathLike)) for part in parts)
 

@@ -1,4 +1,4 @@
-"""Reports groups that a run missed, coverage by group, and the queries behind a mean below a required minimum."""
+"""Reports groups that a run missed, coverage by group, and queries responsible for a mean below its minimum."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def check_misses(k: int, worst: int) -> None:
 
 
 def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mapping[str, str] | None = None) -> Misses:
-    """Find the queries that miss most within k, sorted by covered weight, then by how late groups are hit."""
+    """Find the queries that miss the most within k, sorted by covered weight, then by how late groups are hit."""
     check_misses(k, worst)
     truth, hits = evaluation.truth, evaluation.labelled.hits
     judgments = truth.judgments
@@ -159,7 +159,7 @@ LONGEST_QUERY = 60
 
 
 def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
-    """Return a message about each mean that falls short of its requirement; empty if none does."""
+    """Return a message for each mean below its required minimum; empty if there are none."""
     parts = []
     for text, number in _checked(evaluation, least).items():
         mean = evaluation.means[text]
@@ -199,7 +199,7 @@ def _checked(evaluation: Evaluation, least: Mapping[str, float]) -> dict[str, fl
 
 
 def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str]:
-    """Describe one metric: its mean, and the queries below the required number, lowest first."""
+    """Describe one metric: its mean, and the queries below the required minimum, lowest first."""
     values, truth = evaluation.values[text], evaluation.truth
     population = f"{counted(evaluation.counted(text), 'query', 'queries')}, convention {evaluation.convention}"
     yield f"{text}: {fixed(evaluation.means[text])}, expected at least {number:g} ({population})"

@@ -37,9 +37,10 @@ class Request:
 
     If the convention is `auto`, it depends on the shape of the ground truth, and `resolved` parses `requested` again.
     `labeller` decides how results are matched to alternatives, `policy` how invalid or ambiguous data are handled,
-    `lengths` how much of a run fits a budget, and `engine` where labelling happens; `sources` includes the corpus.
-    `parts` means that many files form one run; `name` is used for a run without a name. `audit` corrects means and
-    differences. `annotators` contains further ground truths; metric values are averaged over all of them.
+    `lengths` how much of a run fits a budget, and `engine` where labelling happens; `sources` includes the corpus. If
+    `parts` is True, many files form one run; `name` is used for a run without a name. `audit` corrects means and
+    differences. `annotators` contains ground truth from further annotators; metric values are averaged over all
+    annotators.
     """
 
     metrics: dict[str, Metric]

@@ -43,7 +43,7 @@ class Evaluation(Result):
     `values` has one column per metric, shape (Q,), with NaN if a query does not count. `print` shows the means, the
     policy and the counts; `means[text]` and `result[text]` return one mean. `is_auto` is True if the shape of the
     ground truth determined the convention. `audit` is the same run evaluated against an annotator's judgments for a
-    random sample of queries; `annotators` contains evaluations against each further annotator.
+    random sample of queries; `annotators` contains an evaluation for each further annotator.
     """
 
     truth: GroundTruth
@@ -66,7 +66,7 @@ class Evaluation(Result):
 
     @property
     def counting(self) -> Bools:
-        """Mask of the queries that count, shape (Q,): defined, and with results unless missing queries count as 0."""
+        """Mask of the queries that count, shape (Q,): defined, and (unless missing queries count as 0) with results."""
         defined = self.truth.judgments.defined
         return defined & self.labelled.present if self.policy.missing == "skip" else defined
 
@@ -130,7 +130,7 @@ class Evaluation(Result):
 
     @cached_property
     def deciding(self) -> dict[str, float]:
-        """Means that decide which system is best: corrected means if there is an audit, NaN for metrics without one."""
+        """Means that decide which system is best; with an audit, corrected means (NaN for metrics that have none)."""
         if self.tested is self.values_per_query:
             return self.means
         return {text: mean_of(self.tested[text]) if text in self.tested else math.nan for text in self.values}
@@ -149,12 +149,13 @@ class Evaluation(Result):
     def counts(self) -> dict[str, int]:
         """Number of queries in total, and of evaluated, undefined, missing, extra and suspicious queries.
 
-        `duplicates` counts queries with a repeated result (only relevant documents count, unless the policy considers
-        all). `ties` counts queries with a hit among equal scores that a cutoff splits (or among any equal scores, if a
-        metric uses the entire ranking). `repeated_ids` counts ids that occur twice in one group, and `empty_groups`
-        groups dropped because they were empty. `unanswerable` counts queries declared unanswerable, and `without_row`
-        those absent from the run, which count as abstaining. `irrelevant_groups` counts groups without a relevant
-        alternative, and `excluded` results removed because the ground truth excludes their ids.
+        `duplicates` counts queries with a repeated result (only relevant documents, unless the policy considers all
+        documents). `ties` counts queries where a cutoff splits equal scores that include a hit (or, if a metric uses
+        the entire ranking, where any equal scores include one). `repeated_ids` counts ids that occur twice in one
+        group, and `empty_groups` groups dropped because they were empty. `unanswerable` counts queries declared
+        unanswerable, and `without_row` counts the ones that are absent from the run, which count as abstaining.
+        `irrelevant_groups` counts groups without a relevant alternative, and `excluded` results removed because the
+        ground truth excludes their ids.
         """
         defined, present = self.truth.judgments.defined, self.labelled.present
         unanswerable = self.truth.unanswerable
@@ -177,7 +178,7 @@ class Evaluation(Result):
         }
 
     def judged(self, primary: str | None = None) -> tuple[Metric, float] | None:
-        """Return `judged` at the cutoff of a metric (default: the first) and its mean, before any results are dropped.
+        """Return `judged` at a metric's cutoff (default: the first) and its mean, before any results are dropped.
 
         Returns None if the ground truth contains no documents judged non-relevant.
         """
@@ -202,7 +203,7 @@ class Evaluation(Result):
 
     @cached_property
     def slices(self) -> list[dict[str, Any]]:
-        """Slices of `by`, each with its column, value, number of queries that count, and means."""
+        """Slices for each `by` column, with the column, value, number of queries that count, and means."""
         defined = self.truth.judgments.defined
         return [
             {

@@ -101,8 +101,8 @@ def evaluate_runs(
     Raises a `DataError`, `MetricError` or `ConfigError` that lists every problem.
 
     Args:
-        convention: `autorag`, `trec` or `coverage`, or several, shown side by side; `auto` chooses one by the shape of
-            the ground truth.
+        convention: `autorag`, `trec` or `coverage`, or several, shown side by side; `auto` chooses one based on the
+            shape of the ground truth.
 
     >>> found = evaluate_runs({"q": [["a"], ["b"]]}, {"one": {"q": ["a"]}, "both": {"q": ["a", "b"]}}, ["recall@2"])
     >>> found["both"].means, found.means["one"]["recall@2"]

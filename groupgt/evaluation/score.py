@@ -29,7 +29,7 @@ def score(
 ) -> dict[str, float | None]:
     """Score the results of one query against its grouped ground truth.
 
-    The values are the same as from `evaluate`, with None for undefined values. The default metrics take a few
+    The values are the same as those from `evaluate`, with None for undefined values. The default metrics take a few
     microseconds. Raises `DataError`, `MetricError` or `ConfigError`.
 
     Args:
@@ -52,7 +52,7 @@ def score(
 
 @lru_cache(maxsize=64)
 def _plan(texts: tuple[str | Metric, ...], convention: str) -> list[tuple[str, str, int]] | None:
-    """Return the text, name and cutoff of each metric, or None unless all can be computed in plain Python."""
+    """Return the text, name and cutoff of each metric, or None if any cannot be computed in plain Python."""
     parsed = parse_metrics(texts, OF_SHAPE["groups"] if convention == AUTO else convention)
     plan = []
     for text, metric in parsed.items():
@@ -65,7 +65,7 @@ def _plan(texts: tuple[str | Metric, ...], convention: str) -> list[tuple[str, s
 
 
 def _hits(groups: Any, ids: Any) -> list[tuple[int, int]] | None:
-    """Return the rank and group number of each result that is in a group, or None unless all ids are plain.
+    """Return the rank and group number of each result that is in a group, or None if any id is not plain.
 
     Also returns None if an id occurs twice in the groups or in the results.
     """

@@ -47,7 +47,7 @@ class Sources:
     _read: dict[Path, dict[str, str]] = field(default_factory=dict, repr=False)
 
     def texts(self, source: Any, option: str) -> Mapping[str, str]:
-        """Return texts by id from a path, a mapping, or (if there is no source) the default corpus."""
+        """Return texts by id from a path or a mapping, or from the default corpus if there is no source."""
         chosen = self.corpus if _is_absent(source) else source
         if chosen is None:
             return {}
@@ -61,7 +61,7 @@ class Sources:
         return self._read[path]
 
     def chunks(self, source: Any, option: str) -> Chunks | None:
-        """Return chunk spans from a table, or (if there is no source) from the default corpus if it has any."""
+        """Return chunk spans from a table; if there is no source, return any spans in the default corpus."""
         if not _is_absent(source):
             if isinstance(source, Chunks):
                 return source

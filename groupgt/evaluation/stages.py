@@ -30,10 +30,10 @@ _CUT = re.compile(r"(.+)@(\d{1,9})")
 
 @dataclass(frozen=True)
 class Stage:
-    """One pipeline stage: the number of groups that it covers within `cutoff`, loses and gains.
+    """One pipeline stage, with the numbers of groups that it covers within `cutoff`, loses and gains.
 
-    A group is `lost` at the first stage from which on no stage covers it; it is `gained` if the previous stage did not
-    cover it.
+    A group is `lost` at the stage after the last one that covers it, or at the first stage if none covers it; it is
+    `gained` if the previous stage did not cover it.
     """
 
     name: str
@@ -75,11 +75,11 @@ def stages(
 ) -> Stages:
     """Find the stage that loses each group: never retrieved, cut by the reranker, not in the prompt, or not cited.
 
-    A group is lost at the first stage from which on no stage covers it. All stages are evaluated against the same
-    ground truth with the same labeller. Raises `DataError` or `ConfigError`.
+    A group is lost at the stage after the last one that covers it, or at the first stage if none covers it. All stages
+    are evaluated against the same ground truth with the same labeller. Raises `DataError` or `ConfigError`.
 
     Args:
-        runs: `{name: run}` in pipeline order, or a list of paths. `PATH@10` uses only the first 10 results, and so does
+        runs: `{name: run}` in pipeline order, or a list of paths. `PATH@10` uses only the first 10 results, as does
             `NAME@10` for a run in memory.
 
     >>> truth = {"q": [["a", "b"], ["c"], ["d"]]}
@@ -154,7 +154,7 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
 def lost_at(covered: Bools) -> Ints:
     """Return the stage that loses each group, from a `covered` array of shape (stages, groups).
 
-    A group covered by the last stage has the number of stages instead.
+    For a group covered by the last stage, the value is the number of stages.
 
     >>> lost_at(np.array([[True, True, False], [False, True, False], [True, False, False]])).tolist()
     [3, 2, 0]
@@ -168,7 +168,7 @@ def lost_at(covered: Bools) -> Ints:
 def _stages(
     names: Sequence[str], cutoffs: Sequence[int | None], covered: Bools, lost: Ints, query: Ints, chosen: Bools
 ) -> tuple[Stage, ...]:
-    """Count groups at each stage, for the chosen groups only."""
+    """Count the chosen groups at each stage."""
     stages = []
     of_query = np.bincount(query[chosen], minlength=int(query.max(initial=-1)) + 1)
     for place, (name, cutoff) in enumerate(zip(names, cutoffs)):

@@ -1,4 +1,4 @@
-"""Score thresholds: how many unanswerable queries return no results, and how much recall other queries lose."""
+"""Score thresholds that leave unanswerable queries without results, and the recall that other queries lose."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Thresholds(Result):
-    """Lowest threshold for each run and share at which that share of the unanswerable queries returns no results.
+    """For each run and share, the lowest threshold at which that share of unanswerable queries returns no results.
 
     For each run, `thresholds` begins with an entry for all results; `curves` contains points for a plot over all
-    scores. `answerable` and `unanswerable` are numbers of queries.
+    scores. `answerable` and `unanswerable` count queries.
     """
 
     thresholds: tuple[Threshold, ...]
@@ -161,7 +161,7 @@ class _Curve:
         return cls(evaluation.name, scores, np.sort(best[truth.unanswerable]), best[counts], covered[order], weight)
 
     def reaching(self, share: float) -> float | None:
-        """Return the lowest threshold that empties this share of unanswerable queries, or None if none is needed."""
+        """Return the lowest threshold that gives this share of unanswerable queries no results; None if not needed."""
         needed = math.ceil(share * len(self.unanswerable) - 1e-9)
         below = float(self.unanswerable[needed - 1])
         if below == -math.inf:

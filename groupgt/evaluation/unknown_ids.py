@@ -65,7 +65,7 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
 
 
 def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, query_count: int) -> None:
-    """Warn if no result has a hit, and show a pair of ids that differ only in blanks, case, form or decimals, if any.
+    """Warn if no result has a hit, and show any pair of ids that differ only in blanks, case, form or decimals.
 
     Without such a pair, the warning appears only if enough queries have results to rule out chance.
     """
@@ -100,7 +100,7 @@ def warn_of_blank(truth: GroundTruth, texts: Mapping[str, str], title: str = "")
 
 
 def fold(name: str) -> str:
-    """Normalize an id: no surrounding blanks, case, Unicode form, leading zeros or `.0`."""
+    """Normalize an id by ignoring surrounding blanks, case, Unicode form, leading zeros and `.0`."""
     text = unicodedata.normalize("NFC", name).strip().casefold()
     number = re.fullmatch(r"0*([0-9]+)(\.0*)?", text)
     return number[1] if number else text
