@@ -1,6 +1,7 @@
 """Interface for labellers, which decide which results hit which alternatives.
 
-An engine passes ground truth and results, and gets a table of matches; the helpers below create and read such tables.
+An engine passes in ground truth and results and gets back a table of matches; the helpers below create and read these
+tables.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ class Labeller:
 
     Subclasses override only the methods they need. `column` names the field that identifies results in place of their
     ids: `parent` or `span`. If `reads_results` is True, results are read beforehand and passed to `match`; otherwise,
-    `match` gets None. `str(labeller)` is printed below tables: `description` covers the options in `described`, and all
-    other options that differ from their defaults follow by name, except for files and options in `decides_nothing`.
-    Labellers are created from their options and `inputs`, a `groupgt.evaluation.sources.Sources` that reads the files
-    and functions named in options.
+    `match` gets None. `str(labeller)` is printed below tables: `description` covers the options in `described`; other
+    options with non-default values follow by name, except for files and options in `decides_nothing`. Labellers are
+    created from their options and `inputs`, a `groupgt.evaluation.sources.Sources` that reads the files and functions
+    named in options.
     """
 
     name = ""
@@ -109,7 +110,7 @@ class Labeller:
 class Results:
     """Distinct results for the queries that have ground truth, sorted by query, then by rank.
 
-    `names` contains the names that the labeller uses, and `texts` the texts that come with the results, if any.
+    `names` contains the names that the labeller uses, and `texts` contains any texts that come with the results.
     """
 
     queries: Ints
@@ -138,7 +139,7 @@ class Matches:
 
     Only the first occurrence of a key in a query counts, and only the labeller's `settle` method interprets targets.
     For most labellers, `starts` splits `alternatives` into lists, and a target is the index of a list. If alternatives
-    are spans, `low` and `high` are the ends of the part that the result covers.
+    are spans, `low` and `high` are the bounds of the part that the result covers.
     """
 
     truth: GroundTruth
@@ -158,7 +159,7 @@ class Matches:
 
     @cached_property
     def sets(self) -> list[frozenset[str]]:
-        """Names that may match results, for each query: its keys, plus the blank strings that are never ids."""
+        """Names that may match each query's results: its keys, plus the blank strings that are never ids."""
         if self.keys is self.truth.ids:
             return self.truth.id_sets
         return [BLANK_IDS.union(self.keys[low:high]) for low, high in pairwise(self.bounds)]

@@ -1,4 +1,4 @@
-"""The code labeller lets a user's function decide which results hit, with or without an LLM."""
+"""The code labeller: a user-supplied function, with or without an LLM, decides which results hit."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ LONE = re.compile(f"[{ALONE}][{MARKS}]*")
 
 
 def _becomes(punctuation: str, code: int) -> str | int:
-    """Replace a punctuation mark by `punctuation`, white space by a blank, and remove an invisible character."""
+    """Replace a punctuation mark with `punctuation` and white space with a blank; remove an invisible character."""
     category = unicodedata.category(chr(code))
     if category == "Cf":
         return ""
@@ -85,7 +85,7 @@ BECOMES = {keep: Cached(partial(_becomes, " {} " if keep else " ")) for keep in 
 
 @dataclass(frozen=True, eq=False)
 class TextPairs:
-    """Distinct pairs of texts to compare: `results[result[i]]` with `alternatives[alternative[i]]`.
+    """Distinct pairs of texts to compare; pair i is `results[result[i]]` and `alternatives[alternative[i]]`.
 
     Input pair p is stored at index `pair_of[p]`; equal pairs of texts are compared only once.
     """
@@ -229,9 +229,9 @@ class Reader(Labeller):
 def alternative_texts(
     truth: GroundTruth, reference: Mapping[str, str], way: str = REFERENCE, *, blank: bool = False
 ) -> list[str]:
-    """Return the text of each alternative: the alternative itself, or the text with its id in the reference.
+    """Return the text of each alternative: the alternative itself, or the reference text with its id.
 
-    Raises `DataError`, with `way` as the fix, if a text is missing, or if it is blank and `blank` is False.
+    Raises `DataError`, suggesting `way` as the fix, if a text is missing, or if it is blank and `blank` is False.
     """
     faults = Faults()
     texts: list[str] = []

@@ -52,7 +52,7 @@ class Options:
 class Parents(Named):
     """Results and alternatives are matched by parent id; later chunks with the same parent are repeats.
 
-    An id without a parent (not matched by the pattern, or only a parent in the mapping) counts as its own parent.
+    An id counts as its own parent if the pattern does not match it, or if it is only a parent in the mapping.
 
     >>> import groupgt
     >>> labeller = {"use": "parents", "with": {"pattern": "(.*)#[0-9]+"}}

@@ -100,7 +100,7 @@ class Spans(Labeller):
         return frozenset(self.chunks.ids if self.chunks is not None else ())
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
-        """Return groups of spans, replacing ids by spans from the reference; raise `DataError` if there is no span."""
+        """Return groups of spans, replacing ids with reference spans; raise `DataError` if any span is missing."""
         reference = self.reference.spans() if self.reference is not None else {}
         faults = Faults()
         spans: list[Form] = []
@@ -117,7 +117,7 @@ class Spans(Labeller):
         return truth.renamed([str(span) for span in spans], spans)
 
     def _no_span(self, name: str, form: Form) -> str:
-        """Return an error message, with a fix, for an alternative that is not a span."""
+        """Return an error message, with a suggested fix, for an alternative that is not a span."""
         if form is None and self.reference is not None:
             return f"the alternative {display(name)} is not in the reference"
         kind, way = "a text", "choose the labeller text"
@@ -126,7 +126,7 @@ class Spans(Labeller):
         return f"the labeller spans reads alternatives {{doc, start, end}}, and {display(name)} is {kind}; {way}"
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
-        """Return the alternatives that no chunk (with `joint`, not even all chunks together) covers sufficiently."""
+        """Return the alternatives not sufficiently covered by any chunk or, with `joint`, by all chunks together."""
         if self.chunks is None:
             return super().unreachable(truth)
         matches = self.match(truth, None)
@@ -230,11 +230,11 @@ class Spans(Labeller):
         return np.array([span.end - span.start + self.beyond for span in _places_of(truth)], dtype=np.int64)
 
     def _needed(self, truth: GroundTruth) -> Ints:
-        """Return the length of each alternative that results must cover together, in `unit`."""
+        """Return the length that results must cover together for each alternative, in `unit`."""
         return -(-self.lengths(truth) * self.share.numerator // self.share.denominator)
 
     def enough(self, overlap: Ints, result: Ints, alternative: Ints) -> Bools:
-        """Return whether overlaps reach `min_overlap`, for results and alternatives of these lengths."""
+        """Return whether overlaps reach `min_overlap`, given the lengths of results and alternatives."""
         denominator = {"alternative": alternative, "result": result, "union": result + alternative - overlap}
         return np.asarray(overlap * self.share.denominator >= denominator[self.options.of] * self.share.numerator)
 
