@@ -39,7 +39,7 @@ class Cut:
 
     @classmethod
     def at(cls, hits: Hits, cutoff: int | Budget | None) -> Cut:
-        """Returns the cut for @k, for the full ranking (k is its length) or for a budget (k is the prefix that fits).
+        """Returns the cut for @k, the full ranking (k is its length) or a budget (k is the number of results that fit).
 
         Ideal rankings are cut only for @k. Raises `MetricError` if labelling did not measure the budget.
         """
@@ -63,7 +63,8 @@ class Formula:
     """One variant of a metric: its function, a text version of the formula, and a function for worked examples.
 
     `explanation(sheet, **parameters)` returns the arithmetic for one query as an expression, such as `2 / 4`; all
-    built-in metrics have one. `takes_sets` means that the metric supports sets of alternatives needed together.
+    built-in metrics have one. `takes_sets` is True if the metric supports sets of alternatives that are needed
+    together.
     """
 
     function: Function

@@ -2,7 +2,7 @@
 
 The ideal depends only on the ground truth; `mrr.coverage` and `ndcg.coverage` divide by it. If no document belongs to
 several groups, the sum has a closed form. Otherwise finding it is a maximum coverage problem, which is solved exactly
-if the number of reachable states is small, and greedily if not.
+if the number of reachable states is small, and greedily otherwise.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def explain_share_of_best(
     discount: Discount,
     share: Callable[[int, float], str],
 ) -> str:
-    """Formats the sum of discounted (rank, gain) `terms` as a share of the ideal, which `share` formats alike."""
+    """Formats the sum of discounted (rank, gain) `terms` as a share of the ideal, formatted by `share` the same way."""
     ideal = best_ranking(sheet.judgments, sheet.query, gain, discount).gains(sheet.ideal)
     both = terms, [(rank, value * sheet.scale) for rank, value in enumerate(ideal, 1)]
     text = over(*(plus(share(rank, value) for rank, value in gains) for gains in both))

@@ -1,4 +1,4 @@
-"""Conversion of the metric catalogue to table rows, and of a single definition to text."""
+"""Converts the metric catalogue to table rows, and single definitions to text."""
 
 from __future__ import annotations
 

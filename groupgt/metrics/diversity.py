@@ -278,7 +278,7 @@ class _Crowd:
         return IdealGains(np.full(size, query, dtype=np.int64), np.arange(1, size + 1, dtype=np.int64), np.array(gains))
 
     def take(self, place: int) -> None:
-        """Takes the document at a position, replaces it with the next one of its set, and lowers related bounds."""
+        """Takes the document at a position, replaces it with the next one in its set, and lowers related bounds."""
         at = int(self.set_at[place])
         stack, gain = self.stacks[at], self.bounds[place]
         self.bounds[stack.pop()] = -np.inf
@@ -306,7 +306,7 @@ def _terms(sheet: Sheet, alpha: float, share: Share, *, weighted: bool = False) 
 
 
 def _explain_share(sheet: Sheet, alpha: float, share: Share, depth: int | None, *, weighted: bool = False) -> str:
-    """Formats the terms of the query as a share of those of the greedy ideal, cut at `depth`."""
+    """Formats a query's terms as a share of the terms in the greedy ideal, cut at `depth`."""
     ideal = greedy_ideal(sheet.judgments, alpha, weighted=weighted)
     scale = sheet.scale if weighted else 1.0
     looked_at = (ideal.query == sheet.query) & (ideal.rank <= (len(ideal.rank) if depth is None else depth))

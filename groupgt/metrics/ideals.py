@@ -1,4 +1,4 @@
-"""Rank discounts and the gains of ideal rankings, for normalization. The cost does not grow with k."""
+"""Computes rank discounts and the gains of ideal rankings, for normalization; the cost does not grow with k."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Metric:
         return f"Metric({str(self)!r})"
 
     def short(self, convention: str | None) -> str:
-        """Returns the canonical text, omitting the convention if it is the given one."""
+        """Returns the canonical text, omitting the metric's convention if it equals `convention`."""
         named = [f"{name}={_number_text(value)}" for name, value in self.parameters]
         values = ", ".join([*(["judged_only=True"] if self.judged_only else []), *named])
         shown = "" if self.convention in (None, convention) else f".{self.convention}"
@@ -147,7 +147,7 @@ def _defined_with_sets() -> str:
 
 
 def _series(texts: Sequence[str]) -> str:
-    """Joins texts like `a, b and c`."""
+    """Joins texts, as in `a, b and c`."""
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 

@@ -42,12 +42,12 @@ def metric(
 ) -> Callable[[Callable[..., Any]], Metric]:
     """Registers a function over `Hits` as a metric, which can then be used wherever a metric can be named.
 
-    The function takes `Hits` and returns one number per query, shape (Q,), or NaN where it is undefined. It sees
-    only the results within the cutoff; `hits.length` is the number of these. `groupgt.metrics.views` provides tables:
-    `met_groups`, `relevant_results`, `novel_results`, `group_hits`, `judged_results`; `hits.judgments` is the ground
-    truth. If the function also takes `cut`, it gets k (`cut.k`, one number per query) and the depth at which ideal
-    rankings are cut (`cut.ideal`). Other parameters become parameters of the metric, as in `half_life(h=3)`: each needs
-    a default, its annotation defines the valid values, and numbers are passed as floats.
+    The function takes `Hits` and returns one number per query, shape (Q,), or NaN where it is undefined. It sees only
+    the results within the cutoff; `hits.length` counts them. `groupgt.metrics.views` provides tables: `met_groups`,
+    `relevant_results`, `novel_results`, `group_hits`, `judged_results`; `hits.judgments` is the ground truth. If the
+    function also takes `cut`, it gets k (`cut.k`, one number per query) and the depth at which ideal rankings are cut
+    (`cut.ideal`). Other parameters become parameters of the metric, as in `half_life(h=3)`: each needs a default, its
+    annotation defines the valid values, and numbers are passed as floats.
 
     >>> import numpy as np
     >>> import groupgt
@@ -199,7 +199,7 @@ def _fixed(table: Table) -> Table:
 
 
 def _facts(definition: Definition) -> tuple[Any, ...]:
-    """Returns what stays the same if a metric is registered again unchanged: its texts, and its function or code."""
+    """Returns the properties that must match if a metric is registered again: its texts, and its function or code."""
     formula = definition.formulas[None]
     parameters = [(each.name, each.default, each.expected, each.choices) for each in definition.parameters_of(None)]
     rest = dataclasses.replace(definition, formulas={}, parameters={})

@@ -40,7 +40,7 @@ def recall_coverage(hits: Hits, cut: Cut) -> Floats:
 
 
 def weighted_mean(hits: Hits, rows: views.MetGroups, value: Floats | float) -> Floats:
-    """Returns the weighted mean over groups, shape (Q,), of a value for each covered group and 0 for others."""
+    """Returns the weighted mean over groups, shape (Q,), with a value for each covered group and 0 for all others."""
     judgments = hits.judgments
     # Sum in the order of groups, like the total weight: if every value is 1, the mean is exactly 1.
     values = np.zeros(len(judgments.group_query))

@@ -1,6 +1,7 @@
 """Tables of a run's hits for metrics: by result, by group, and by both.
 
-Each table is computed once per `Hits`. Metrics and the tables of misses, depth and failures use them.
+Each table is computed once per `Hits`. The tables are used by metrics and by the analyses of misses, depth and
+failures.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def relevant_documents(hits: Hits) -> HitRows:
 
 @_once
 def relevant_results(hits: Hits) -> Results:
-    """Returns the relevant results, each the first to hit some relevant alternative."""
+    """Returns the relevant results, which are the first to hit some relevant alternative."""
     return _results(hits, relevant_hits(hits))
 
 
@@ -191,7 +192,7 @@ def novel_results(hits: Hits) -> Results:
 
 @_once
 def group_hits(hits: Hits, *, repeats: bool = False) -> tuple[HitRows, Ints]:
-    """Returns distinct (group, rank) pairs by query, rank and group, each with its number within the group, from 1."""
+    """Returns distinct (group, rank) pairs, sorted by query, rank and group, with their number in the group, from 1."""
     if repeats and not hits.keep:
         return group_hits(hits)
     rows = relevant_hits(hits, repeats=repeats)

@@ -41,7 +41,7 @@ class Group:
 
 
 def _table(view: Callable[[Hits], views.Results]) -> cached_property[tuple[tuple[int, float], ...]]:
-    """Builds a property of a `Sheet`: (rank, grade) for each of the query's results in a view, within the cutoff."""
+    """Builds a property for `Sheet`: (rank, grade) for each of the query's results in a view, within the cutoff."""
 
     def pairs(sheet: Sheet) -> tuple[tuple[int, float], ...]:
         table = view(sheet.hits)
@@ -178,7 +178,7 @@ def over(numerator: float | str, denominator: float | str) -> str:
 
 
 def at_most_one(text: str, value: float, ideal: float) -> str:
-    """Returns the share as given, or `min(1, share)` if the value exceeds the ideal."""
+    """Returns the share unchanged, or `min(1, share)` if the value exceeds the ideal."""
     return f"min(1, {text})" if value > ideal > 0 else text
 
 
