@@ -1,4 +1,4 @@
-"""Compares systems query by query with counterparts of the same name, such as those on a baseline data set."""
+"""Compares systems query by query with counterparts of the same name, for example on a baseline data set."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from groupgt.render.results import Result
 class Beside:
     """Systems paired with counterparts of the same name, with values for every metric.
 
-    `now` and `before` hold values for the same queries by name and metric, each of shape (Q,), with NaN for queries
-    that do not count. Systems missing from `before` are not compared.
+    `now` and `before` contain values for the same queries, keyed by name and metric, each of shape (Q,), with NaN for
+    queries that do not count. Systems missing from `before` are not compared.
     """
 
     metrics: Mapping[str, Metric]
@@ -34,7 +34,7 @@ class Beside:
     _computed: dict[tuple[str, bytes], dict[str, Contrast]] = field(default_factory=dict, repr=False)
 
     def contrasts(self, metric: str | None = None, among: Bools | None = None) -> dict[str, Contrast]:
-        """Compares each system with its counterpart by one metric, over all or some queries, as one family of tests."""
+        """Compares each system with its counterpart on one metric, over all or some queries, as one family of tests."""
         metric = self.primary if metric is None else metric
         key = metric, b"" if among is None else among.tobytes()
         if key not in self._computed:
@@ -79,7 +79,8 @@ class Measured:
 class Shared(NamedTuple):
     """Queries that a data set shares with the baseline, and the number of unshared queries on each side.
 
-    `alone` counts queries only in the data set, `absent` those only in the baseline; `reworded` queries differ in text.
+    `alone` counts queries found only in the data set, and `absent` counts queries found only in the baseline;
+    `reworded` lists queries that differ in text.
     """
 
     qids: Sequence[str]
@@ -93,7 +94,7 @@ class Across(Beside, Result):
     """A comparison of systems across data sets, each system with its own result on the `baseline` data set.
 
     `places` maps each name to its system and data set, `shared` maps each data set to the queries it shares with the
-    baseline, and `sizes` has the mean chunk length of each data set in characters, if known.
+    baseline, and `sizes` contains the mean chunk length of each data set in characters, if known.
     """
 
     baseline: str
@@ -149,7 +150,7 @@ def across(
     primary: str | None = None,
     sizes: Mapping[str, float] | None = None,
 ) -> Across:
-    """Compares every system on every data set with its own result on the baseline, by the requested metrics or all.
+    """Compares every system on every data set with its own result on the baseline, for some or all metrics.
 
     Raises the same errors as `shared_queries`, and `ConfigError` for an unknown metric.
     """

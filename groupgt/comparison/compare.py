@@ -49,10 +49,11 @@ class OfSystem(dict[str, Row]):
 class Comparison(Systems, Result):
     """A query-by-query comparison of systems with a baseline.
 
-    `rows` has a `Row` for each system and metric, also available as `table["dense"]["ndcg@10"]`; `per_query` has all
-    values. `slices` shows where differences come from, `failures` shows which system covers which group, `headroom` has
-    the scores of a perfect choice among systems, and `pairs` compares all pairs of systems if `settings.pairs` is set.
-    Use `print` to show everything. `evaluations` is empty if values were read from result folders.
+    `rows` has a `Row` for each system and metric, also available as `table["dense"]["ndcg@10"]`; `per_query` contains
+    all values. `slices` shows where differences come from, `failures` shows which system covers which group, `headroom`
+    contains the scores that a perfect choice among systems would reach, and `pairs` compares all pairs of systems if
+    `settings.pairs` is set. Use `print` to show everything. `evaluations` is empty if values were read from result
+    folders.
     """
 
     def __getitem__(self, system: str) -> OfSystem:
@@ -161,7 +162,7 @@ def comparison_of(
     metrics: Sequence[str] = (),
     primary: str | None = None,
 ) -> Comparison:
-    """Compares evaluations on the same ground truth, by some or all of their metrics.
+    """Compares evaluations on the same ground truth, for some or all of their metrics.
 
     `primary` decides which system is best; if it is not among `metrics`, the first metric does.
     Raises `ConfigError` if the baseline is not one of the evaluations.
@@ -213,7 +214,7 @@ def compare(
         baseline: The run to compare with (default: the first).
         primary: The metric that decides the verdict (default: the first).
         test: The paired test: `randomization`, `bootstrap`, `t` or `wilcoxon` (`t` and `wilcoxon` need SciPy).
-        correction: P-value correction over all runs compared by a metric: `holm`, `bonferroni`, `bh` or `none`.
+        correction: P-value correction over all runs compared on a metric: `holm`, `bonferroni`, `bh` or `none`.
         alpha: Significance level; a difference is significant if its p-value does not exceed it.
         confidence: Confidence level for the intervals of means.
         resamples: Number of resamples.

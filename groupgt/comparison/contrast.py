@@ -44,14 +44,14 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Contrast:
-    """A comparison of two systems by one metric, over the `pairs` queries that count for both.
+    """A comparison of two systems on one metric, over the `pairs` queries that count for both.
 
     `delta` is the mean difference (system − other). `unpaired` is the number of queries that count for only one of the
-    two systems, and `wins` the number on which the system is better. `p_value` is corrected over its family,
+    two systems, and `wins` the number on which the system is better. `p_value` is corrected over its family, but
     `raw_p_value` is not. `spread` is the standard deviation of the differences, and `effect_size` is Cohen's d_z, the
     mean difference ÷ `spread`. Undefined values are NaN. `size` is the mean size of the nonzero differences, or 0;
-    `alike` is True if all nonzero differences have this size, as with 0/1 metrics. `significant` is True if
-    `p_value` is at most alpha; `confidence` is the level at which `delta_interval` agrees with `significant`.
+    `alike` is True if all nonzero differences have this size, as with 0/1 metrics. `significant` is True if `p_value`
+    is at most alpha; `confidence` is the level at which `delta_interval` agrees with `significant`.
 
     With an audit, `delta`, its interval and p are corrected; all other fields are based on the audited ground truth.
     """
@@ -141,7 +141,7 @@ def among(values: Values, metrics: Iterable[str], queries: Bools) -> Values:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Comparisons by one metric whose p-values are corrected together.
+    """Comparisons on one metric, with p-values that are corrected together.
 
     Each column in `systems` is compared with the column at the same index in `others`; all columns have equal length.
     """
@@ -159,7 +159,7 @@ def rows_of(
     settings: Settings,
     contrasts: Mapping[Key, Contrast] | None = None,
 ) -> list[Row]:
-    """Computes a row for each system and metric; without `contrasts`, the comparisons by each metric form a family."""
+    """Computes a row for each system and metric; without `contrasts`, the comparisons on each metric form a family."""
     if contrasts is None:
         twos = [(name, baseline) for name in values if name != baseline]
         contrasts = contrasts_of(values, metrics, twos, settings)
@@ -215,7 +215,7 @@ def drop(delta: float, *, higher_is_better: bool) -> float:
 
 
 def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Contrast]]:
-    """Computes the contrasts of each family; all families share their random draws."""
+    """Computes the contrasts for each family; all families share the same random draws."""
     pairs = [(number, *pair) for number, each in enumerate(families) for pair in zip(each.systems, each.others)]
     columns = [system - other for _, system, other in pairs]
     family_of = np.array([number for number, *_ in pairs], dtype=np.int64)
@@ -301,7 +301,7 @@ def _by_defined_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floa
 
 
 def _widened(bounds: Bounds) -> Bounds:
-    """Returns the bounds for differences of values within the given bounds."""
+    """Returns the bounds for differences between values within the given bounds."""
     return bounds[0] - bounds[1], bounds[1] - bounds[0]
 
 
@@ -316,7 +316,7 @@ def _spread(differences: Floats) -> float:
 
 @dataclass(frozen=True)
 class Pair:
-    """A comparison of two systems, `first` and `second`, by one metric.
+    """A comparison of two systems, `first` and `second`, on one metric.
 
     `against.p_value` is corrected over all pairs for this metric; `tukey` is the p-value from Tukey's HSD.
     """
@@ -334,7 +334,7 @@ def contrasts_of(
     twos: Sequence[tuple[K, K]],
     settings: Settings,
 ) -> dict[tuple[K, K, str], Contrast]:
-    """Compares pairs of systems by some metrics; each metric is a family."""
+    """Compares pairs of systems on some metrics; each metric is a family."""
     families = []
     for text, metric in metrics.items():
         firsts, seconds = ([values[two[side]][text] for two in twos] for side in (0, 1))
@@ -347,7 +347,7 @@ def contrasts_of(
 
 
 def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) -> list[Pair]:
-    """Compares all pairs of systems by every metric, with Tukey's HSD over queries that count for all systems."""
+    """Compares all pairs of systems on every metric, with Tukey's HSD over queries that count for all systems."""
     contrasts = contrasts_of(values, metrics, list(combinations(values, 2)), settings)
     place = {name: number for number, name in enumerate(values)}
     honest = {}

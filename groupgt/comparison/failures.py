@@ -1,4 +1,4 @@
-"""Finds the groups that each system covers or misses, queries complete for only one system, and headroom: `misses`."""
+"""Finds the groups that each system covers or misses, queries that only one system completes, and headroom."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Failures:
     """Groups and queries that each system covers within a cutoff.
 
     `first` is the rank of each group's first hit, shape (G, S), or 0 if a system does not cover it within the cutoff;
-    `anywhere` is the rank in the entire list. `completion`, shape (Q, S), is the rank at which a query is complete, or
-    0. `redundancy` is the share of results that are relevant but cover no new group. `counted` marks the queries that
-    count, shape (Q,).
+    `anywhere` is its rank in the entire ranking. `completion`, shape (Q, S), is the rank at which a query is complete,
+    or 0. `redundancy` is the share of results that are relevant but cover no new group. `counted` marks the queries
+    that count, shape (Q,).
     """
 
     systems: list[str]
@@ -90,7 +90,7 @@ class Failures:
         return self._names(other & ~complete)
 
     def hardest(self, most: int = 20) -> list[dict[str, Any]]:
-        """Returns the groups covered by the fewest systems, then latest: `qid`, `group`, `systems`, `ranks`."""
+        """Returns groups covered by the fewest systems, with the latest first in ties: `qid`, `group`, `systems`, `ranks`."""
         met = (self.first > 0).sum(axis=1)
         late = np.where(self.anywhere > 0, 1 / np.maximum(self.anywhere, 1), 0).sum(axis=1)
         candidates = np.flatnonzero(self.unmet)
@@ -162,9 +162,9 @@ class Headroom:
 
     `best` is the system with the best mean of `metric`, and `per_query` is the mean of the best value for each query,
     over the `queries` that count for all systems. `union_recall` and `union_complete` are recall.coverage and complete
-    for the union of all results within the cutoff, which has `union_size` different results on average; `single_recall`
-    is the best recall.coverage of a single system with the same number of results (rounded up). All are upper bounds
-    that grow by chance as systems are added.
+    for the union of all results within the cutoff, which contains `union_size` distinct results on average;
+    `single_recall` is the best recall.coverage of a single system with the same number of results (rounded up). All are
+    upper bounds that grow by chance as systems are added.
     """
 
     metric: str
@@ -235,7 +235,7 @@ def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts
 
 
 def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float, float, float, float]:
-    """Returns recall.coverage, complete and size of the union of results, and the best single recall at this size."""
+    """Returns recall.coverage, complete and size for the union of results, and the best single recall at that size."""
     judgments, counted = failures.truth.judgments, failures.counted
     met = (failures.first > 0).any(axis=1)
     covered = total(judgments.group_query, met * judgments.weight, len(counted))
@@ -251,7 +251,7 @@ def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float
 
 
 def _union_sizes(evaluations: Sequence[Evaluation], cutoff: int | Budget | None) -> Floats:
-    """Counts the different results for each query within the cutoff over all systems, shape (Q,).
+    """Counts each query's distinct results within the cutoff across all systems, shape (Q,).
 
     Returns NaN if results stay on a cluster, or if reading so many ids again would take too long.
     """
@@ -284,7 +284,7 @@ def misses(
     Args:
         run: `{qid: ranking}`, a `Run`, a path or a frame; or `{name: run}` for several runs.
         k: The cutoff; a group is covered if it has a hit in the top k.
-        worst: Number of queries to list, or number of groups with several runs.
+        worst: Number of queries to list or, for several runs, number of groups.
         corpus: A path or `{id: text}`, used by the labeller and to show texts next to ids.
 
     >>> found = misses({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, k=2)

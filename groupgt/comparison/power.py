@@ -111,7 +111,7 @@ class Differences:
 
     @classmethod
     def of(cls, contrast: Contrast) -> Differences:
-        """Summarizes the differences of a contrast."""
+        """Summarizes the differences in a contrast."""
         return cls(contrast.differ / contrast.pairs, contrast.size, contrast.alike, contrast.spread)
 
     def power(self, difference: float, queries: int, alpha: float, test: str) -> float:
@@ -187,7 +187,7 @@ def _power_of_counts(share: float, balance: float, queries: int, alpha: float, t
 
 
 def _enough_differ(share: float, queries: int, alpha: float, test: str) -> float:
-    """Returns the probability that enough queries differ for a test at alpha to be able to detect a difference."""
+    """Returns the probability that enough queries differ for a test at alpha to detect any difference."""
     differing = np.arange(1, min(queries, MOST_NEEDED) + 1)
     if test == "bootstrap":
         enough = next((m for m in differing.tolist() if _bootstrap_gaps(queries, m, alpha)), 0)
@@ -199,7 +199,8 @@ def _enough_differ(share: float, queries: int, alpha: float, test: str) -> float
 def _least_gaps(test: str, queries: int, differing: Ints, alpha: float) -> Ints:
     """Returns the minimum gap between wins and losses that a test detects, for each number of differing queries.
 
-    The gap exceeds `differing` if none is large enough. For the bootstrap test, the similar gaps of t are used.
+    The gap exceeds `differing` if none is large enough. The bootstrap test uses the gaps for the t test, which are
+    similar.
     """
     stats = scipy_stats("power")
     # p = 2 P(losses or fewer), binomial with 1/2: this is the randomization test if all sizes are equal.
@@ -310,7 +311,7 @@ def power_of(
 
 
 def alpha_of(rows: Sequence[Row], metric: str, settings: Settings) -> float:
-    """Returns alpha for a single comparison by a metric, divided by the family size if p-values are corrected."""
+    """Returns alpha for a single comparison on a metric, divided by the family size if p-values are corrected."""
     count = comparisons(row.against for row in rows if row.metric == metric) if settings.correction != "none" else 1
     return settings.alpha / max(count, 1)
 
@@ -342,7 +343,7 @@ class PowerAnalysis(ResultRows[Power]):
 
 @dataclass(frozen=True)
 class AuditWidth:
-    """Half the interval width for one system and metric, for several numbers of audited queries.
+    """Half the interval width for one system and metric at several numbers of audited queries.
 
     `of_mean` is the half-width for the corrected mean, `of_delta` the half-width for the corrected difference from the
     baseline (empty for the baseline itself).

@@ -59,14 +59,14 @@ def slices_of(
 
 
 def too_many(slicer: Slicer) -> dict[str, int]:
-    """Returns columns with too many slices for a comparison within each, and their slice counts."""
+    """Returns the columns with too many slices to compare systems within each, and their slice counts."""
     counts = {by: len(set(slicer.texts(by))) for by in slicer.by}
     return {by: count for by, count in counts.items() if count > MOST_SLICES}
 
 
 @dataclass(frozen=True)
 class Extreme:
-    """The slices of one column in which a system gains and loses most, with its contrasts there."""
+    """The slices of one column in which a system gains most and loses most, with its contrasts in these slices."""
 
     system: str
     overall: Contrast
@@ -76,7 +76,7 @@ class Extreme:
 
 
 def extremes(rows: Sequence[Row], slices: Sequence[Slice], metric: str, *, higher_is_better: bool) -> Iterator[Extreme]:
-    """Yields, for each system and column, the slices with the largest gain and the largest loss by one metric."""
+    """Yields, for each system and column, the slices with the largest gain and the largest loss on one metric."""
     for row in rows:
         if row.metric != metric or row.against is None:
             continue

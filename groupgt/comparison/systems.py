@@ -67,10 +67,10 @@ class Systems:
     """Systems evaluated on one ground truth, in table order: `values[system][metric]`, shape (Q,).
 
     `evaluations` is empty if only metric values are available; `population` and `rules` then describe the measurement.
-    `passages` maps ids to texts, `absent` has the ground-truth ids missing from the corpus, and `scores` has result
-    scores, which runs do not store; `hide` removes secrets from texts.
+    `passages` maps ids to texts, `absent` contains the ground-truth ids missing from the corpus, and `scores` contains
+    result scores, which runs do not store; `hide` removes secrets from texts.
 
-    Systems are compared with the `baseline` by the metrics in `compared` (default: all). Without a baseline, nothing is
+    Systems are compared with the `baseline` on the metrics in `compared` (default: all). Without a baseline, nothing is
     compared, and means have no confidence intervals. `is_baseline_named` is True if the user chose the baseline, and
     False if it is simply the first system.
     """
@@ -139,7 +139,7 @@ class Systems:
 
     @property
     def is_compared(self) -> bool:
-        """True if systems are compared by the primary metric."""
+        """True if systems are compared on the primary metric."""
         return self.primary in self._compared
 
     @property
@@ -297,7 +297,7 @@ class Systems:
 
     @shared
     def left_out(self) -> dict[str, int]:
-        """Slice columns with too many values for a comparison within each, and their value counts."""
+        """Slice columns with too many values to compare systems within each, and their value counts."""
         return too_many(self.first.slicer) if self.evaluations else {}
 
     @shared
@@ -329,7 +329,7 @@ class Systems:
 
     @cached_property
     def against_baseline(self) -> dict[str, Contrast]:
-        """Contrasts of all other systems with the baseline, by the primary metric."""
+        """Contrasts between all other systems and the baseline, on the primary metric."""
         if self.is_compared:
             return {name: row.against for name in self.names if (row := self.row_of[name, self.primary]).against}
         twos = [(name, self.baseline) for name in self.names if name != self.baseline]
@@ -337,7 +337,7 @@ class Systems:
 
     @cached_property
     def others(self) -> dict[Key, Contrast]:
-        """Contrasts of all pairs of systems without the baseline, by metric.
+        """Contrasts between all pairs of systems, excluding the baseline, keyed by systems and metric.
 
         If there are too many pairs, non-primary metrics and pairs without the best system are left out.
         """
@@ -351,7 +351,7 @@ class Systems:
         return self._contrasts(metrics, twos)
 
     def others_within(self) -> Iterator[tuple[int, dict[Key, Contrast]]]:
-        """Yields slice indices with the contrasts of those pairs by the primary metric, unless there are too many."""
+        """Yields slice indices with contrasts for the pairs in `others` on the primary metric; none if too many."""
         if not self.evaluations:
             return
         twos = [(first, second) for first, second, text in self.others if text == self.primary]
@@ -379,7 +379,7 @@ class Systems:
         return all(contrast.raw_p_value <= self.settings.alpha for contrast in lead.values())
 
     def between(self, first: str, second: str) -> Contrast | None:
-        """Returns the contrast of two systems by the primary metric, or None if it was not computed."""
+        """Returns the contrast between two systems on the primary metric, or None if it was not computed."""
         if second == self.baseline:
             return self.against_baseline.get(first)
         if first == self.baseline:
@@ -390,7 +390,7 @@ class Systems:
     def kind(self, name: str, metric: str | None = None) -> str:
         """Classifies a system as `better`, `worse` or `not significant` against the baseline, or as `baseline` itself.
 
-        Returns an empty string if the system is alone. The metric defaults to the primary one.
+        Returns an empty string if there are no other systems. The metric defaults to the primary one.
         """
         if not self.always:
             return ""
@@ -405,7 +405,7 @@ class Systems:
 
 
 def turned(contrast: Contrast | None) -> Contrast | None:
-    """Returns the reversed contrast, of the second system against the first."""
+    """Returns the reversed contrast, with the second system against the first."""
     if contrast is None:
         return None
     low, high = contrast.delta_interval

@@ -41,7 +41,7 @@ def halves(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 
 def resampled_counts(n: int, count: int, seed: int) -> Iterator[Floats]:
-    """Draws n of n queries with replacement, `count` times; yields blocks of rows of draw counts per query."""
+    """Draws n of n queries with replacement, `count` times; yields draw counts per query, in blocks of rows."""
     if n * count <= KEPT:
         yield _kept_counts(n, count, seed)
     else:
@@ -152,7 +152,7 @@ class Inference:
 
     @classmethod
     def of(cls, p_values: Floats, inverse: Inverse | None = None) -> Inference:
-        """Builds an inference whose p-values are all marked as not exact."""
+        """Builds an inference with all p-values marked as not exact."""
         return cls(p_values, np.zeros(len(p_values), dtype=np.bool_), inverse)
 
 
@@ -210,11 +210,11 @@ def _smallest(values: Floats, count: int) -> Floats:
 
 
 def randomization(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Runs Fisher's randomization test, which flips signs at random; p is the share of sums as far from 0.
+    """Runs Fisher's randomization test, which flips signs at random; p is the share of sums at least as far from 0.
 
-    If the m differing queries have at most `resamples` sign patterns (2^m), all are counted; otherwise that many are
-    drawn at random, and p = (1 + as far) ÷ (1 + resamples). Sources: Smucker, Allan & Carterette, CIKM 2007; Phipson &
-    Smyth 2010.
+    If the m differing queries have at most `resamples` sign patterns (2^m), all are counted; otherwise, `resamples`
+    patterns are drawn at random, and p = (1 + as far) ÷ (1 + resamples). Sources: Smucker, Allan & Carterette, CIKM
+    2007; Phipson & Smyth 2010.
 
     Inversion: with μ subtracted from every difference, a pattern is as far as the observed mean m > μ if the mean over
     queries that keep their sign, or the mean over queries that change it, is at most μ. So p(μ) rises up to m and falls
@@ -261,7 +261,7 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
 
 
 def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Runs the bootstrap test for a mean of 0; p is the share of centred resamples with t as far from 0.
+    """Runs the bootstrap test for a mean of 0; p is the share of centred resamples with t at least as far from 0.
 
     More precisely, p = (1 + as far) ÷ (1 + resamples). Sources: Efron & Tibshirani 1993, ch. 16; Sakai, SIGIR 2006.
 
@@ -306,7 +306,7 @@ def zeroed(variance: Floats, noise: Floats) -> Floats:
 
 
 def in_errors(away: Floats | Ints, error: Floats, noise: Floats | float) -> Floats:
-    """Returns |away| ÷ the standard error; infinite for a difference beyond the noise without an error."""
+    """Returns |away| ÷ the standard error; infinite for a difference beyond the noise if the error is 0."""
     size = np.abs(away)
     infinite = np.where(size > np.sqrt(noise), np.inf, 0.0)
     t: Floats = np.divide(size, error, out=infinite, where=error > 0)
