@@ -62,7 +62,7 @@ class Agreement(Result):
 
     @property
     def expected(self) -> float:
-        """The share of items on which both sides would agree by chance (p_e)."""
+        """The share of items on which both sides would be expected to agree by chance (p_e)."""
         if not self.items:
             return math.nan
         first, second = (self.both + self.only_first) / self.items, (self.both + self.only_second) / self.items
@@ -91,7 +91,7 @@ class Agreement(Result):
     def group_kappa(self) -> float:
         """Cohen's kappa over all judged passages and all pairs of matched groups; NaN without pairs.
 
-        A passage is a hit for an annotator if it is in the annotator's group of the pair.
+        A passage is a hit for an annotator if it is in that annotator's group in the pair.
         """
         counts = [sum(getattr(pair, name) for pair in self.pairs) for name in COUNTS]
         return replace(self, **dict(zip(COUNTS, counts)), pairs=[]).kappa if self.pairs else math.nan
@@ -133,10 +133,10 @@ def agree(
 ) -> Agreement:
     """Compares two labellers on the results of a run, or two annotators (`other_truth`).
 
-    For two labellers, every result is paired with every group of its query. For two annotators, every result for a
-    query that both judged is relevant to one, to both or to neither. Without a run, the items are the documents judged
-    by both annotators if both include non-relevant judgments, and otherwise the documents judged by either. Raises
-    `DataError` or `ConfigError`.
+    For two labellers, every result is paired with every group of its query. For two annotators, each result for a query
+    judged by both is relevant to one, to both or to neither. Without a run, the items are the documents judged by both
+    annotators if both include non-relevant judgments, and otherwise the documents judged by either. Raises `DataError`
+    or `ConfigError`.
 
     Args:
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.

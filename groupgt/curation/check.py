@@ -1,4 +1,4 @@
-"""Finds suspicious data in ground truth and results, without scoring, for `groupgt check`."""
+"""Finds suspicious data in ground truth and results without scoring them, for `groupgt check`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def check(
     threshold: float = 0.9,
     **options: Unpack[LabelOptions],
 ) -> Check:
-    """Counts errors and suspicious data in ground truth and runs, without scoring.
+    """Counts errors and suspicious data in ground truth and runs without scoring them.
 
     Raises `DataError` or `ConfigError`.
 
@@ -174,7 +174,7 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
 
 
 def check_corpus(truth: GroundTruth, corpus: Mapping[str, str]) -> Finding:
-    """Counts the alternatives that are missing from the corpus, so that no search can find them."""
+    """Counts the alternatives that no search can find because they are missing from the corpus."""
     absent = list(dict.fromkeys(doc for doc in _plain_ids(truth) if doc not in corpus))
     finding = _finding("ids of the ground truth that are not in the corpus", absent)
     folded = {fold(doc): doc for doc in corpus} if absent else {}

@@ -60,7 +60,7 @@ def judged_ids(truth: GroundTruth, qid: str) -> list[str]:
 
 
 def matching(first: Sequence[set[str]], second: Sequence[set[str]]) -> list[tuple[int | None, int | None]]:
-    """Pairs sets so that they have the most elements in common; sets without a counterpart are paired with None.
+    """Pairs sets to maximize the number of shared elements; sets without a counterpart are paired with None.
 
     >>> matching([{"a", "b"}, {"b"}], [{"b"}])
     [(0, 0), (1, None)]

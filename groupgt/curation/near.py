@@ -96,7 +96,7 @@ class Passages:
         self.normalized = list(map(Normalization(), corpus.values()))
 
     def similar_to(self, texts: Sequence[str], threshold: float) -> dict[str, list[tuple[str, float]]]:
-        """Returns, for each text, passages with at least this similarity and their scores, best first.
+        """Returns the passages that are at least this similar to each text, with their scores, best first.
 
         Raises `ConfigError` if RapidFuzz is not installed.
         """

@@ -39,10 +39,10 @@ WAYS = ("spans", *METHODS)
 
 @dataclass(frozen=True)
 class Carried:
-    """The mapping of one alternative: `share` is the share of it that the new chunk contains.
+    """The mapping of one alternative; `share` is the fraction of the alternative in the new chunk.
 
     `number` is the index of its group among all groups. For a `lost` alternative, `new` is the chunk that contains the
-    largest part of it, if there is one.
+    largest part of it, if any does.
     """
 
     qid: str
@@ -88,7 +88,7 @@ class Rechunked(Result):
         }
 
     def carried_rows(self) -> Grid:
-        """Returns headers and one row for each alternative and each new chunk that replaces it."""
+        """Returns headers and one row for each pair of an alternative and a new chunk that replaces it."""
         rows = [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in self.rows]
         return ["query", "group", "alternative", "chunk", "share", "lost"], rows
 
