@@ -27,8 +27,9 @@ HIGHEST_SUSPICION = 1000.0
 class Question:
     """A single audit question.
 
-    `same` asks whether `doc` by itself does the same as the passages in this group. `needed` asks whether this group is
-    still needed, given the other groups. `group` is counted from 1. Questions with a higher `suspicion` come first.
+    `same` asks whether `doc` by itself does the same job as the passages in this group. `needed` asks whether this
+    group is still needed, given the other groups. `group` is counted from 1. Questions with a higher `suspicion` come
+    first.
     """
 
     qid: str
@@ -39,7 +40,7 @@ class Question:
 
     @property
     def item(self) -> dict[str, Any]:
-        """The question as it appears in acts."""
+        """The question as recorded in acts."""
         return {"kind": self.kind, "group": self.group, **({"doc": self.doc} if self.doc is not None else {})}
 
 
@@ -93,7 +94,7 @@ def shown_for(groups: Sequence[Sequence[str]], number: int) -> str:
 
 
 def reference(groups: Sequence[Sequence[str]], number: int, doc: str, index: Index) -> tuple[str, bool]:
-    """Return the passage in a group to compare a candidate with, and whether both share another group in the query.
+    """Return the passage in a group to compare a candidate with, and whether the two share another group in the query.
 
     The most similar passage is chosen, if possible among passages that do not share another group: passages that are
     interchangeable for one part of the query may not be for another.

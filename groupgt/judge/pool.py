@@ -26,8 +26,8 @@ Way = Literal["depth", "rrf", "bm25"]
 class PoolRule:
     """A rule for selecting passages, such as `depth:10`.
 
-    `depth` takes the first n results of every run, `rrf` the n best of all runs by reciprocal ranks, and `bm25` the n
-    best by BM25.
+    `depth` takes the first n results of every run, `rrf` the n best results across all runs by reciprocal rank, and
+    `bm25` the n best passages by BM25.
     """
 
     way: Way

@@ -1,4 +1,4 @@
-"""The page on 127.0.0.1: static files need no token, but data and acts do."""
+"""Serves the page on 127.0.0.1; static files need no token, but data and acts do."""
 
 from __future__ import annotations
 

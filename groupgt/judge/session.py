@@ -63,7 +63,7 @@ class Plan:
         blind: Whether prior judgments are hidden until the annotator has judged the query.
         sample: A random sample in a fixed order.
         seed: The seed for shuffling passages and questions.
-        next: `pool` puts queries with the largest pools first, `rrf` those whose best passage has the lowest score.
+        next: `pool` puts queries with the largest pools first, `rrf` queries whose best passage has the lowest score.
         opinions: The states of two annotators.
     """
 
@@ -145,7 +145,7 @@ class Session:
 
     @property
     def states(self) -> dict[str, QueryState]:
-        """The state of every query that has an act."""
+        """The state of every query with at least one act."""
         return replayed(self.log.acts)
 
     def _acts_of(self, qid: str) -> list[Act]:
@@ -179,7 +179,7 @@ class Session:
         }
 
     def _in_queue(self, states: Mapping[str, QueryState]) -> dict[str, Any]:
-        """Return the number of answered audit questions, and the first open question by its position in its query."""
+        """Return the number of answered audit questions, and the first open question, as a position in its query."""
         answered = sum(len(state.answers) for state in states.values())
         progress = {"answered": answered, "of": len(self._queue), "qid": None, "at": None}
         for question in self._queue:
@@ -210,7 +210,7 @@ class Session:
         return left * median(took) / 60 if took and left else None
 
     def view(self, qid: str) -> dict[str, Any]:
-        """Return the page view of one query; opening it for the first time is an act."""
+        """Return the page view of one query; opening it for the first time is recorded as an act."""
         state = self.state(qid)
         self._check_order(qid)
         if not any(act["act"] == "open" for act in self._acts_of(qid)):
@@ -244,7 +244,7 @@ class Session:
         return shown
 
     def _check_order(self, qid: str) -> None:
-        """Check that the queries of a sample are opened in its order."""
+        """Check that the queries in a sample are opened in sample order."""
         if self.plan.sample is None:
             return
         states = self.states
@@ -341,7 +341,7 @@ class Session:
         return {"item": question.item, "passages": passages, "answer": answer, "part": part, "shared": shared}
 
     def _suggestions(self, state: QueryState) -> dict[str, dict[str, Any]]:
-        """Return unjudged passages that are nearly equal to a relevant one, with that passage and the similarity."""
+        """Return unjudged passages that nearly match a relevant passage, with that passage and the similarity."""
         suggestions: dict[str, dict[str, Any]] = {}
         for doc, judgment in state.passages.items():
             if judgment.groups and doc in self.plan.index.texts:
@@ -432,7 +432,7 @@ class Session:
 
 
 def _is_moot(question: Question, state: QueryState) -> bool:
-    """Return whether other answers make a question pointless, as its group was removed or is the last group."""
+    """Return whether other answers make a question pointless because its group was removed or is the last one left."""
     if not state.groups:
         return False
     return question.group not in state.groups or (question.kind == "needed" and len(state.groups) == 1)
