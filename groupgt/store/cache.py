@@ -79,7 +79,7 @@ class Cache:
             raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
 
     def journal(self, key: str, writer: str = "") -> Journal:
-        """Opens the journal of an incomplete entry, continuing a journal left by an ended process, if any."""
+        """Opens the journal of an incomplete entry, continuing any journal left by an ended process."""
         try:
             self._settle()
         except OSError as error:
@@ -92,7 +92,7 @@ class Cache:
         return list(Journal(paths[-1]).lines()) if paths else []
 
     def remove_journals(self, key: str, writer: str = "") -> None:
-        """Removes an entry's journals written by ended processes or by this process (or the `writer`)."""
+        """Removes an entry's journals that ended processes or this process (or the `writer`) wrote."""
         for path in left_behind(self.path(key).parent, key, writer):
             path.unlink(missing_ok=True)
 

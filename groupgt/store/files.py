@@ -1,7 +1,7 @@
 """Atomic writes of files and folders, safe against crashes, full disks and power failures.
 
-Content is written to a temporary path next to the target, synced, and renamed. Commands, the cache and `stamped`
-result folders all use this module to write.
+Content is written to a temporary path next to the target, synced, and renamed. Commands, the cache and `stamped` result
+folders all write through this module.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OLD_S = 86_400
 def write_atomically(path: Path, write: Callable[[Path], object], *, follow: bool = True) -> None:
     """Calls `write` with a temporary path next to `path`, then renames it; leaves no partial file behind.
 
-    A symbolic link is followed, not replaced; without `follow`, as for internal files, it is replaced.
+    By default, a symbolic link is followed; without `follow` (used for internal files), it is replaced.
     """
     path = path.resolve() if follow else path.parent.resolve() / path.name
     temporary: Path | None = None
@@ -169,7 +169,7 @@ def _host() -> str:
 
 
 def is_gone(writer: str, path: Path, after: float = OLD_S) -> bool:
-    """Returns whether the `owner` of a file has ended; if unknown, whether the file is older than `after`."""
+    """Returns whether the `owner` of a file has ended or, if unknown, whether the file is older than `after`."""
     host, _, process = writer.partition("-")
     try:
         if host == _host() and process.isdigit() and os.name == "posix":

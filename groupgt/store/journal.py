@@ -107,7 +107,7 @@ class Journal:
 
 
 def left_behind(folder: Path, name: str, writer: str = "") -> list[Path]:
-    """Returns the journals with this name that only this process (or the `writer`) may write, newest last."""
+    """Returns the journals with this name that only this process (or the `writer`) may write to, newest last."""
     paths = folder.glob(f"{name}.*{ENDING}") if folder.is_dir() else ()
     here = writer or owner()
     aged: list[tuple[float, Path]] = []

@@ -1,7 +1,7 @@
-"""Tracks, by digest, which third-party modules a process has loaded and which of them have changed since.
+"""Tracks the third-party modules that a process has loaded, and uses digests to find which have changed since.
 
-User code is called again in each run. Its answers are reused only after an interrupted run, and only if the modules
-are unchanged: the same bytes outside the standard library and site-packages, and the same versions inside.
+User code is called again in each run. Its answers are reused only after an interrupted run, and only if the modules are
+unchanged: the same bytes outside the standard library and site-packages, and the same versions inside them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _LOOKED_AT: dict[str, tuple[Any, str]] = {}
 
 
 def changed(modules: Mapping[str, str], path: Iterable[str]) -> list[str]:
-    """Returns the modules that have changed, as found in the folders of `path`, without executing any of them."""
+    """Returns the modules that have changed, looking them up in the folders in `path` without executing them."""
     folders = list(path)
     return [name for name, digest in modules.items() if _digest(name, _origin(name, folders)) != digest]
 
@@ -104,7 +104,7 @@ def _digest(module: str, file: str | None, since: float | None = None) -> str:
 
 
 def _beginning(folder: str) -> str:
-    """Returns what the paths of all files in a folder begin with."""
+    """Returns the path prefix shared by all files in a folder."""
     return os.path.join(os.path.realpath(folder), "")
 
 

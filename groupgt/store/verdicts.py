@@ -73,10 +73,11 @@ class Verdicts:
 
 @dataclass(eq=False)
 class VerdictStore:
-    """Verdicts of one run by judge, stored in a folder, or only in memory if the folder is None.
+    """Verdicts from one run, grouped by judge, stored in a folder, or only in memory if the folder is None.
 
-    By default, each run requests its own verdicts. Verdicts from a `vouched` judge are reused, and with `reuse` all
-    verdicts are. An unfinished run is resumed if the same modules are loaded. With `refresh`, no verdicts are reused.
+    By default, each run requests its own verdicts. Verdicts from a `vouched` judge are reused; with `reuse`, all
+    verdicts are reused. An unfinished run is resumed if the same modules are loaded. With `refresh`, no verdicts are
+    reused.
     """
 
     folder: Path | None
