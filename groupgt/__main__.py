@@ -1,4 +1,4 @@
-"""`groupgt` and `python -m groupgt`: Ctrl-C also ends it quietly while the modules of the command line are loaded."""
+"""Runs `groupgt` and `python -m groupgt`; Ctrl-C ends them quietly even while the command-line modules are loading."""
 
 from __future__ import annotations
 

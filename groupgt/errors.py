@@ -124,7 +124,7 @@ class _Fault:
 
 @dataclass
 class _FaultGroup(_Fault):
-    """Group of faults that differ only in values; `faults` maps texts to the first of them."""
+    """Group of faults that differ only in values; `faults` maps each distinct text to its fault."""
 
     faults: dict[str, _Fault] = field(default_factory=dict)
 
@@ -156,7 +156,7 @@ class Faults:
         self._seen: set[str] = set()
 
     def add(self, where: str, what: str) -> None:
-        """Add one fault; the first hundred faults are kept, and the first of each kind."""
+        """Add one fault; keep the first hundred faults, and the first of each kind."""
         what = _ADDRESS.sub("0x…", what)
         text = f"{where}: {what}" if where else what
         if text in self._seen:

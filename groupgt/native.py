@@ -12,10 +12,11 @@ tuples, ids must be str without control characters or a leading blank, and grade
 mapping; False means unsure.
 
 `probe(rankings, scores, qids, index, by_id, distinct)` compares rankings in memory with the index for the same queries.
-A ranking is a list or tuple of ids or of (id, score), or `{id: score}`; `scores`, `{qid: list}`, orders lists. Equal
-scores are ordered by descending id, or keep their order. It returns the number of results per query (`NO_RANKING` if
-there is none; `NOT_PLAIN` if it must be read in Python, or if it has a repeat but results must be `distinct`), and rows
-with five columns: query, key, rank, and the first and last rank with the same score, sorted by query and rank.
+A ranking is a list or tuple of ids or of (id, score), or `{id: score}`; `scores` (`{qid: list}`) determines the order
+of lists. Equal scores are ordered by descending id with `by_id`, and otherwise keep their order. It returns the number
+of results per query (`NO_RANKING` if there is none; `NOT_PLAIN` if it must be read in Python, or if it has a repeat but
+results must be `distinct`), and rows with five columns: query, key, rank, and the first and last rank with the same
+score, sorted by query and rank.
 
 `scan(data, index, mode, by_id, base, hits)` compares the lines of a TREC run, which begin at file offset `base`, with
 the index. It returns two tables with five columns, and the offset of the first line that may not be a result (−1 if

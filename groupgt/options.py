@@ -46,7 +46,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Short:
-    """Annotation that accepts a short form: one value for a list or, with a `key`, a text for `{key: text}`."""
+    """Annotation that accepts a short form: a value instead of a list or, with a `key`, a text instead of a mapping."""
 
     key: str = ""
 

@@ -125,7 +125,7 @@ REGISTERED: dict[tuple[str, str], Any] = {}
 def find(kind: str, name: Any) -> Any:
     """Return the plug-in (or metric definition) with this name.
 
-    Raises a `ConfigError` that lists the known names if there is none, and if an entry point is invalid.
+    Raises a `ConfigError` if the name is unknown (the error lists the known names) or an entry point is invalid.
     """
     plugin = looked_up(kind, name) if isinstance(name, str) else None
     if plugin is None:
@@ -135,7 +135,7 @@ def find(kind: str, name: Any) -> Any:
 
 
 def plugin_named(kind: str, name: str) -> Plugin:
-    """Return the plug-in with this name; errors start with the kind."""
+    """Return the plug-in with this name; error messages start with the kind."""
     try:
         plugin: Plugin = find(kind, name)
     except ConfigError as error:

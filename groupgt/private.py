@@ -55,10 +55,11 @@ class Hide:
     Whether a value is hidden depends on its context and on how likely it is to be secret, because short values and
     common words (`1`, `test`, `english`) occur in texts for many reasons:
 
-    - the value of the key that refers to a secret is never shown, however short (see `Document.as_written`); - in
-    errors and options, values of at least eight characters are always hidden, values of three to seven characters only
-    as full words, and shorter ones never: replacing every `1` would make a text unreadable, but no safer; - elsewhere,
-    a value is hidden only if it is unlikely to occur by accident: at least eight characters, not all letters.
+    - the value of the key that refers to a secret is never shown, however short (see `Document.as_written`);
+    - in errors and options, values of at least eight characters are always hidden, values of three to seven characters
+      only as full words, and shorter ones never: replacing every `1` would make a text unreadable, but no safer;
+    - elsewhere, a value is hidden only if it is unlikely to occur by accident: at least eight characters, not all
+      letters.
 
     Options and errors also lose everything that looks like a secret (keys, passwords, URL users and query values), and
     all but the last part of absolute paths.

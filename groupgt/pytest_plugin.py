@@ -96,7 +96,7 @@ class QueryCase:
     _cases: Cases = field(repr=False)
 
     def assert_at_least(self, results: Any, least: Mapping[str, float]) -> None:
-        """Raise `AssertionError` with the groups that the results miss unless each metric reaches its minimum.
+        """Raise `AssertionError`, listing the groups that are missed, unless each metric reaches its minimum.
 
         Args:
             results: Results for this query, best first, as a list or `{id: score}`.
@@ -140,7 +140,7 @@ def groupgt_evaluate(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def groupgt_query(request: pytest.FixtureRequest) -> QueryCase:
-    """One query from the ground truth of the marker `groupgt`."""
+    """One query from the ground truth specified in the marker `groupgt`."""
     if not hasattr(request, "param"):
         pytest.fail("groupgt_query: expected @pytest.mark.groupgt(TRUTH) at the test, found none", pytrace=False)
     number, stem, truth, options = request.param
