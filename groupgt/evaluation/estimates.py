@@ -9,8 +9,8 @@ For query q and m annotators, d_q is the mean of their values and s_q² is the v
 The interval is mean ± t · √variance with Q − 1 degrees of freedom. p is at least 2^(1 − the number of queries with a
 nonzero d_q), the minimum for a sign test. The variance does not reflect strictness shared by all annotators.
 
-A column with values from m annotators has shape (Q, 1, m). NaN means that a query does not count for an annotator; such
-queries are excluded for all annotators.
+A column with values from m annotators has shape (Q, 1, m). NaN means that a query does not count for an annotator;
+these queries are excluded for all annotators.
 
 An audit uses an annotator's judgments for a random sample of queries to correct means computed from a model's
 judgments.
@@ -23,9 +23,9 @@ sample of n queries, and B contains the other N queries:
     variance = λ² v ÷ N + s² ÷ n,   s² = (Σ_A (r − mean r)² + 2 h²) ÷ (n + 1),   r = Y − λ f
 
 The interval is corrected ± t · √variance with n − 1 degrees of freedom, clipped to the range of the metric. h is ½ for
-metrics between 0 and 1 and ¼ for their differences; without it, a sample of equal values would give an interval of zero
-width. λ is 0 if all values from the model are equal, or if every query is in the sample. Queries without a value count
-as 0 for both f and Y.
+metrics between 0 and 1 and ¼ for their differences; without it, a sample of equal values would give a zero-width
+interval. λ is 0 if all values from the model are equal, or if every query is in the sample. Queries without a value
+count as 0 for both f and Y.
 
 A column with both values has shape (Q, 2): f first, then Y, which is NaN outside the sample.
 

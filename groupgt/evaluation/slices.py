@@ -46,7 +46,7 @@ class Slicer:
         return list(map(_text, self._values(name)))
 
     def __iter__(self) -> Iterator[tuple[str, str, Bools]]:
-        """Yield (column, value as text, query mask) for each slice, sorted by value, with absent values last."""
+        """Yield (column, value as text, query mask) for each slice, sorted by value, with missing values last."""
         for name in self.by:
             values = self._values(name)
             # Values that print the same are one slice, so that each query is in exactly one.
