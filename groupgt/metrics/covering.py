@@ -1,7 +1,7 @@
 """Ideal rankings under `coverage`: the largest gain that any ranking of a query can reach.
 
 The ideal depends only on the ground truth; `mrr.coverage` and `ndcg.coverage` divide by it. If no document belongs to
-several groups, the sum has a closed form. Otherwise finding it is a maximum coverage problem, which is solved exactly
+several groups, the sum has a closed form. Otherwise, finding it is a maximum coverage problem, which is solved exactly
 if the number of reachable states is small, and greedily otherwise.
 """
 

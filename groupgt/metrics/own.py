@@ -136,7 +136,7 @@ def _parameters(name: str, function: Callable[..., Any]) -> Iterator[Parameter]:
 
 @dataclass(frozen=True)
 class _Within:
-    """A test of whether a number is within bounds."""
+    """Tests whether a number is within bounds."""
 
     ge: float = -np.inf
     gt: float = -np.inf
