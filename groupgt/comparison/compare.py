@@ -49,11 +49,11 @@ class OfSystem(dict[str, Row]):
 class Comparison(Systems, Result):
     """A query-by-query comparison of systems with a baseline.
 
-    `rows` has a `Row` for each system and metric, also available as `table["dense"]["ndcg@10"]`; `per_query` contains
-    all values. `slices` shows where differences come from, `failures` shows which system covers which group, `headroom`
-    contains the scores that a perfect choice among systems would reach, and `pairs` compares all pairs of systems if
-    `settings.pairs` is set. Use `print` to show everything. `evaluations` is empty if values were read from result
-    folders.
+    `rows` contains a `Row` for each system and metric, also available as `table["dense"]["ndcg@10"]`; `per_query`
+    contains all values. `slices` shows where differences come from, `failures` shows which system covers which group,
+    `headroom` contains the scores that a perfect choice among systems would reach, and `pairs` compares all pairs of
+    systems if `settings.pairs` is set. Use `print` to show everything. `evaluations` is empty if values were read from
+    result folders.
     """
 
     def __getitem__(self, system: str) -> OfSystem:
