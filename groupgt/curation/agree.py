@@ -34,7 +34,7 @@ class Agreement(Result):
 
     For two labellers, an item is a result paired with a group of its query; for two annotators, an item is a result.
     `groups` lists each group with its own counts, most disagreement first, and `labellers` names the labellers. For two
-    annotators, `pairs` has their groups, matched by shared passages.
+    annotators, `pairs` contains their groups, matched by shared passages.
     """
 
     first: str
