@@ -90,7 +90,7 @@ class Failures:
         return self._names(other & ~complete)
 
     def hardest(self, most: int = 20) -> list[dict[str, Any]]:
-        """Returns the groups covered by the fewest systems, latest first in ties: `qid`, `group`, `systems`, `ranks`."""
+        """Returns groups covered by the fewest systems, latest first in ties: `qid`, `group`, `systems`, `ranks`."""
         met = (self.first > 0).sum(axis=1)
         late = np.where(self.anywhere > 0, 1 / np.maximum(self.anywhere, 1), 0).sum(axis=1)
         candidates = np.flatnonzero(self.unmet)
