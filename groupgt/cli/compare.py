@@ -66,7 +66,7 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
 @click.option(
     "--across",
     type=click.Choice(["datasets"]),
-    help="With a result folder as TRUTH: compare its data sets, each system with itself on the data set --baseline.",
+    help="With a result folder as TRUTH: compare its data sets, each system with itself on the --baseline data set.",
 )
 @setting_options()
 @file_option(

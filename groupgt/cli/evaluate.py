@@ -159,7 +159,8 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
     """Find the stage of a pipeline at which each group is lost.
 
     STAGES are runs in the order of the pipeline, such as retrieved.trec@100 reranked.trec@10 prompt.jsonl. @10 keeps
-    only the first 10 results; NAME=PATH names a stage. A group is lost at the first stage after which none covers it.
+    only the first 10 results; NAME=PATH names a stage. A group is lost at the first stage from which point on no stage
+    covers it.
     """
     from groupgt.evaluation.stages import METRIC, cut_of, stages_of
 
@@ -177,7 +178,7 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
 @input_options(TRUTH, THE_RUN, METRICS[:1], LABELLER)
 @click.argument("number", metavar="NUMBER")
 def identify_command(inputs: Inputs, number: str, style: str) -> None:
-    """Find which metric, convention, cutoff and policy give NUMBER on RUN, such as .6131 or 61.3%.
+    """Find which metric, convention, cutoff and policy give NUMBER (such as .6131 or 61.3%) on RUN.
 
     The default settings of common tools and their known deviations are tried first. -m limits the search to one metric,
     in any convention and at any cutoff. The more digits NUMBER has, the fewer settings match it.

@@ -248,7 +248,7 @@ def report_command(
     style: str,
     **settings: Any,
 ) -> None:
-    """Merge result FOLDERS of `groupgt run` into one comparison, or show the history of one experiment.
+    """Merge result FOLDERS from `groupgt run` into one comparison, or show the history of one experiment.
 
     FOLDER/<name> selects all result folders inside it, FOLDER/<name>/latest only the newest. Folders must share the
     same ground truth. Test, correction, alpha and seed default to the values in the folders.

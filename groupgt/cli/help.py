@@ -1,4 +1,4 @@
-"""Help texts of commands, with options in groups (if there are many) and examples."""
+"""Help texts for commands, with options in groups (if there are many) and examples."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ ADJUDICATED = "adjudicated"
 @file_option("--audit", help="Existing ground truth to check for missing alternatives and needless groups.")
 @file_option("--prior", help="Prior judgments to start from, such as a model's.")
 @click.option("--blind", is_flag=True, help="Show prior judgments only after your own.")
-@file_option("--adjudicate", nargs=2, metavar="A B", help="Two journals whose differences to resolve.")
+@file_option("--adjudicate", nargs=2, metavar="A B", help="Two journals with differences to resolve.")
 @click.option("--spans", is_flag=True, help="Write marked words as spans instead of passage ids.")
 @click.option("--export", is_flag=True, help="Write OUT from all journals, without opening the page.")
 @default_option("--port", type=click.IntRange(0, 65535), default=0, help="Port; 0 picks a free one.")

@@ -35,7 +35,7 @@ NAMES: Group = [
         "--names",
         type=click.Choice(["file", "tag"]),
         default="file",
-        help="How to name runs without NAME=: after the file, or by the tag in the sixth column of a TREC run.",
+        help="How to name runs without NAME=: after the file, or after the tag in the sixth column of a TREC run.",
     )
 ]
 TRUTH_FORMAT: Group = [
@@ -72,7 +72,7 @@ FOLDER: Group = [
         "--system",
         "systems",
         metavar="NAME",
-        help="With a result folder of groupgt run (or its file latest) as TRUTH and no RUNS: a system, such as "
+        help="With a result folder from groupgt run (or its file latest) as TRUTH and no RUNS: a system, such as "
         "'bm25[k1=0.9,b=0.4]'; repeatable (default: all).",
     ),
     click.option("--dataset", "dataset_name", metavar="NAME", help="Data set to use."),
@@ -94,7 +94,7 @@ LABELLER: Group = [
         "--with",
         "labeller_options",
         metavar="OPTION=VALUE",
-        help="An option of the labeller, such as chunks=chunks.csv or min_overlap=0.5; repeatable.",
+        help="A labeller option, such as chunks=chunks.csv or min_overlap=0.5; repeatable.",
     ),
     *CORPUS,
     click.option("--allow-code", is_flag=True, help="Allow custom tokenizer or labeller code."),
@@ -115,7 +115,7 @@ ONE_CONVENTION: Group = [
 ]
 SEVERAL_CONVENTIONS: Group = [
     _convention(
-        metavar="C[,C]", help=f"{', '.join(CONVENTIONS)}, several side by side; or auto, by the shape of TRUTH."
+        metavar="C[,C]", help=f"{', '.join(CONVENTIONS)}, several side by side; or auto, based on the shape of TRUTH."
     )
 ]
 BY: Group = [
@@ -123,7 +123,7 @@ BY: Group = [
         "--by",
         "by_texts",
         metavar="COLUMN",
-        help="Slice by a column of TRUTH, by n_groups or n_alternatives; repeatable.",
+        help="Slice by a column of TRUTH, or by n_groups or n_alternatives; repeatable.",
     )
 ]
 AUDIT: Group = [
@@ -132,7 +132,7 @@ AUDIT: Group = [
         "audit_path",
         help="An annotator's judgments of a random sample of the queries, used to correct means and differences.",
     ),
-    click.option("--assume-random", is_flag=True, help="Assume that the queries of --audit are a random sample."),
+    click.option("--assume-random", is_flag=True, help="Assume that the queries in --audit are a random sample."),
 ]
 # Options of every command that measures runs with metrics of the user's choice.
 EVALUATION: Group = [*TRUTH, *AUDIT, *RUNS, *METRICS, *BY, *LABELLER, *BUDGETS]

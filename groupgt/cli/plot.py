@@ -67,10 +67,10 @@ def plot_command(
     baseline: str | None,
     **settings: Any,
 ) -> None:
-    """Draw the figure WHAT for RUNS and the ground truth in TRUTH, or for result folders of `groupgt run`.
+    """Draw the figure WHAT for RUNS and the ground truth in TRUTH, or for result folders from `groupgt run`.
 
-    A result folder replaces TRUTH and RUNS: groupgt plot means results/sweep/latest -o means.svg. Sweep and
-    latency require a result folder; depth, ecdf, groups and slices accept only one. Figures show the first metric of -m
+    A result folder replaces TRUTH and RUNS: groupgt plot means results/sweep/latest -o means.svg. Sweep and latency
+    require a result folder; depth, ecdf, groups and slices accept only one. Figures show the first metric from -m
     (default: the primary metric of the folder); depth shows all of them.
     """
     if not what.startswith("sweep "):

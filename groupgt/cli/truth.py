@@ -142,9 +142,9 @@ def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path
 @command("agree")
 @file_option("--annotator", help="A second ground truth for the same queries.")
 @click.option("--other", metavar="NAME", help="A second labeller for the same results.")
-@repeatable_option("--other-with", metavar="OPTION=VALUE", help="Options of the second labeller; repeatable.")
+@repeatable_option("--other-with", metavar="OPTION=VALUE", help="An option for the second labeller; repeatable.")
 @default_option("--worst", type=click.IntRange(min=0), default=20, help="Number of groups to list.")
-@table_option("--groups", help="Write the counts of each group: .csv, .jsonl or .parquet.")
+@table_option("--groups", help="Write the counts for each group: .csv, .jsonl or .parquet.")
 @format_option
 @input_options(TRUTH, MAYBE_RUN, LABELLER)
 def agree_command(
@@ -156,7 +156,7 @@ def agree_command(
     groups: Path | None,
     style: str,
 ) -> None:
-    """Measure the agreement of two labellers or annotators: Cohen's kappa, and the groups they differ on.
+    """Measure the agreement between two labellers or annotators: Cohen's kappa, and the groups they differ on.
 
     With --other, two labellers decide for every result in RUN which groups it hits. With --annotator, two ground truths
     (or journals of groupgt judge) decide which results are relevant; without RUN, they are compared on the documents

@@ -1,4 +1,4 @@
-"""Computes values per query inside another pipeline, such as Ray Data or Dask, with Arrow batches in and out."""
+"""Computes per-query values inside another pipeline, such as Ray Data or Dask, with Arrow batches in and out."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def per_query(
     k: int | Sequence[int] = (),
     policy: Policy | str | Sequence[str] | Mapping[str, str] | None = None,
 ) -> pa.Table:
-    """Return a table with `qid` and one column of doubles per metric; null marks queries that the mean leaves out.
+    """Return a table with `qid` and one column of doubles per metric; null marks queries left out of the mean.
 
     `batch` contains complete queries: either one row per query with `qid, retrieved_ids`, or all rows of each query
-    with `qid, doc_id` and `score` or `rank`; an optional column `call` takes precedence in the order. `truth` is a
+    with `qid, doc_id` and `score` or `rank`; an optional column `call` takes precedence in the ordering. `truth` is a
     `GroundTruth` or `{qid: groups}`; without it, groups are read from the column `retrieval_gt` in the first row of
     each query. The table has one row for each query in the batch that has ground truth, in order of first appearance;
     queries that occur only in `truth` are omitted. Values are bit-identical to `groupgt.evaluate`. A batch without rows
@@ -80,7 +80,7 @@ def per_query(
 def rules_and_metrics(
     policy: Any, metrics: str | Metric | Sequence[str | Metric], convention: str, k: int | Sequence[int], shape: Shape
 ) -> tuple[Policy, dict[str, Metric]]:
-    """Return the policy and the metrics of values per query; `shape` decides the convention `auto`."""
+    """Return the policy and the metrics for per-query values; `shape` determines what the convention `auto` means."""
     rules = Policy.of(policy)
     parsed = parse_metrics(
         [metrics] if isinstance(metrics, (str, Metric)) else metrics,
@@ -120,7 +120,7 @@ def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) ->
 
 
 def _number(qid: str) -> int | None:
-    """Return the query id as an integer, or None if it is not one in decimal text."""
+    """Return the query id as an integer, or None if it is not a plain decimal integer."""
     try:
         number = int(qid)
     except ValueError:

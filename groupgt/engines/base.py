@@ -24,7 +24,7 @@ from groupgt.model.validity import plain
 class Labelled:
     """Hits, with statistics about the labelled queries.
 
-    `present` marks queries with results, shape (Q,). `extra` counts queries in the run without ground truth, and
+    `present` marks queries with results, shape (Q,). `extra` counts queries in the run that have no ground truth, and
     `duplicated` counts queries with a repeated result (only relevant results, unless the policy requires a full check).
     `tie_query`, `tie_first` and `tie_last` describe blocks of equal scores that contain a hit: the query, and the first
     and last rank. `uncondensed` contains the original hits if the policy dropped unjudged results.
@@ -42,7 +42,7 @@ class Labelled:
     uncondensed: Hits | None = None
 
     def tied_at(self, cuts: Iterable[Ints | None]) -> int:
-        """Count queries in which a depth, shape (Q,), splits equal scores that include a hit; None splits all."""
+        """Count queries in which a depth, shape (Q,), splits equal scores that include a hit; None counts all ties."""
         tied = np.zeros(len(self.present), dtype=np.bool_)
         for depth in cuts:
             if depth is None:
@@ -125,7 +125,7 @@ class Carrier(Protocol):
         ...
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """Return the distinct query ids and result ids in at most `limit` rows from the start."""
+        """Return the distinct query ids and result ids in (at most) the first `limit` rows."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Cutoffs by length, search call or score: the number of results that fit a budget, and the cost of the first k."""
+"""Cutoffs by length, search call or score: how many results fit a budget, and what the first k cost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CumulativeLengths:
     total: Ints
 
     def depth(self, amount: int) -> Ints:
-        """Return the number of results per query that fit an amount, shape (Q,)."""
+        """Return the number of results per query that fit within an amount, shape (Q,)."""
         first, last = self.start[:-1], self.start[1:]
         return np.minimum(np.searchsorted(self.total, self.total[first] + amount, side="right") - 1, last) - first
 
@@ -100,7 +100,7 @@ def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Le
 
 
 def _refuse_renamed_drop(run: Run, policy: Policy, values: str) -> None:
-    """Raise `ConfigError` if values belong to original ids, but repeats are dropped by new names."""
+    """Raise `ConfigError` if values belong to original ids but repeats are dropped based on new names."""
     if run.original is not None and policy.duplicates == "drop":
         what = f"{values} are those of results by their own ids, and duplicates=drop removes them by other names"
         raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the labeller id")
@@ -136,7 +136,7 @@ def _field_of(carrier: LocalCarrier, run: Run, lengths: Lengths, unit: str) -> s
 
 
 def _counted(truth: GroundTruth, run: Run, flat: Flat, lengths: Lengths, unit: str) -> Ints:
-    """Compute the lengths of result texts; raises `DataError` that lists queries with missing texts."""
+    """Compute the lengths of result texts; raises `DataError` listing queries with missing texts."""
     texts = flat.fields["text"]
     if None in texts:
         faults = Faults()

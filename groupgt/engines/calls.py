@@ -77,7 +77,7 @@ def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
 
 
 def _hold_mappings(rankings: Iterable[Any]) -> bool:
-    """Return whether rankings contain mappings; only both ends of each are checked, because most contain only ids."""
+    """Return whether rankings contain mappings; checks only first and last results, as most rankings hold only ids."""
     rankings = list(rankings)
     if set(map(type, rankings)) == {list}:
         filled = list(filter(None, rankings))
@@ -142,7 +142,7 @@ class QueryCalls(NamedTuple):
 
 
 def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dict[str, QueryCalls]:
-    """Return the calls for these or all queries; empty if results have no calls or stay on a cluster."""
+    """Return the calls for the given queries (or for all); empty if results have no calls or stay on a cluster."""
     if run.is_remote:
         return {}
     carrier = local_carrier_of(run, "the calls of results")

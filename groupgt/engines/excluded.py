@@ -1,6 +1,7 @@
-"""Removes results that the ground truth excludes for their query, or that are unjudged (the policy unjudged=drop).
+"""Removes results that the ground truth excludes for their query, or that are unjudged (with the policy unjudged=drop).
 
-Excluded results are removed before a run is used for anything else; rankings without unjudged results are condensed.
+Excluded results are removed before a run is used for anything else; rankings without unjudged results are called
+condensed.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def places_in_order(ids: Sequence[str], scores: Sequence[float], policy: Policy)
 
 
 class Row(NamedTuple):
-    """The results for one ground truth query, in input order, and where errors in them are.
+    """The results for one ground truth query, in input order, and their location for error messages.
 
     `scores`, if any, determine the order; `cells` contains the values of each requested field.
     """
@@ -382,7 +382,7 @@ class _Probe:
                 self.note_faulty_ids(some)
 
     def note_faulty_ids(self, qids: Sequence[str]) -> None:
-        """Record invalid ids in the results of some queries; labeller names have been checked before."""
+        """Record invalid ids in the results of some queries; labeller names have already been checked."""
         for qid in qids if not self.renamed else ():
             note_faulty_ids(self.rankings.get(qid), self.faults, self.where(qid))
 

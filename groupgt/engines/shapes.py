@@ -119,7 +119,7 @@ def _scored(ranking: Mapping[Any, Any], faults: Faults, where: str) -> tuple[lis
 
 
 def _doubles(values: Iterable[Any]) -> list[float] | None:
-    """Convert doubles to Python floats, all certainly finite; returns None if a value may not be finite."""
+    """Convert doubles to Python floats; returns None unless all are certainly finite."""
     try:
         # NumPy doubles also have this method; nothing else does.
         doubles = list(map(float.conjugate, values))

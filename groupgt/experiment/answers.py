@@ -67,7 +67,7 @@ class KeptAnswers:
 class Kept:
     """Data that a run reused: retrievals, results from external code and services, and verdicts.
 
-    `seconds` is the time spent per system that is queried on every run; `changed` names changed labeller modules.
+    `seconds` is the time spent on each system that is queried on every run; `changed` names changed labeller modules.
     """
 
     cached: int = 0
@@ -161,7 +161,7 @@ class SystemAnswers:
         )
 
     def finish(self) -> None:
-        """Marks results as written; from now on, later runs use these retrievals only if `reuse` is set."""
+        """Marks results as written, so that later runs use these retrievals only if `reuse` is set."""
         for task, done in self.done.items():
             if task.system.is_requeried and (done.earlier is None or done.earlier.interrupted):
                 self.keeper.finish(task, done)
@@ -175,7 +175,7 @@ class SystemAnswers:
             self._fail(task, RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in error.faults)))
 
     def _fail(self, task: Task, error: GroupgtError) -> None:
-        """Records why a system failed; raises the error if its `on_error` is `fail`."""
+        """Records why a system failed; raises the error if the system has `on_error: fail`."""
         if task.system.config.on_error == "fail":
             raise error from None
         self.failed[task.dataset, task.name] = error

@@ -1,4 +1,4 @@
-"""Selects the best system, by one metric or by several (AutoRAG's strategies), under an optional latency limit."""
+"""Selects the best system by one or several metrics (AutoRAG's strategies), with an optional latency limit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Best:
-    """How the best system is chosen: by the primary metric, or over several metrics; under a latency ceiling."""
+    """How the best system is chosen: by the primary metric or several metrics, optionally within a latency limit."""
 
     strategy: Annotated[
         Literal["primary", "mean", "rank", "normalized_mean"],
@@ -37,7 +37,7 @@ class Best:
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """How the best system is chosen: a strategy over `metrics`, under an optional latency limit.
+    """How the best system is chosen: a strategy applied to `metrics`, with an optional latency limit.
 
     `texts` lists the metrics as written in the file.
     """

@@ -66,7 +66,7 @@ class Build:
         return noted if isinstance(noted, dict) else {}
 
     def _digest(self, path: Path) -> str:
-        """Computes the digest of a file, or of a folder without notes, backups and files with their own digest."""
+        """Computes the digest of a file, or of a folder excluding notes, backups, and files with their own digest."""
         if not path.is_dir():
             return digest_of(path)
         apart = {*self.files, *map(_aside, self.files), self._note.resolve()} - {path}

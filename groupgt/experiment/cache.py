@@ -1,9 +1,9 @@
-"""Retrieval tasks, the cache key of each, and the cache of their results.
+"""Retrieval tasks, their cache keys, and the cache that stores their results.
 
-A key covers everything that results depend on. This package's own results and results from files are never retrieved
+A key covers everything that results depend on. Results computed by this package or read from files are never retrieved
 twice. External code and services are queried on every run, unless the file gives them a version or the user asks to
-reuse earlier results. `retrieval` adds the partial results of interrupted runs; `store.cache` defines where entries are
-stored and in which format.
+reuse earlier results. `retrieval` adds the partial results of interrupted runs; `store.cache` defines where and in
+which format entries are stored.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Task:
 class Earlier:
     """The number of results from an earlier run, which finished or was `interrupted` at the time `at`.
 
-    `changed` lists modules that external code had loaded and that have changed since.
+    `changed` lists modules loaded by external code that have changed since.
     """
 
     count: int
@@ -172,7 +172,7 @@ def needed(
 ) -> list[Task]:
     """Returns each retrieval that the reported systems (or the given `pairs`) need, including inputs of fusions.
 
-    Each retriever is asked for extra results, enough to make up for ids that the ground truth excludes.
+    Each retriever is asked for enough extra results to make up for ids that the ground truth excludes.
     """
     tasks: dict[Task, None] = {}
     depth = experiment.config.evaluate.depth
@@ -326,7 +326,7 @@ def timing_of(task: Task, written: Mapping[str, Any]) -> Timing:
 
 @dataclass(frozen=True)
 class Used:
-    """The cache entries that an experiment file would use, and the number of its other entries."""
+    """The cache entries that an experiment file would use, and the number of other entries."""
 
     cache: Cache | None
     entries: list[Entry]
@@ -334,7 +334,7 @@ class Used:
 
     @classmethod
     def by(cls, path: Path, secrets: dict[str, str]) -> Used:
-        """Finds the entries that an experiment file uses; runs no user code, but raises errors in file or data."""
+        """Finds the entries that an experiment file uses; runs no user code, but raises errors in the file or data."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GroupgtWarning)
             experiment = load(path, allow_code=True, secrets=secrets)

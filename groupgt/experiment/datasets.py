@@ -192,7 +192,7 @@ def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
 
 
 def _labeller(experiment: Experiment, name: str, judged: VerdictStore | None) -> Labeller:
-    """Builds the labeller of a data set; sources missing from its options default to the data set's corpus."""
+    """Builds the labeller for a data set; sources missing from its options default to the data set's corpus."""
     section, dataset = experiment.config.evaluate.labeller, experiment.config.datasets[name]
     options = {
         key: value.replace("{dataset}", name) if isinstance(value, str) else value

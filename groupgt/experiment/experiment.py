@@ -41,7 +41,7 @@ from groupgt.private import Hide
 class Experiment:
     """A checked experiment file with its configuration, systems by name, systems to report, and metrics.
 
-    `document` locates each value, for errors that only show up in the data. `unchecked` lists checks that
+    `document` gives the location of each value, for errors that only show up in the data. `unchecked` lists checks that
     were skipped because they would run user code; it is None if nothing is skipped.
     """
 
@@ -210,7 +210,7 @@ MOST_ATTEMPTS = 4
 
 
 def _validated(document: Document) -> Config | None:
-    """Parses the configuration; reports invalid values, then drops or replaces them so that all else is checked too."""
+    """Parses the configuration; reports invalid values, then drops or replaces them so that the rest is checked too."""
     value = copy.deepcopy(document.value)
     unset = set(document.partial)
     for attempt in range(MOST_ATTEMPTS):

@@ -1,6 +1,6 @@
 """Runs retrievers: user code in a separate process (`Fresh`), all other retrievers in this one (`Here`).
 
-`shared_process` restores this process after user code that runs in it, such as labellers and metrics.
+`shared_process` restores this process after user code, such as labellers and metrics, has run in it.
 
 In a new process, results do not depend on what ran before. The process is a plain interpreter that runs `serve`; a
 `multiprocessing` worker would run the user's script a second time.
@@ -80,7 +80,7 @@ class Here:
 
 
 class Fresh:
-    """A retriever in a new process, which ends with `close` or with this process; `way` says how code is called.
+    """A retriever in a new process, which ends with `close` or with this process; `way` describes how code is called.
 
     Modules in `folder` can be imported. Without a `setting`, nothing is built: the target is only imported and
     described.
@@ -140,7 +140,7 @@ class Fresh:
         return value
 
     def _bytes(self, count: int) -> bytes:
-        """Reads `count` bytes; notices if the process has ended even while another process holds its pipe open."""
+        """Reads `count` bytes; detects that the process has ended even if another one holds its pipe open."""
         stream = self.child.stdout
         if stream is None:
             raise EOFError

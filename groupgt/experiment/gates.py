@@ -80,7 +80,7 @@ class Gate:
 
     @property
     def is_relative(self) -> bool:
-        """Returns True if the bound is on a drop or a gain."""
+        """Returns True if the bound applies to a drop or a gain."""
         return self.max_drop is not None or self.min_gain is not None
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Outcome(Result):
     """The outcome of an experiment; `evaluations[dataset][system]` is sorted from best to worst system.
 
-    `comparison[dataset]` compares every system with the baseline; `systems[dataset]` does so by the primary metric,
+    `comparison[dataset]` compares every system with the baseline; `systems[dataset]` does so for the primary metric,
     with additional data. `gates` lists gate results. `leaders[dataset]` lists the best systems of a data set, including
     ties, and `overall_leaders` the best systems over all data sets. `failed[dataset][system]` is the reason why a
     skipped system has no results. `absent[dataset]` lists ground truth ids missing from the corpus, if results are

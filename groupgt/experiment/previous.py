@@ -1,6 +1,6 @@
-"""Compares with the previous run, pairing every current system with its previous results.
+"""Compares a run with the previous one, pairing every current system with its previous results.
 
-`report` loads them from a result folder and passes them in; this module does not depend on folders.
+`report` loads the previous results from a result folder and passes them in; this module does not depend on folders.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Against(Beside):
     `qids` lists the queries; `before` is NaN for queries that are new or have new text. `refused` maps a system and
     metric to the reason why they cannot be compared. `stored` maps a system and metric to the reason why previously
     stored values are used; all other results are measured again. `added` lists systems that are new in this run, and
-    `gone` those no longer run. `changed` lists queries with new ground truth, `reworded` queries with new text.
-    `queries_only_now` and `queries_only_then` count the queries that occur in only one of the two runs.
+    `gone` lists systems no longer run. `changed` lists queries with new ground truth, and `reworded` lists queries with
+    new text. `queries_only_now` and `queries_only_then` count the queries that occur in only one of the two runs.
     """
 
     qids: Sequence[str]
@@ -132,7 +132,7 @@ def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mappi
 class _Pairing:
     """Pairs current with previous queries by id and text, and finds their previous values.
 
-    `stored` and `refused` map a system and metric to the reason for using stored values, and for missing values.
+    `stored` and `refused` map a system and metric to the reason why values were taken from storage or are missing.
     """
 
     def __init__(self, former: Former, request: Request, truth: GroundTruth, stale: str) -> None:

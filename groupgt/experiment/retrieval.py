@@ -1,6 +1,6 @@
 """Runs a retriever: builds it, queries it in batches, measures times, and stores results as they arrive.
 
-The results of an interrupted run are continued.
+An interrupted run resumes from its partial results.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = 
 
 
 def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered: Callable[[int], None]) -> Done:
-    """Runs the remaining queries in batches, then repeats some one by one if single queries must be timed."""
+    """Runs the remaining queries in batches, then repeats some queries one by one if single queries must be timed."""
     begun, queries = unfinished.begun(source), task.data.queries
     spent_ms = 0.0
     answered(len(begun.answers.ids))

@@ -1,4 +1,4 @@
-"""Runs an experiment from its file to an `Outcome`: reads, retrieves, evaluates, compares and checks gates."""
+"""Turns an experiment file into an `Outcome`: reads, retrieves, evaluates, compares and checks gates."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Running:
     def outcome(self, changes: Sequence[str], jobs: int, previous: Previous | None = None) -> Outcome:
         """Retrieves in `jobs` processes, evaluates and compares; worker processes apply the same `changes` to the file.
 
-        If a previous run is given, systems are compared with their results in it.
+        If a previous run is given, systems are compared with their results in that run.
         """
         self.answers.retrieve(changes, jobs)
         self.progress.doing(f"evaluating {counted(len(self.experiment.chosen), 'system')}")
@@ -186,7 +186,7 @@ def _across(outcome: Outcome) -> Across | None:
 
 
 def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Comparison:
-    """Compares systems by the primary metric, with additional data; the baseline defaults to the best system."""
+    """Compares systems on the primary metric, with additional data; the baseline defaults to the best system."""
     experiment, evaluations = outcome.experiment, outcome.evaluations[dataset]
     if comparison is None:
         untested = comparison_of(evaluations, next(iter(evaluations)), Settings(seed=experiment.config.seed))

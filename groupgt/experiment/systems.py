@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SystemConfig:
-    """One system, or with `matrix` one for each combination: what it uses, with which options, on which data sets."""
+    """One system (with `matrix`, one for each combination): what it uses, with which options, on which data sets."""
 
     use: Annotated[str, Doc("The retriever.")]
     with_: Annotated[dict[str, Any], Doc("The options of the retriever.")] = field(default_factory=dict)

@@ -51,8 +51,8 @@ def of_one_kind(timings: Mapping[str, Timing]) -> tuple[Kind, dict[str, Median]]
 class Timing:
     """The time that one system took on one data set, and the machine it ran on.
 
-    `build_s` is in seconds. `single_ms` has one time per query run on its own; `batched_ms` has the time per query for
-    each batch. The time of a fusion includes its inputs; results read from files have no timing.
+    `build_s` is in seconds. `single_ms` contains one time for each query run on its own; `batched_ms` contains the time
+    per query for each batch. The time of a fusion includes its inputs; results read from files have no timing.
     """
 
     dataset: str

@@ -126,7 +126,7 @@ class Document:
         self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
 
     def unknown(self, path: KeyPath, value: str, names: Collection[str], kind: str = "", also: str = "") -> None:
-        """Adds an error for an unknown name; `also` describes what is accepted besides the names."""
+        """Adds an error for an unknown name; `also` describes what else is accepted."""
         choices = [*[*names][:20], *([also] if also else [])]
         expected = f"{kind}{listed(choices)}{' …' if len(names) > 20 else ''}" if choices else "another name"
         self.fault(path, f"expected {expected}, found {value!r}{near_names(value, names)}")
@@ -197,7 +197,7 @@ def as_yaml(value: Any) -> str:
 
 
 def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:
-    """Reads a single YAML 1.2 core document without aliases and tags; raises `ConfigError` for invalid YAML.
+    """Reads a single YAML 1.2 core document without aliases or tags; raises `ConfigError` for invalid YAML.
 
     Only `true` and `false` are booleans, and `1e-3` is a number; `010`, `1:30` and dates stay text. `${env:X}` and
     `${env:X:-default}` are expanded; the values of environment variables are added to `secrets`.
@@ -282,7 +282,7 @@ def _counts(line: str) -> bool:
 
 
 class _Composer(Composer, Resolver):
-    """Composes nodes from events that were parsed before."""
+    """Composes nodes from previously parsed events."""
 
     def __init__(self, events: list[yaml.Event]) -> None:
         Composer.__init__(self)

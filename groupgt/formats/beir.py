@@ -1,7 +1,7 @@
 """Folders in the BEIR and MTEB layout: queries, a corpus, and a `qrels/` folder with one file per split.
 
 Text qrels have a header line (`query-id corpus-id score`), the same three columns without a header line, or the four
-columns of TREC qrels. JSON Lines and parquet files use these names as keys.
+columns of TREC qrels. JSON Lines and parquet files use the three column names as keys.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _columns_of(qrels: Source) -> str:
-    """Return the columns of qrels that have no header line; empty for other qrels."""
+    """Return the columns of qrels without a header line; empty for other qrels."""
     if qrels.is_parquet or has_keys(qrels, *HEADER[:2]) or HEADER[0] in header_of(qrels):
         return ""
     cells = qrels.first_line.decode("utf-8", "replace").split()

@@ -1,16 +1,16 @@
 """Readers for public benchmarks as published: data sets, and output files from third-party programs.
 
-- freshstack: `freshstack/queries-oct-2024`; each nugget lists documents that were judged to support it or not;
+- freshstack: `freshstack/queries-oct-2024`; each nugget lists documents judged as supporting it or not;
 - bright, bright-long, bright-pro: gold documents, as passages or as full pages, or grouped by weighted aspects;
-- multihop-rag, multihop-rag-documents: the MultiHop-RAG evidence lists, and the results that its scripts save with
+- multihop-rag, multihop-rag-documents: the MultiHop-RAG evidence lists, and the results that its scripts save alongside
   them. Neither file has ids, so queries are numbered from 1 in file order, which is the same in both files;
 - qampari, qampari-documents, ambigqa: sets of answers, each with optional aliases;
 - nuggetizer: nuggets, and the retrieved passages that support them. For each query and passage, `assign` writes how
   well the passage supports each nugget; only this output names documents. `create` writes only nuggets, which are
   read as texts. When `assign` is run on answers, its output does not name documents;
-- crux: ratings of how well each passage answers each sub-question of a query, one record per query and passage.
-  Rating files (`id`, `docid`) and judgment files (`example_id`, `pid`) can be read; in both, `rating` is a list with
-  one number per sub-question. A folder of such files is read as one file. LANCER is evaluated with these files, too;
+- crux: ratings of how well each passage answers each sub-question of a query, one record per query and passage. Rating
+  files (`id`, `docid`) and judgment files (`example_id`, `pid`) can be read; in both, `rating` is a list with one
+  number per sub-question. A folder of such files is read as one file. These files are also used to evaluate LANCER;
 - ragelo: TREC subtopic qrels, with a placeholder for each criterion that no document addresses.
 """
 
@@ -66,7 +66,7 @@ def _read(
         text: The keys of the query text; several texts are joined.
         qid: The key of the query id; empty if queries are numbered from 1.
         columns: The keys to keep as columns, if present.
-        excludes: Whether records have the ids to exclude from their results.
+        excludes: Whether records list ids to exclude from their results.
     """
     queries = Queries()
     for number, record in enumerate(queries.records(source), 1):
@@ -94,7 +94,7 @@ def _each(key: str, group: Groups) -> Groups:
 
 
 def _nugget(queries: Queries, nugget: Record) -> Record:
-    """Make a group from a FreshStack nugget; one without support gives an empty group (policy `empty_groups`)."""
+    """Make a group from a FreshStack nugget; an unsupported nugget becomes an empty group (policy `empty_groups`)."""
     # As in FreshStack: a document in both lists is not relevant.
     grades = dict.fromkeys(queries.ids_at(nugget, "relevant_corpus_ids"), 1)
     grades |= dict.fromkeys(queries.ids_at(nugget, "non_relevant_corpus_ids"), 0)
@@ -149,7 +149,7 @@ EVIDENCE = ("evidence_list", "gold_list")
 
 
 def _evidence(queries: Queries, record: Record, key: str) -> list[Any]:
-    """Make a group from each piece of evidence: the URL of its article, or its fact, for any text that contains it."""
+    """Make a group from each piece of evidence: its article's URL, or its fact, which any text containing it covers."""
     name = first_in(EVIDENCE, record) or EVIDENCE[0]
     texts = [queries.text_at(evidence, key) for evidence in queries.list_at(record, name)]
     distinct = dict.fromkeys(text for text in texts if text is not None)
@@ -188,7 +188,7 @@ def _page(queries: Queries, answer: Record) -> Record:
 
 
 def _any_of(texts: list[str]) -> Record:
-    """Make a group that any of these texts covers."""
+    """Make a group that is covered by any of these texts."""
     return {"alternatives": [{"text": text} for text in dict.fromkeys(texts) if text.strip()]}
 
 
@@ -241,7 +241,7 @@ def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _assigned(source: Source, policy: Policy) -> GroundTruth:
-    """Read output that has one record per query and passage."""
+    """Read output with one record per query and passage."""
     queries = Queries()
     judged: dict[str, dict[str, dict[str, int]]] = {}
     importances: dict[tuple[str, str], Any] = {}
@@ -324,7 +324,7 @@ RAGELO_PLACEHOLDER = "__ragelo_unaddressed__"
 
 
 def read_ragelo(source: Source, policy: Policy) -> GroundTruth:
-    """Make a group from each criterion; a placeholder alone gives an empty group (policy `empty_groups`)."""
+    """Make a group from each criterion; a lone placeholder becomes an empty group (policy `empty_groups`)."""
     queries: dict[str, dict[str, list[Any]]] = {}
     for qid, criterion, document, grade in trec.judgments(source, trec.SUBTOPICS):
         group = queries.setdefault(qid, {}).setdefault(criterion, [])

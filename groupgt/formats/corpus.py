@@ -1,4 +1,4 @@
-"""Reads tables of texts and places: corpora and their lengths, queries, chunk spans, and the parents of ids.
+"""Reads tables of texts and locations: corpora and document lengths, queries, chunk spans, and parent ids.
 
 Query texts are read from TREC topics, TSV, JSON Lines, parquet, or a BEIR folder.
 """
@@ -130,7 +130,7 @@ def _first_of(names: Iterable[str], row: Record) -> Any:
 def _by_id(
     rows: Iterable[tuple[str, T]], read: Callable[[T], tuple[str, V] | str], called: str, faults: Faults
 ) -> dict[str, V]:
-    """Return a value for each id; `read` returns the two of a row, or what is wrong with it."""
+    """Return a value for each id; `read` returns the id and value from a row, or an error message."""
     values: dict[str, V] = {}
     firsts = Firsts()
     for where, row in rows:
@@ -163,9 +163,9 @@ DOCUMENTS = ("doc", "document", "path", "parent")
 def read_chunks(path: AnyPath, *, optional: bool = False) -> Chunks | None:
     """Read chunk spans from a JSONL, parquet or CSV file with `chunk_id, doc_id, start, end` in each row.
 
-    A corpus file may contain them, too, as `doc_id` (the chunk), `doc` (or `document`, `path`, `parent`), `start` and
-    `end`, or as `path` and `start_end_idx` in AutoRAG. Raises `DataError`; returns None if `optional` is set and there
-    are no such columns.
+    A corpus file may also contain spans, as `doc_id` (the chunk), `doc` (or `document`, `path`, `parent`), `start` and
+    `end`, or as `path` and `start_end_idx` in AutoRAG. Raises `DataError`; returns None if `optional` is set and these
+    columns are missing.
     """
     source = _source_of(path)
     if source.is_parquet and (chunks := _columns(source)) is not None:
@@ -273,7 +273,7 @@ def read_queries(path: AnyPath) -> dict[str, str]:
     """Read `{qid: text}`; raises `DataError` with every error.
 
     For TREC topics, the text is the title (`<title>` or `<query>`). A table needs an id (`qid`, `query_id`, `_id`,
-    `id`) and a text (`query`, `text`, `question`, `title`). TSV without a header line has an id and a text in each
+    `id`) and a text (`query`, `text`, `question`, `title`). TSV without a header line has an id and a text on each
     line.
     """
     source = Source.at(queries_file(Path(path)))

@@ -155,7 +155,7 @@ def _noted(lines: Iterable[str], doubled: set[int]) -> Iterator[str]:
 
 @contextmanager
 def _wide_cells() -> Iterator[None]:
-    """Raise the process-wide limit on cell size, and then restore it."""
+    """Temporarily raise the process-wide limit on cell size."""
     before = csv.field_size_limit(WIDEST)
     try:
         yield

@@ -134,12 +134,12 @@ def read_run(
     """Read the results of one system. Large files are not loaded here; the evaluation streams them.
 
     Args:
-        path: A path, a URL (`s3://`, `gs://`, `hf://`, …) or a frame; with `parts` a folder, a glob or a list of files.
+        path: A path, a URL (`s3://`, `gs://`, `hf://`, …) or a frame; with `parts`, a folder, glob or list of files.
         format: trec, jsonl, json (as written by ranx), csv, parquet (long or nested) or autorag (node output)
             (default: detected).
         parts: Whether several files form one run, whose queries may span files.
         qids: The query order for results without query ids, such as AutoRAG node output.
-        streamed: Whether to stream small files, too.
+        streamed: Whether to stream even small files.
         ceiling: Memory limit in bytes; 0 for none.
     """
 
@@ -264,7 +264,7 @@ def _check_name(format: str | None, readers: dict[str, Any]) -> None:
 
 
 def _format_of(source: Source, name: str | None, readers: dict[str, Any]) -> Format:
-    """Return the named or detected format; raises `DataError` for a folder without the layout of this format."""
+    """Return the named or detected format; raises `DataError` for a folder that lacks this format's layout."""
     _check_name(name, readers)
     chosen = _BY_NAME[name] if name is not None else _detect(source, is_truth=readers is TRUTHS)
     if source.is_folder and not (chosen.folder is not None and chosen.folder(source.path)):
@@ -300,7 +300,7 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
 
 
 def _is_table(source: Source) -> bool:
-    """Return whether text looks like a table: each line has the same number of cells, and the first has no number."""
+    """Return whether text looks like a table: lines have the same number of cells, and the first contains no number."""
     lines = _first_lines(source)
     delimiter = csv.delimiter_of(lines[0]).encode() if lines else b","
     names = csv.header_of(source)

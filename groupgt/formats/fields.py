@@ -1,4 +1,4 @@
-"""Fields of results besides id and score, shared by all formats, and error messages for invalid values in a row.
+"""Result fields besides id and score, shared by all formats, and error messages for invalid values in a row.
 
 Readers add the location.
 """
@@ -25,7 +25,7 @@ SCORES = "retrieve_scores"
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a result.
+    """A result field.
 
     Args:
         name: The internal name.
@@ -46,7 +46,7 @@ class Field:
 
     @property
     def is_unit(self) -> bool:
-        """True if the field can be the unit of a budget."""
+        """True if the field can serve as a budget unit."""
         return self.is_integer and bool(self.nested)
 
     def number(self, cell: Any) -> int | None:
@@ -77,7 +77,7 @@ def first_in(names: Iterable[str], row: Container[str]) -> str | None:
 
 @lru_cache(maxsize=64)
 def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
-    """Return the fields that these columns contain, each with its column; cached because rows often share their keys.
+    """Return the fields that these columns contain, each with its column; cached because rows often have the same keys.
 
     >>> [(field.name, column) for field, column in carried(("qid", "doc_id", "score", "text", "call"))]
     [('calls', 'call'), ('text', 'text')]
@@ -99,14 +99,14 @@ def lists_of(names: Collection[str]) -> tuple[list[Field], list[Field]]:
 
 
 def score_of(row: Mapping[str, Any]) -> float | None:
-    """Return the score of a result, or its negative rank if it has no score; None if that is not a finite number."""
+    """Return the score of a result, or its negative rank if it has no score; None if the value is not finite."""
     cell, sign = (row["score"], 1.0) if row.get("score") is not None else (row.get("rank"), -1.0)
     number = finite_number(cell)
     return None if number is None else sign * number
 
 
 def length_of(cell: Any) -> int | None:
-    """Parse a length, which is a non-negative whole number or its text; returns None for anything else.
+    """Parse a length, given as a non-negative whole number or as text; returns None for anything else.
 
     >>> length_of(12), length_of("12"), length_of(12.0), length_of(1.5), length_of("-1")
     (12, 12, 12, None, None)
@@ -119,7 +119,7 @@ def length_of(cell: Any) -> int | None:
 
 
 def call_of(cell: Any) -> int | None:
-    """Parse a search call number, which is a positive whole number or its text; returns None for anything else.
+    """Parse a search call number, given as a positive whole number or as text; returns None for anything else.
 
     >>> call_of(2), call_of("2"), call_of(0), call_of(True)
     (2, 2, None, None)

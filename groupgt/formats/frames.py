@@ -1,7 +1,7 @@
 """Reads frames and objects from other libraries: ir_measures lists, ranx `Qrels` and `Run`, ir_datasets data sets.
 
 pandas frames are converted to polars column by column, with the usual rules for ids: pandas represents missing cells in
-many ways, and its columns may contain any object. Its own conversion to Arrow requires pyarrow.
+many ways, and its columns may contain any object. The conversion to Arrow built into pandas requires pyarrow.
 """
 
 from __future__ import annotations

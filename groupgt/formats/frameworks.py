@@ -1,7 +1,7 @@
 """Reads data sets and answers from RAG frameworks. Their ground truth is flat: each reference is its own group.
 
 - ragas: the samples of an `EvaluationDataset` or a `Testset`, as JSON Lines or parquet; queries are numbered from 1 in
-  file order. References are `reference_context_ids`, or if no sample has them, the texts in `reference_contexts`, for
+  file order. References are `reference_context_ids` or, if no sample has them, the texts in `reference_contexts`, for
   the labeller `text`. Results are `retrieved_context_ids` with the texts in `retrieved_contexts`; texts without ids are
   numbered by rank;
 - ragas-texts: the same samples, but references are always texts;
@@ -74,7 +74,7 @@ def read_run(source: Source) -> Run:
 
 
 def _rows(queries: Queries, source: Source, names: tuple[str, ...]) -> tuple[list[tuple[str, Record]], str]:
-    """Return located records, and the first key that has a value in any of them, or the last key if none has."""
+    """Return located records, and the first key with a value in any of them, or the last key if none has a value."""
     rows = [(queries.where, record) for record in queries.records(source)]
     name = next((name for name in names if any(record.get(name) is not None for _, record in rows)), names[-1])
     return rows, name

@@ -1,6 +1,6 @@
 """Annotator journals: a file with one act per line, the state after a replay, and the resulting ground truth.
 
-A line is a JSON object: `at` (UTC), `by` (the annotator), `seq` (from 1 for each annotator), `act`, and for most acts
+A line is a JSON object: `at` (UTC), `by` (the annotator), `seq` (from 1 for each annotator), `act`, and, for most acts,
 `qid`. Replaying is a pure function of the acts: every prefix of a journal is a valid state, and undone acts have no
 effect. Journals from several annotators may be concatenated into one file, in any order.
 """
@@ -78,7 +78,7 @@ class QueryState:
         return [doc for doc, judgment in self.passages.items() if group in judgment.groups]
 
     def grouped(self, *, spans: bool = False) -> list[Any]:
-        """Return the groups as `retrieval_gt`, without groups that have no passages."""
+        """Return the groups as `retrieval_gt`, omitting groups without passages."""
         written: list[Any] = []
         for group, name in self.groups.items():
             alternatives: list[Any] = []
@@ -97,7 +97,7 @@ class QueryState:
 
     @property
     def nonrelevant(self) -> list[str]:
-        """Passages that were judged non-relevant."""
+        """Passages judged non-relevant."""
         return [doc for doc, judgment in self.passages.items() if not judgment.groups]
 
     @property
@@ -317,7 +317,7 @@ def truth_of(
         base: Ground truth that provides further columns, and everything that an audit of all queries left unchanged.
         spans: Whether to write marked words as spans instead of ids.
         unfinished: Whether to include queries that are neither done nor skipped.
-        unsettled: A list that receives queries on which annotators disagree; they are left out without an error.
+        unsettled: A list that receives queries on which annotators disagree; these are omitted without an error.
     """
     faults = Faults()
     chosen: dict[str, tuple[str, QueryState]] = {}

@@ -1,6 +1,6 @@
 """JSON Lines files with one query per line (ground truth or nested results) or one result per line.
 
-JSON objects keyed by query id, which ranx uses for runs and qrels, are read as well: `{"q1": {"d1": 0.9, …}, …}`.
+JSON objects keyed by query id, which ranx uses for runs and qrels, can also be read: `{"q1": {"d1": 0.9, …}, …}`.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ _ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
 
 
 def _keys_of(row: Record, expected: Sequence[str]) -> str:
-    """List the keys of a line, with a hint about keys that may be misspelled."""
+    """List the keys of a line, with a hint about possible misspellings."""
     return (", ".join(row) or "no keys") + rename_hint(row, expected)
 
 

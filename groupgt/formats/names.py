@@ -1,6 +1,6 @@
-"""Names: those of runs, derived from file names without format endings, and those of columns in other tools.
+"""Run names, derived from file names without format endings, and column names used by other tools.
 
-Parts of the folder names make the names of runs distinct.
+Parts of folder names are added to make run names distinct.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def rename_hint(names: Collection[str], expected: Iterable[str]) -> str:
 
 
 def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str) -> str:
-    """Describe missing columns, the columns that are present, and those that may have been meant.
+    """Describe missing columns, the columns that are present, and which of them may have been meant.
 
     >>> missing_columns(["query_id", "doc_id"], ["qid"], "qid, doc_id")
     "the column 'qid' is missing: expected qid, doc_id, found query_id, doc_id; rename query_id to qid"

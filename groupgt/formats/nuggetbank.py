@@ -1,12 +1,12 @@
-"""Reads and writes autojudge-base nugget banks, version 3: the facts of good answers and their sources, by query.
+"""Reads and writes autojudge-base nugget banks, version 3: the facts in good answers and their sources, by query.
 
-A nugget is converted to groups of the documents that its references name:
+A nugget is converted to groups of the documents named in its references:
 
 - OR, or no aggregator: any answer is enough, so the references of all answers are alternatives in one group;
 - AND, SUM: every answer counts, so each answer is a group;
 - sub-nuggets are treated like answers; a part of an OR that needs several groups is converted to sets of documents
   that are needed together, one set for each combination of alternatives;
-- NOT is an error: groups cannot require that something is not retrieved;
+- NOT is an error: groups cannot require that a document not be retrieved;
 - a claim is a group that contains its references;
 - a nugget without references is an empty group (policy `empty_groups`); a bank without any references is an error.
 """

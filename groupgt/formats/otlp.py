@@ -1,4 +1,4 @@
-"""Reads OpenTelemetry traces (OTLP JSON) as a run: the searches of an agent or a pipeline, and their results.
+"""Reads OpenTelemetry traces (OTLP JSON) as a run: the searches made by an agent or a pipeline, and their results.
 
 - Searches are retriever spans that follow the conventions of OpenInference (`openinference.span.kind` is `RETRIEVER`)
   or GenAI (`gen_ai.operation.name` is `retrieval`). A retriever inside another one is part of the same search.

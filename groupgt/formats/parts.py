@@ -71,7 +71,7 @@ def refuse_many(path: AnyPath | Sequence[AnyPath]) -> None:
 
 
 def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> Run:
-    """Read many files, each with `read`, and join them into one run; raises `DataError` with the errors of all."""
+    """Read many files, each with `read`, and join them into one run; raises `DataError` with all errors."""
     sources = [Source.at(file) for file in files]
     if all(source.is_parquet for source in sources):
         run = parquet.read_parts(sources, title)

@@ -47,7 +47,7 @@ class Format:
 def has_keys(source: Source, *keys: str) -> bool:
     """Return whether the first record of a file has all of these keys, but none that groupgt itself uses.
 
-    At least one of the values must be a string or number, unlike in an object keyed by query, as ranx writes it.
+    At least one of the values must be a string or number, unlike in ranx objects, which are keyed by query.
     """
     first = keys_of(source)
     return first.keys() >= set(keys) and not first.keys() & OUR_KEYS and any(first[key] for key in keys)
@@ -147,7 +147,7 @@ class Queries:
     ) -> None:
         """Add one query; `excluded` contains ids to leave out of its results.
 
-        A query whose record has an error is not checked further, because more errors could result from the first one.
+        A query whose record has an error is not checked further, because that error could cause others.
         """
         if self.faults.total > self._reported:
             self._reported = self.faults.total
@@ -244,7 +244,7 @@ class Queries:
 
 @lru_cache
 def _has_near(keys: tuple[str, ...], key: str) -> bool:
-    """Return whether any key closely resembles `key`; cached because records of a file share their keys."""
+    """Return whether any key closely resembles `key`; cached because records in a file share keys."""
     return bool(near_names(key, keys))
 
 

@@ -1,4 +1,4 @@
-"""Judgments and results from files and tables that have one judgment or result per row.
+"""Judgments and results from files and tables with one judgment or result per row.
 
 Readers collect rows into ground truth and rankings, or stream them as columns.
 """
@@ -39,8 +39,8 @@ def gather(
 ) -> GroundTruth:
     """Build ground truth from rows; rows with the same query and group form a group.
 
-    Names that equal the group number are dropped. The queries `qids` are included even without a row. Rows with group
-    names have the shape `subtopics`; if the shape is `flat`, each document is its own group.
+    Names that equal the group number are dropped. The queries `qids` are included even if they have no rows. Rows with
+    group names have the shape `subtopics`; if the shape is `flat`, each document is its own group.
     """
     queries: dict[str, dict[str, list[Any]]] = {qid: {} for qid in qids}
     for qid, label, document, grade in rows:
@@ -63,7 +63,7 @@ SHAPE = "gt_shape"
 
 
 def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
-    """Return the shape named by rows, or else `default`. Raises `DataError` if the shape is invalid or not unique."""
+    """Return the shape given in rows, or else `default`. Raises `DataError` if the shape is invalid or not unique."""
     named: list[Any] = list(dict.fromkeys(cell for cell in cells if cell not in (None, "")))
     shape: Shape = named[0] if named else default
     if len(named) > 1 or shape not in SHAPES:

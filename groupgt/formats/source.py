@@ -1,7 +1,7 @@
-"""Opens files and pipes, decompresses them by magic number, decodes them, and splits them into lines.
+"""Opens files and pipes, decompresses them (detected by magic number), decodes them, and splits them into lines.
 
 How a file is read depends only on its size: small files are read in Python before polars is imported, large ones as
-polars columns, and huge ones are never kept in memory completely.
+polars columns, and huge ones are never held entirely in memory.
 """
 
 from __future__ import annotations

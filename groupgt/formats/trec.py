@@ -1,4 +1,4 @@
-"""Reads and writes TREC runs, qrels and subtopic qrels in the way trec_eval and ndeval interpret them."""
+"""Reads and writes TREC runs, qrels and subtopic qrels as interpreted by trec_eval and ndeval."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ QRELS, WITHOUT_ITER, SUBTOPICS = "qid iter doc rel", "qid doc rel", "topic subto
 
 
 def read_qrels(source: Source, policy: Policy, columns: str = "") -> GroundTruth:
-    """Read qrels with these columns, or else `qid iter doc rel`, or `qid doc rel` if it is unambiguous.
+    """Read qrels with these columns, or else `qid iter doc rel`, or `qid doc rel` if unambiguous.
 
     Each subtopic is a group; without subtopics, each document is its own group.
     """

@@ -31,7 +31,7 @@ def is_id(text: pl.Expr) -> pl.Expr:
 
 
 def is_plainly_id(text: pl.Expr) -> pl.Expr:
-    """Return whether an id has only visible ASCII characters, as nearly all ids do; false if that is uncertain."""
+    """Return whether an id has only visible ASCII characters, as nearly all ids do; false if uncertain."""
     is_valid = (text.str.len_bytes() <= LONGEST_ID) & text.str.contains(r"(?-u)^[!-~]+$")
     return is_valid.fill_null(False)
 
@@ -84,7 +84,7 @@ def rechecked(frame: pl.LazyFrame, recheck: Callable[[], Run], *, ids_checked: b
 
 
 def refuse_rows(rows: pl.LazyFrame, title: str, order: str, guard: Guard = lambda read: read()) -> NoReturn:
-    """Raise `DataError` that lists rows with an invalid `qid`, `doc` or `score`; `order` names the score column."""
+    """Raise `DataError` listing rows with an invalid `qid`, `doc` or `score`; `order` names the score column."""
     call = pl.col(CALLS) if CALLS in guard(rows.collect_schema) else pl.lit(1)
     numbered = rows.with_row_index("row", 1).select("row", "qid", "doc", "score", call.alias(CALLS))
     is_invalid = ~(is_id(pl.col("qid")) & is_id(pl.col("doc")) & is_score(pl.col("score")) & is_call(pl.col(CALLS)))

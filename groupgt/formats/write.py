@@ -18,7 +18,7 @@ from groupgt.model.validity import are_ids
 
 @dataclass(frozen=True)
 class _Writer:
-    """A writer for ground truth, with what its format `keeps` of it."""
+    """A ground truth writer, with the parts that its format `keeps`."""
 
     write: Callable[[Path, GroundTruth], None]
     keeps: tuple[str, ...] = ("groups", "grades")

@@ -43,7 +43,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Detail:
-    """An item that is only shown on request but always written to files."""
+    """An item that is shown only on request but always written to files."""
 
     item: Grid | Table | Verdict | str
 

@@ -64,7 +64,7 @@ def down(field: str) -> Layer:
 
 
 def zero_line(axis: str) -> Layer:
-    """Returns a line at zero, which marks no difference."""
+    """Returns a line at zero, which means no difference."""
     return {
         "data": {"name": "zero", "values": [{"zero": 0}]},
         "mark": {"type": "rule", "color": "$soft"},
@@ -83,7 +83,7 @@ def legend(title: str) -> Layer:
 
 
 def tips(**titles: str) -> list[Layer]:
-    """Returns the tooltip of a mark."""
+    """Returns the tooltip for a mark."""
     numbers = {"value", "low", "high", "delta", "latency", "share"}
     return [
         {
@@ -232,7 +232,7 @@ def stacked_bars(
 ) -> Layer:
     """Draws one bar per name, with parts by `field` in the `order` of the rows and their `count` as text.
 
-    `colors` has the theme's color of each part; `key` is the legend.
+    `colors` contains the theme color for each part; `key` is the legend.
     """
     shared: Layer = {
         "y": {**y, "sort": None},

@@ -1,6 +1,6 @@
 """Draws figures from plain tables, with one function per figure; evaluations are not used here.
 
-`tradeoffs` has the figures of sweeps, latency and power.
+`tradeoffs` contains the figures for sweeps, latency and power.
 
 Each table is a list of dicts, whose keys are documented in the function that draws it. Strings that begin with `$` are
 colors defined in `themes.THEMES`.
@@ -109,7 +109,7 @@ def deltas(
 ) -> Figure:
     """Draws per-query differences from largest gain to largest loss, with the mean and its CI.
 
-    Rows, sorted: `qid`, `place` (from 1), `delta`, and `kind`: better, worse or same. `mean` has `value`, `low`,
+    Rows, sorted: `qid`, `place` (from 1), `delta`, and `kind`: better, worse or same. `mean` contains `value`, `low`,
     `high`. Queries are drawn as `bars`, or as a single area if there are too many to tell apart.
     """
     color = colored("kind", ["better", "worse", "same"], ["$better", "$worse", "$same"])
@@ -161,7 +161,7 @@ def deltas(
 def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] = ()) -> Figure:
     """Draws metrics against the number of results, or against a budget of tokens, characters or search calls.
 
-    Rows: `system`, `metric`, `k`, `value`; with one panel per metric. With many systems, only `named` ones stand out.
+    Rows: `system`, `metric`, `k`, `value`; one panel per metric. With many systems, only `named` ones stand out.
     """
     systems = distinct(rows, "system")
     title = {

@@ -1,6 +1,6 @@
 """Lays out text for a terminal: fits tables to its width, wraps paragraphs, and adds color.
 
-`render.document` uses this module for complete documents; cells and text are passed in exactly as printed.
+`render.document` uses this module for complete documents; cells and text are passed in exactly as they are printed.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def results(result: Across) -> Any:
 
 
 def sentences(result: Across) -> Iterator[Sentence]:
-    """Describes differences by the primary metric; warns if different chunk sizes make that metric unfair."""
+    """Describes differences in the primary metric; warns if different chunk sizes make that metric unfair."""
     other = Other("than on ", "", result.baseline)
     higher = result.metrics[result.primary].higher_is_better
     yield from changes(result.contrasts(), other, result.label, result.settings, higher=higher)
@@ -214,7 +214,7 @@ def sharing(experiment: Experiment) -> list[list[str]]:
 
 
 def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> Iterator[Item]:
-    """Yields, for each group of data sets that share everything but the corpus, a table of all means, best first."""
+    """Yields a table of all means, best first, for each group of data sets that share everything but the corpus."""
     for names in sharing(experiment):
         rows = {(name, system): each for name in names for system, each in evaluations[name].items()}
         if len({name for name, _ in rows}) < 2:

@@ -141,7 +141,7 @@ def _read_truth(path: Path) -> tuple[GroundTruth, dict[str, str]]:
 
 
 def _tables(contents: _Project, faults: Faults) -> list[_Table]:
-    """Reads the tables with retrieved ids in numeric order; the copy of a node's best table is skipped."""
+    """Reads the tables with retrieved ids, in numeric order; the copy of a node's best table is skipped."""
     tables: list[_Table] = []
     paths = [path for path in contents.folder.glob("*/*/*/*.parquet") if path.stem.isdecimal()]
     for path in sorted(paths, key=lambda p: [n.zfill(9) if n.isdecimal() else n for n in p.with_suffix("").parts]):
@@ -268,7 +268,7 @@ class Imported:
 
 
 def import_project(project: Path, target: Path) -> Imported:
-    """Writes an experiment file for a project, runs it, and compares its means with the ones stored by AutoRAG."""
+    """Writes an experiment file for a project, runs it, and compares its means with those stored by AutoRAG."""
     write_text(target, experiment_text(project, target))
     stored = stored_means(project)
     with tempfile.TemporaryDirectory() as folder:

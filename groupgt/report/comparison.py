@@ -180,7 +180,7 @@ def population_of(comparison: Systems) -> list[str]:
 
 
 def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Iterator[Item]:
-    """Explains the test and the marks in tables; notes that only concern details are details too."""
+    """Explains the test and the marks in tables; notes that concern only details are themselves details."""
     settings = comparison.settings
     shown = marks_in(item for item in above if not isinstance(item, Detail))
     several = len(comparison.by().metrics) > 1

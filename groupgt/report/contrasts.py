@@ -140,7 +140,7 @@ def beside_rows(beside: Beside) -> Iterator[tuple[str, str, float, float, Contra
 def beside_grid(
     beside: Beside, metric: str, headers: Sequence[str], first: Mapping[str, Sequence[str]] | None = None
 ) -> Table:
-    """Builds a table of comparisons by one metric; `first` has the leading cells of each row (default: the name).
+    """Builds a table of comparisons for one metric; `first` holds the leading cells of each row (default: the name).
 
     `headers` name these cells, the number of queries, and the two means.
     """
@@ -178,8 +178,8 @@ KINDS = {"better": BETTER, "worse": WORSE}
 def leaderboards(systems: Systems) -> Iterator[Table]:
     """Yields tables with one row per system; highlights the best mean and marks differences from the baseline.
 
-    The primary metric also gets its difference, CI and p. If there are many metrics, they are split by cutoff, and the
-    table with the primary metric comes first.
+    For the primary metric, the difference, CI and p are also shown. If there are many metrics, they are split by
+    cutoff, and the table with the primary metric comes first.
     """
     against = _cells_against(systems)
     for part in sorted(parts_of(systems.metrics), key=lambda part: systems.primary not in part):
@@ -208,7 +208,7 @@ def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]
 
 
 def _cells_against(systems: Systems) -> dict[str, list[Any]]:
-    """Returns cells that compare each system with the baseline by the primary metric; the key "" has the headers."""
+    """Returns cells that compare each system with the baseline on the primary metric; the key "" holds the headers."""
     contrasts = systems.against_baseline if systems.is_baseline_named and len(systems.names) > 1 else {}
     if not contrasts:
         return {}
@@ -225,7 +225,7 @@ def _cells_against(systems: Systems) -> dict[str, list[Any]]:
 
 
 def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
-    """Yields each system's comparison with the baseline by the primary metric."""
+    """Yields each system's comparison with the baseline on the primary metric."""
     for name in systems.names:
         if name != systems.baseline and (contrast := systems.between(name, systems.baseline)) is not None:
             yield name, contrast

@@ -48,7 +48,7 @@ def units(systems: Systems) -> list[str]:
 
 
 def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metric] = ()) -> Figure:
-    """Draws metrics (default: recall, complete and ndcg) against k, or against the evaluated budgets in a unit.
+    """Draws metrics (default: recall, complete and ndcg) against k, or against the evaluated budgets in a given unit.
 
     Cutoffs of the given metrics are ignored; raises `ConfigError` for a metric that takes no cutoff.
     """
@@ -153,7 +153,7 @@ def sweeps_of(
     families: Mapping[str, str],
     options: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Figure]:
-    """Draws sweeps from entries with their swept options; `families` and `options` are given by system name."""
+    """Draws sweeps from entries with their swept options; `families` and `options` are keyed by system name."""
     swept: dict[str, Figure] = {}
     stated = about(systems)
     for family, matrix in entries.items():

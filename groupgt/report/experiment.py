@@ -97,7 +97,7 @@ def on_time(outcome: Outcome, dataset: str) -> Iterator[Sentence]:
 
 
 def across(outcome: Outcome, *, timed: bool) -> Iterator[Sentence]:
-    """Names the best system over all data sets and, if these share queries, the best corpus for each system."""
+    """Names the best system over all data sets and, if they share queries, the best corpus for each system."""
     count = len({name for by_system in outcome.evaluations.values() for name in by_system})
     leaders = outcome.overall_leaders
     if count > 1 and leaders and (timed or outcome.experiment.rule.is_timeless):

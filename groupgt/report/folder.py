@@ -390,7 +390,8 @@ class ResultFolder:
 def folders_of(paths: Sequence[Path]) -> list[Path]:
     """Finds result folders: each path may be a result folder or an experiment's folder (all runs, oldest first).
 
-    A path may also be the file `latest`, which names the newest run. Raises `DataError` if a path has none.
+    A path may also be the file `latest`, which names the newest run. Raises `DataError` if a path contains no result
+    folder.
     """
     faults = Faults()
     folders: list[Path] = []

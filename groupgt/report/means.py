@@ -35,7 +35,7 @@ MOST_COLUMNS = 4
 
 
 def worth(metric: Metric, mean: float) -> float:
-    """Returns a number by which means are sorted: the better the higher, and lowest if undefined."""
+    """Returns a sort key for means: higher is better, and undefined is lowest."""
     return -math.inf if math.isnan(mean) else mean if metric.higher_is_better else -mean
 
 

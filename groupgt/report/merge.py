@@ -220,7 +220,7 @@ def merged_page(
 
 
 def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) -> Comparison:
-    """Measures the systems of a comparison again by all metrics, which adds rankings, groups and texts.
+    """Measures the systems of a comparison again with all metrics, which adds rankings, groups and texts.
 
     Raises `DataError` or `ConfigError` if this is not possible, and `DataError` if any value has changed.
     """
@@ -257,7 +257,7 @@ def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) 
 
 
 def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
-    """Builds the request used to measure the folder's runs; raises if a file has changed or user code is needed."""
+    """Builds the request used to measure the folder's runs; raises an error if files changed or user code is needed."""
     count = None if folder.tokenizer is None else tokenizer_named(folder.tokenizer)
     is_budget = any(parse_metric(text, folder.convention).budget is not None for text in metrics)
     lengths = read_lengths(folder.corpus, count) if is_budget and folder.corpus is not None else Lengths(count=count)

@@ -1,4 +1,4 @@
-"""Reports what runs miss: the worst queries of one run, or the groups that the fewest of several runs cover."""
+"""Reports what runs miss: the worst queries of one run, or the groups covered by the fewest of several runs."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class MissesTeller(Teller[Misses]):
 
 
 def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
-    """Adds the text of each query to its first row; groups of a single document are named by that document."""
+    """Adds the text of each query to its first row; groups of a single document are named after that document."""
     headers, rows = grid
     if unit != "group":
         group, last = headers.index("group"), headers.index("alternatives")
@@ -299,7 +299,7 @@ def _why_never_met(alternatives: Sequence[Sequence[str]], absent: Collection[str
 
 
 def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
-    """Yields details of the given queries in order; only the first ones have worked examples."""
+    """Yields details of the given queries in order; only the first few have worked examples."""
     question_of = {at: place for place, at in enumerate(np.sort(queries).tolist())}
     every_ranking = [_rankings(systems, name, queries) for name in systems.evaluations]
     every_mark = [Marks(each) for each in systems.every]

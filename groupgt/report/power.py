@@ -1,4 +1,4 @@
-"""Reports power by number of queries, as sentences, a table and a curve, and the widths of CIs by size of an audit."""
+"""Reports power by number of queries, as sentences, a table and a curve, and CI widths by audit size."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
 
     @property
     def _primary(self) -> list[Power]:
-        """The rows behind the sentences and the curve: power by the primary metric, over all queries."""
+        """The rows behind the sentences and the curve: power for the primary metric, over all queries."""
         return [row for row in self.result.powers if not row.by and row.metric == self.result.systems.primary]
 
     @property

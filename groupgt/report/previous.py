@@ -119,7 +119,7 @@ def _others(added: Sequence[str], gone: Sequence[str]) -> Iterator[str]:
 
 
 def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
-    """Describes changes since the previous run by the primary metric, and systems that cannot be compared."""
+    """Describes changes in the primary metric since the previous run, and systems that cannot be compared."""
     if outcome.previous == "":
         yield {"kind": "note", "parts": ["No previous run to compare with."]}
     against = outcome.against.get(dataset)
@@ -133,7 +133,7 @@ def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
 
 
 def _by_reason(against: Against, reasons: Mapping[tuple[str, str], str]) -> Iterable[tuple[str, list[str]]]:
-    """Returns the systems that each reason concerns, by the primary metric."""
+    """Returns the systems affected by each reason, for the primary metric."""
     return grouped((why, name) for (name, text), why in reasons.items() if text == against.primary).items()
 
 
@@ -145,7 +145,7 @@ def _label(outcome: Outcome, against: Against) -> str:
 
 
 def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
-    """Compares every system with its previous version by the primary metric, over queries evaluated in both runs."""
+    """Compares every system with its previous version on the primary metric, over queries evaluated in both runs."""
     against = outcome.against.get(dataset)
     if against is None:
         return

@@ -112,7 +112,7 @@ def _way_back(experiment: Path, folder: Path) -> str | None:
 
 
 def manifest_of(outcome: Outcome) -> Any:
-    """Builds the contents of manifest.json, with environment variables by name instead of their values."""
+    """Builds the contents of manifest.json, with the names of environment variables, not their values."""
     experiment = outcome.experiment
     systems = {}
     for name in experiment.chosen:
@@ -222,8 +222,8 @@ def _write_page(path: Path, outcome: Outcome) -> None:
 def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
     """Returns writers for all results and ground truth, so that `folder` can measure them again.
 
-    Results that are streamed, or that have more than ids and scores, are saved only if `all_of_them` is set. So are
-    qrels, which are intended for other tools.
+    Results that are streamed, or that have more than ids and scores, are saved only if `all_of_them` is set. The same
+    applies to qrels, which are intended for other tools.
     """
     writers: dict[str, Writer] = {}
     for dataset, by_system in outcome.evaluations.items():

@@ -40,9 +40,9 @@ def run_experiment(
         only: Patterns for the systems to report.
         jobs: Number of processes that retrieve in parallel.
         refresh: Ignore the cache and retrieve, judge and build again.
-        reuse: Reuse answers from services, models and custom code in earlier runs instead of querying again.
+        reuse: Reuse answers that services, models and custom code gave in earlier runs instead of querying again.
         allow_code: Allow the file to run custom code.
-        against: Result folder of an earlier run, or a folder of several runs (the newest is used); every system is
+        against: Result folder of an earlier run, or a folder with several runs (the newest is used); every system is
             compared with its previous version. If there is no earlier run, nothing is compared.
         progress: Progress callback.
     """

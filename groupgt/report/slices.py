@@ -52,7 +52,7 @@ def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
 
 
 def significant(systems: Systems) -> Iterator[Item]:
-    """Yields a table of slices in which a system differs significantly from the baseline by the primary metric."""
+    """Yields a table of slices in which a system differs significantly from the baseline on the primary metric."""
     rows: list[list[Any]] = [
         [f"{part.by} = {part.value}", row.system, signed(each.delta), span(each.delta_interval), small(each.p_value)]
         for part in systems.slices
@@ -77,7 +77,7 @@ def _extremes(systems: Systems, metric: str) -> Iterator[str]:
 
 
 def _reversals(systems: Systems, metrics: Sequence[str]) -> Iterator[str]:
-    """Describes slices that contradict the overall direction: all significant ones, and the number of others."""
+    """Describes slices that contradict the overall direction: all significant ones, and how many others there are."""
     reversals = [reversal for reversal in systems.reversals() if reversal[0].metric in metrics]
     # Significant ones first, then those with the most queries.
     reversals.sort(key=lambda each: (not each[2].significant, -(each[2].pairs or 0), -abs(each[2].delta or 0.0)))

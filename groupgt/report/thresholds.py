@@ -1,4 +1,4 @@
-"""Reports score thresholds: the lowest ones that keep unanswerable queries empty, and their cost in recall."""
+"""Reports score thresholds: the lowest ones at which unanswerable queries return nothing, and their cost in recall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports times as a table, as a figure of quality against latency and as page data, and results from the cache."""
+"""Reports times as a table, a figure of quality against latency, and page data; also reports cached results."""
 
 from __future__ import annotations
 

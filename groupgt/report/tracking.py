@@ -1,7 +1,7 @@
 """Means as a flat dict, with names that MLflow, Weights & Biases and DVC accept.
 
-A name consists of data set, system and metric, separated by slashes: `handbook/bm25/recall/at_5`. Within each part,
-`@` becomes `/at_`, brackets and commas become `/`, `=` becomes an underscore, and anything else except letters,
+A name consists of data set, system and metric, separated by slashes: `handbook/bm25/recall/at_5`. Within each part, `@`
+becomes `/at_`, brackets and commas become `/`, `=` becomes an underscore, and any other character except letters,
 digits, `_`, `.` and `-` becomes a hyphen. Two texts that result in the same name are an error.
 
 | text | name |

@@ -1,4 +1,4 @@
-"""First sentences of a comparison: changes from the baseline, the best system, and warnings, by the primary metric."""
+"""Opening sentences of a comparison on the primary metric: changes from the baseline, the best system, and warnings."""
 
 from __future__ import annotations
 

@@ -80,11 +80,11 @@ class Setting:
 
 @dataclass(frozen=True)
 class Options:
-    """Base class of the options under `with:`.
+    """Base class for the options under `with:`.
 
     A subclass is a dataclass whose fields are the keys and whose annotations define valid values. A field with type
-    `File` from `groupgt.options` is a path relative to the experiment file, with `{dataset}` filled in. A subclass may
-    define a method `clashes` that yields errors which annotations cannot express.
+    `File` from `groupgt.options` is a path relative to the experiment file, with `{dataset}` filled in. A `clashes`
+    method in a subclass may yield errors that annotations cannot express.
     """
 
     def searches_texts(self) -> bool:
@@ -163,7 +163,7 @@ class RetrieverPlugin(Plugin):
 
     @property
     def is_foreign(self) -> bool:
-        """True for services and third-party code, which are queried in each run as changes cannot be detected."""
+        """True for services and third-party code, which are queried on each run because changes go undetected."""
         return self.live or self.runs_code or self.name not in ours("retriever")
 
 
@@ -306,7 +306,7 @@ def best(
 ) -> Ranking:
     """Returns the k best of `scores`, shape (n,), as (id, score) pairs; ties are in index order.
 
-    `places` has the index of each score in `ids`, ascending (default: 0, 1, …). If `above` is set, only higher scores
+    `places` gives the index of each score in `ids`, ascending (default: 0, 1, …). If `above` is set, only higher scores
     are returned.
 
     >>> best(["a", "b", "c"], np.array([1.0, 2.0, 1.0]), 2)

@@ -23,7 +23,7 @@ Stopwords = Literal["none", "english", "german", "dutch", "french", "spanish", "
 
 @dataclass(frozen=True)
 class Options(base.Options):
-    """The options of `use: bm25`."""
+    """Options for `use: bm25`."""
 
     k1: Annotated[float, Ge(0), Le(1000), Doc("Term-frequency saturation.")] = 1.2
     b: Annotated[float, Ge(0), Le(1), Doc("Length normalization.")] = 0.75
@@ -53,7 +53,7 @@ class Options(base.Options):
 
 
 class BM25:
-    """Indexes a corpus for BM25. Scores come from bm25s, but the order does not, as its top-k is not stable across k.
+    """Indexes a corpus for BM25. Scores come from bm25s, but not the order, because its top-k is not stable across k.
 
     >>> corpus = base.Corpus(["a", "b"], ["ferry times", "ferry fares and ferry rules"])
     >>> [name for name, score in BM25(base.Setting(corpus), Options()).retrieve(["fares"], 10)[0]]
@@ -87,7 +87,7 @@ class BM25:
         return words
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """Returns the k best passages that gain from the query words, with ties in corpus order."""
+        """Returns the k best passages whose score the query words raise, with ties in corpus order."""
         return [self._best(words, k) for words in self._words(queries)]
 
     def _best(self, words: list[str], k: int) -> base.Ranking:

@@ -1,6 +1,6 @@
-"""Results that are not retrieved: existing ones read from files, and fusions of several systems.
+"""Results obtained without retrieval: read from files, or fused from several systems.
 
-Fusions are by reciprocal ranks or by convex combinations of normalized scores.
+Systems are fused by reciprocal rank or by a convex combination of normalized scores.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Normalization = Literal["min_max", "z_score", "theoretical"]
 
 @dataclass(frozen=True)
 class Results(base.Options):
-    """The options of `use: results`."""
+    """Options for `use: results`."""
 
     path: Annotated[File, Doc("The results; {dataset} is replaced by the name of the data set.")]
     format: Annotated[str | None, Doc("Format of the results (default: auto-detect).")] = None
@@ -38,7 +38,7 @@ class Results(base.Options):
 
 @dataclass(frozen=True)
 class _Fusion(base.Options):
-    """Common options of all fusion methods: input depth (default: the depth of the file) and weights."""
+    """Options common to all fusion methods: input depth (default: the depth of the file) and weights."""
 
     depth: Annotated[
         Annotated[int, Ge(1)] | None, Doc("Number of results taken from each input (default: that of the file).")
@@ -58,7 +58,7 @@ class _Fusion(base.Options):
 
 @dataclass(frozen=True)
 class ReciprocalRank(_Fusion):
-    """The options of `use: rrf`: score = Σ over inputs of weight ÷ (k + rank), ranks from 1.
+    """Options for `use: rrf`: score = Σ over inputs of weight ÷ (k + rank), ranks from 1.
 
     Source: Cormack, Clarke and Büttcher, SIGIR 2009, with k = 60 and no weights.
     """
@@ -73,10 +73,10 @@ class ReciprocalRank(_Fusion):
 
 @dataclass(frozen=True)
 class Convex(_Fusion):
-    """The options of `use: convex`: score = Σ over inputs of weight × normalized score, weights divided by their sum.
+    """Options for `use: convex`: score = Σ over inputs of weight × normalized score, weights divided by their sum.
 
-    If all scores of a query are equal, they become 1 with min_max and theoretical, and 0 with z_score. If an input did
-    not return a result, its score is 0, or the lowest value from that input with z_score.
+    If all scores of a query are equal, they become 1 with min_max and theoretical, and 0 with z_score. A result that an
+    input did not return scores 0 there or, with z_score, the lowest value from that input.
     Source: Bruch, Gai and Ingber, TOIS 2023.
     """
 
@@ -94,7 +94,7 @@ class Convex(_Fusion):
     ] = field(default_factory=list)
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields errors for weights, and for minimum scores that do not apply."""
+        """Yields errors for invalid weights, and for minimum scores that do not apply."""
         yield from super().clashes()
         if self.least and self.normalization != "theoretical":
             what = f"`least` applies only to theoretical normalization, not {self.normalization}"

@@ -45,7 +45,7 @@ HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "Us
 
 @dataclass(frozen=True)
 class Options(base.Options):
-    """The options of `use: http`: `{"queries": [text, …], "k": 10}` is posted.
+    """Options for `use: http`, which posts `{"queries": [text, …], "k": 10}`.
 
     The server returns `{"results": [ranking, …]}` or just the list; a ranking contains ids, [id, score] pairs, or
     objects. The server is queried on every run; set its `version` next to `use` to cache responses.
@@ -104,7 +104,7 @@ def _is_url(text: str) -> bool:
 
 
 class Http:
-    """A client of a retrieval server; an invalid response is always an error, never an empty ranking."""
+    """A client for a retrieval server; an invalid response is always an error, never an empty ranking."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         self.options = options
@@ -123,7 +123,7 @@ class Http:
         self.tries = f"{options.retries + 1} {'tries' if options.retries else 'try'} of {options.timeout:g} s"
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """Returns the rankings from the server; the host asks for at most `batch` queries at a time."""
+        """Returns the rankings from the server; the host passes at most `batch` queries at a time."""
         body = json.dumps({"queries": list(queries), "k": k}, ensure_ascii=False).encode()
         self.limits.begin()
         try:
@@ -176,7 +176,7 @@ class Http:
         return self._fault(f"no answer in {self.tries}: ", reason)
 
     def _unpacked(self, content: bytes, encoding: str) -> bytes:
-        """Decompresses a response, up to the size limit; the server may compress without being requested to."""
+        """Decompresses a response, up to the size limit; the server may compress without being asked to."""
         coding = encoding.strip().lower()
         if coding in ("", "identity"):
             return content
@@ -413,7 +413,7 @@ class Secrets:
 
 
 def _spellings(values: Iterable[str], shortest: int) -> list[str]:
-    """Returns the spellings of each value, forwards and backwards, longest first; shorter values are ignored."""
+    """Returns each value's spellings, forwards and backwards, longest first, ignoring values that are too short."""
     decoded = {text for value in values for text in (value, unquote(value), unquote_plus(value))}
     both = {text for value in decoded if len(value) >= shortest for text in (value, value[::-1])}
     return sorted(both, key=lambda text: (-len(text), text))

@@ -34,9 +34,9 @@ INDEXED = (
 
 @dataclass(frozen=True)
 class Options(QueryOptions):
-    """The options of `use: pgvector`.
+    """Options for `use: pgvector`.
 
-    Equal distances are ordered by id. A vector of zeros has no cosine: it is never returned, and as a query it has no
+    Equal distances are ordered by id. A zero vector has no cosine: it is never returned, and as a query it has no
     results. The table is queried on every run; set its `version` next to `use` to cache results.
     """
 
@@ -65,7 +65,7 @@ class Options(QueryOptions):
         return -1.0 if self.distance == "cosine" else None
 
     def clashes(self) -> Iterator[Clash]:
-        """Yields errors for query vectors, and for missing connection or table options."""
+        """Yields errors for invalid query vector options, and for missing connection or table options."""
         yield from super().clashes()
         for option in ("dsn", "table", "id_column", "vector_column"):
             if not getattr(self, option):

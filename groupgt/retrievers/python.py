@@ -81,13 +81,13 @@ def _id(metadata: Mapping[str, Any], document_id: Any, id_field: str, framework:
 
 @dataclass(frozen=True)
 class Options(base.Options):
-    """The options of `use: python`, which runs code and requires --allow-code.
+    """Options for `use: python`, which runs code and requires --allow-code.
 
     A factory is called with the `corpus` (`ids` and `texts`) and with `options`, passed as one mapping if it has a
     parameter with this name, and as keywords otherwise. It returns the retriever: a function, an object with
-    `retrieve(queries, k)`, or a retriever from LangChain, LlamaIndex or Haystack. Any other function is called with
-    positional arguments, sync or async: `f(queries, k)` with a list, or `f(query, k)`. Code runs in a separate process
-    in each run; with a `version` next to `use`, results from that version are reused.
+    `retrieve(queries, k)`, or a retriever from LangChain, LlamaIndex or Haystack. Any other function, sync or async, is
+    called with positional arguments: `f(queries, k)` with a list, or `f(query, k)`. Code runs in a separate process in
+    each run; with a `version` next to `use`, results from that version are reused.
     """
 
     target: Annotated[str, Doc("The callable, as module:name; modules next to the experiment file are found too.")]
@@ -258,7 +258,7 @@ class _Runner:
 
 
 class Called:
-    """A retriever that calls a function; `spent` has the duration of each call in the last batch, in milliseconds.
+    """A retriever that calls a function; `spent` is the duration of each call in the last batch, in milliseconds.
 
     `each` is True if each call has one query; `convert` turns the return value for one query into a ranking.
     """

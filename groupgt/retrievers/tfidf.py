@@ -1,4 +1,4 @@
-"""TF-IDF with cosine similarity, and reduced by a truncated SVD (LSA), using scikit-learn: weak baselines."""
+"""TF-IDF with cosine similarity, on its own or reduced by truncated SVD (LSA), using scikit-learn: weak baselines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BASELINE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Options(base.Options):
-    """The options of `use: tfidf`, a weak baseline."""
+    """Options for `use: tfidf`, a weak baseline."""
 
     ngrams: Annotated[Ngrams, Doc("Maximum n-gram length, in words.")] = 1
     sublinear: Annotated[bool, Doc("Use 1 + ln of word counts.")] = True
@@ -39,9 +39,9 @@ class Options(base.Options):
 
 
 def vectorized(options: Any, texts: Sequence[str]) -> tuple[Any, Any]:
-    """Returns a fitted scikit-learn vectorizer and the corpus vectors; raises `RetrieverError` without words.
+    """Returns a fitted scikit-learn vectorizer and corpus vectors; raises `RetrieverError` if there are no words.
 
-    Words are lowercased and may have a single letter; rows have length 1.
+    Words are lowercased and may consist of a single letter; rows have length 1.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -58,7 +58,7 @@ def vectorized(options: Any, texts: Sequence[str]) -> tuple[Any, Any]:
 
 
 class TfIdf:
-    """A retriever that scores by cosine similarity of TF-IDF vectors, above 0 only, with ties in corpus order."""
+    """A retriever that ranks by cosine similarity of TF-IDF vectors if it is above 0, with ties in corpus order."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         self.ids = setting.corpus.ids
@@ -81,7 +81,7 @@ DIMENSIONS = 256
 
 @dataclass(frozen=True)
 class LsaOptions(base.Options):
-    """The options of `use: lsa`, a weak baseline; the SVD starts from the file's `seed`."""
+    """Options for `use: lsa`, a weak baseline; the SVD is seeded with the file's `seed`."""
 
     dimensions: Annotated[
         Annotated[int, Ge(1)] | None, Doc("Rank of the SVD (default: 256, or as many as a small corpus allows).")

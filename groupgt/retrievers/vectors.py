@@ -1,4 +1,4 @@
-"""Vector search, exact with NumPy or approximate in an HNSW graph of usearch.
+"""Vector search, exact with NumPy or approximate with a usearch HNSW graph.
 
 Vectors come from files or from a sentence-transformers model.
 """
@@ -42,7 +42,7 @@ def on_grid(vectors: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def unit(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """Scales rows, shape (n, d), to length 1 and rounds them with `on_grid`; rows of zeros stay zeros."""
+    """Scales rows, shape (n, d), to length 1 and rounds them with `on_grid`; all-zero rows stay zero."""
     rows: NDArray[np.float64] = np.asarray(vectors, dtype=np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return on_grid(np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0))
@@ -96,7 +96,7 @@ class QueryOptions(base.Options):
 
 @dataclass(frozen=True)
 class Options(QueryOptions):
-    """The options of `use: dense`: the sources of the vectors, and the similarity measure."""
+    """Options for `use: dense`: the sources of the vectors, and the similarity measure."""
 
     documents: Annotated[
         File,
@@ -121,7 +121,7 @@ Candidates = Annotated[int, Ge(1), Le(100_000)]
 
 @dataclass(frozen=True)
 class AnnOptions(Options):
-    """The options of `use: ann`: those of `dense` and the graph parameters; larger values are slower but more exact."""
+    """Options for `use: ann`: those of `dense` and graph parameters; larger values are slower but more accurate."""
 
     connectivity: Annotated[Candidates, Doc("Edges per node of the graph.")] = 16
     expansion_add: Annotated[Candidates, Doc("Candidates examined when a passage is added.")] = 128
@@ -201,7 +201,7 @@ class Dense:
 
 
 class Ann(Dense):
-    """Finds candidates in the graph, which a single thread builds and searches for reproducibility.
+    """Finds candidates in the graph, which is built and searched by a single thread for reproducibility.
 
     Exact search then scores and sorts the candidates.
     """

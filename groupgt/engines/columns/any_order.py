@@ -161,7 +161,7 @@ class _Levels:
         return np.flatnonzero(score >= self.least[query])
 
     def place(self, query: Ints, score: Floats) -> tuple[Ints, Ints]:
-        """Return the first level that is not below each score, and that level again if they are equal, otherwise −1."""
+        """Return the lowest level at or above each score, and that level again if it equals the score, otherwise −1."""
         low, high = self.first[query], self.first[query + 1]
         end = high.copy()
         for _ in range(self.steps):

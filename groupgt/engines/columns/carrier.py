@@ -45,7 +45,7 @@ class ColumnCarrier:
         self.run, self.columns = run, columns
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """Return the hits; raises `DataError` that lists invalid rows."""
+        """Return the hits; raises `DataError` listing invalid rows."""
         columns = self.columns
         try:
             matches = matched(truth, labeller, policy, lambda rules: self.flat(truth, rules, "text"))
@@ -77,7 +77,7 @@ class ColumnCarrier:
         return any_order.ranked_hits(truth, keys, batches, policy)
 
     def _without_repeats(self, truth: GroundTruth, policy: Policy) -> tuple[pl.LazyFrame, int]:
-        """Return the best row per (query, document) and the number of queries with repeats, which may be errors."""
+        """Return the best row per (query, document) and the number of queries with repeats; repeats may be errors."""
         columns = self.columns
         rows, first = columns.frame.with_row_index("row"), best_row(policy, columns.tie)
         ties = [] if columns.tie == "doc" else [pl.col(columns.tie).filter(pl.col("row") == first).first()]
@@ -131,7 +131,7 @@ class ColumnCarrier:
         return joined.select(kept)
 
     def _check_places(self, schema: pl.Schema) -> None:
-        """Raise `DataError` for rows whose document, start and end are not a valid span."""
+        """Raise `DataError` for rows whose document, start and end do not form a valid span."""
         for name in ("start", "end"):
             if not schema[name].is_numeric():
                 raise DataError(
@@ -153,7 +153,7 @@ class ColumnCarrier:
         self._refuse(blank, [column], f"expected a {column}")
 
     def _refuse(self, wrong: pl.Expr, cells: list[str], what: str) -> None:
-        """Raise `DataError` that lists invalid rows and their values in these columns."""
+        """Raise `DataError` listing invalid rows and their values in these columns."""
         rows, guard = self.columns.frame.with_row_index("row").filter(wrong), self.columns.guard
         count = guard(lambda: rows.select(pl.len()).collect(engine="streaming")).item()
         if not count:
@@ -230,7 +230,7 @@ class ColumnCarrier:
         return Flat(query, sorted_rows["doc"], {field: cells.get(field, nothing) for field in fields})
 
     def _lengths(self, truth: GroundTruth, rows: pl.DataFrame, unit: str) -> Ints:
-        """Return a length column as whole numbers; raises `DataError` that lists results with invalid lengths."""
+        """Return a length column as whole numbers; raises `DataError` listing results with invalid lengths."""
         lengths = rows[unit].cast(pl.Float64, strict=False)
         sound = lengths.is_between(0, LONGEST).fill_null(False) & (lengths == lengths.round(0)).fill_null(False)
         wrong = rows.filter(~sound)

@@ -35,7 +35,7 @@ WINDOW, WIDEST_WINDOW = 1 << 16, 1 << 26
 
 
 class LineCarrier:
-    """Accesses results in the lines of a TREC file; whatever is not defined here is done on their `columns`."""
+    """Accesses results in the lines of a TREC file; all other operations use its `columns`."""
 
     def __init__(self, run: Run, lines: Lines) -> None:
         self.run, self.lines = run, lines
@@ -46,7 +46,7 @@ class LineCarrier:
         return row_carrier_of(replace(self.run, contents=self.lines.columns.contents))
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """Return the hits; raises `DataError` that lists invalid lines."""
+        """Return the hits; raises `DataError` listing invalid lines."""
         matches = matched(truth, labeller, policy, lambda rules: self.columns.flat(truth, rules, "text"))
         try:
             ranked = self._ranked_hits(truth, matches, policy)
@@ -71,7 +71,7 @@ class LineCarrier:
         return RankedHits(query, matches.targets[key], rank, low, high, scan.length, len(scan.extra), extra)
 
     def carries(self, field: str) -> bool:
-        """Return False, because TREC lines have no such fields; they are not read as columns to tell."""
+        """Return False without reading any columns, because TREC lines have no such fields."""
         return False
 
     def __getattr__(self, name: str) -> Any:
@@ -195,7 +195,7 @@ class _Scan:
 
 
 def _side_by_side(scan: Callable[[tuple[int, int]], T], spans: Sequence[tuple[int, int]]) -> Iterator[T]:
-    """Yield the result of each part in order; stops starting parts after a failure or when the caller stops."""
+    """Yield the result of each part in order; starts no more parts after a failure or once the caller stops."""
     from concurrent.futures import ThreadPoolExecutor
 
     workers = os.cpu_count() or 1

@@ -22,7 +22,7 @@ Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
 def best_first(rows: Frame, leads: list[str], policy: Policy, *, tie: str = "tie", scored: bool = False) -> Frame:
     """Sort rows by the leading columns, then best first; remaining ties are sorted by `row`.
 
-    Results are tied if their leading columns are equal, and with `scored`, also their scores. Ties are ordered by the
+    Results are tied if their leading columns (and, with `scored`, their scores) are equal. Ties are ordered by the
     column `tie` in descending byte order, or by input order.
     """
     falling: list[str] = (["score"] if scored else []) + ([tie] if policy.ties == "id" else [])
@@ -45,7 +45,7 @@ ROW = 256
 
 
 class InvalidRowError(Exception):
-    """Raised if a row may be invalid; the slow reader then decides, and reports which one."""
+    """Raised if a row may be invalid; the slow reader then checks, and reports the invalid row."""
 
 
 class Batches:

@@ -58,7 +58,7 @@ class SparkCarrier:
         self.rows: Rows = remote.frame if isinstance(remote.frame, Rows) else rows_of(remote.frame, run.title)
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """Return the hits; raises `DataError` that lists the first invalid rows."""
+        """Return the hits; raises `DataError` listing the first invalid rows."""
         return _Plan(truth, self.rows, self.title, policy, labeller, engine.broadcast).walk()
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
@@ -150,7 +150,7 @@ class _Plan:
         return ranked.labelled(self.truth, self.labeller, self.matches, self.policy)
 
     def collect(self, frame: DataFrame) -> pl.DataFrame:
-        """Collect rows through Arrow, with 64-bit integers."""
+        """Collect rows via Arrow, with 64-bit integers."""
         import polars.selectors as cs
 
         rows = pl.DataFrame(frame.toArrow()).with_columns(cs.integer().cast(pl.Int64))
@@ -210,7 +210,7 @@ class _Plan:
         faults.fail(DataError)
 
     def refuse_invalid_rows(self) -> None:
-        """Raise `DataError` for invalid rows, because later only the best of repeated rows would be checked."""
+        """Raise `DataError` for invalid rows now, because only the best of repeated rows is checked later."""
         if self.collect(self.rows.agg(sql.bool_and(is_result()).alias("sound")))["sound"].item() is False:
             self.fail()
 
@@ -260,7 +260,7 @@ class _Plan:
             raise ConfigError(f"{self.title}: {what} (ties=input); choose ties=id, or give a column rank")
 
     def remove_repeats(self) -> None:
-        """Keep the best row of each (query, document), or raise `DataError` for repeats."""
+        """Keep the best row for each (query, document), or raise `DataError` for repeats."""
         judged = self.sent(pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String)}))
         first = without_repeats(self.rows, self.tie)
         repeated = first.filter("n > 1").join(self.near(judged), "qid", "semi")

@@ -91,7 +91,7 @@ def refuse_calls(names: Sequence[str], title: str) -> None:
 def run_of_files(
     session: SparkSession, path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], format: str | None = None
 ) -> Run:
-    """Return a run that Spark will read; reads only the first line now, and only if no suffix gives the format."""
+    """Return a run that Spark will read; reads only the first line now, and only if no suffix indicates the format."""
     paths, chosen, title = located(path, format)
     return Run(Remote(_read(session, paths, chosen)), name=name_of(title), source=title)
 
@@ -253,7 +253,7 @@ def _same_python() -> None:
 
 
 def sent(session: Any, table: pl.DataFrame) -> DataFrame:
-    """Convert a table to a frame in a session through Arrow."""
+    """Convert a table to a frame in a session via Arrow."""
     import pyarrow as pa
 
     kinds = {"String": pa.string(), "Int64": pa.int64(), "Float64": pa.float64()}
@@ -286,7 +286,7 @@ def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = Tru
 
 
 def without_repeats(rows: DataFrame, tie: str) -> DataFrame:
-    """Return the best row of each (query, document), with the number of its rows in `n`."""
+    """Return the best row for each (query, document), with its number of rows in `n`."""
     best = sql.max(sql.struct("score", sql.col(tie).alias("first"))).alias("best")
     grouped = rows.groupBy("qid", "doc").agg(sql.count(sql.lit(1)).alias("n"), best)
     columns = [sql.col("qid"), sql.col("doc"), sql.col("best.score").alias("score"), sql.col("n")]

@@ -1,4 +1,4 @@
-"""Computes values per query as a Spark frame on the cluster, without collecting rows."""
+"""Computes per-query values as a Spark frame on the cluster, without collecting rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def per_query(
     k: int | Sequence[int] = (),
     policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
 ) -> DataFrame:
-    """Return a frame with `qid` and a column of doubles per metric; null marks queries that the mean leaves out.
+    """Return a frame with `qid` and a column of doubles per metric; null marks queries left out of the mean.
 
     `run` has `qid, doc_id, score | rank` or `qid, retrieved_ids`; `truth` has `qid, retrieval_gt`, or `qid, group,
     doc_id[, grade]`. They are joined by query (Spark broadcasts a small ground truth if

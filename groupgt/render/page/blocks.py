@@ -46,7 +46,7 @@ def short(value: float) -> float | int:
 
 
 def score_texts(scores: Sequence[float]) -> list[str]:
-    """Formats the scores of a ranking with equally many decimals, so that the largest score has four digits.
+    """Formats the scores of a ranking with the same number of decimals, so that the largest score has four digits.
 
     >>> score_texts([123.4, 5.678]), score_texts([1e-7, 2e-8]), score_texts([0.0, 0.0])
     (['123.4', '5.7'], ['1e-07', '2e-08'], ['0', '0'])

@@ -26,7 +26,7 @@ class Sentence(TypedDict):
 class Drawing(TypedDict):
     """A figure as a Vega-Lite template; rows are included unless they depend on user choices on the page.
 
-    `still` is an SVG picture of it, shown until the figure is drawn.
+    `still` is an SVG picture shown until the figure is drawn.
     """
 
     still: NotRequired[str]
@@ -40,7 +40,7 @@ class Questions(TypedDict):
     """Parallel lists with one entry per query: id, text, number of groups, slices, and systems that complete it.
 
     `values[metric][system][question]` are metric values; `solved[question]` lists the systems that cover all groups.
-    `slices[by]` has the value of each query.
+    `slices[by]` contains the value for each query.
     """
 
     qids: list[str]
@@ -57,8 +57,8 @@ class Detail(NamedTuple):
 
     A group is its name, weight, graded alternatives and, if no result can cover it, the reason. A ranking is the number
     of results, the top results with their scores, marks of hits (rank, kind, groups), and marked results below the top
-    by rank; None if the system has no results. `important` has the ids of alternatives and of results that are hits or
-    were judged. `worked[system][metric]` shows how a value was computed (None if omitted).
+    by rank; None if the system has no results. `important` contains the ids of alternatives and of results that are
+    hits or were judged. `worked[system][metric]` shows how a value was computed (None if omitted).
     """
 
     question: int
@@ -72,9 +72,9 @@ class Detail(NamedTuple):
 class Dataset(TypedDict):
     """A data set with its verdict, all systems and comparisons, and all queries.
 
-    Systems have a mean, CI and number of queries for each metric, slices the means of each system by metric. Contrasts
-    are rows: two systems, a metric, a slice (-1 for all queries), and what the scripts name. `details` starts with the
-    most informative queries and is iterated only once. `passages` maps ids to texts.
+    Systems have a mean, CI and query count for each metric; slices have the means of each system by metric. Contrasts
+    are rows: two systems, a metric, a slice (-1 for all queries), and the values named in the scripts. `details` starts
+    with the most informative queries and is iterated only once. `passages` maps ids to texts.
     """
 
     name: str

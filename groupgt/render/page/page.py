@@ -67,7 +67,7 @@ def single_page(dataset: Dataset) -> bytes:
 
 
 def untimed_page(title: str, datasets: list[Dataset]) -> Page:
-    """Returns the data of a page without an experiment: the only time is that when the page was generated."""
+    """Returns the data of a page without an experiment: its only time is when the page was generated."""
     made = datetime.now().astimezone().isoformat(timespec="seconds")
     times = Times(made=made, machine="", columns=[], systems={}, gates={}, drawings={}, verdict={})
     return {"title": title, "datasets": datasets, "facts": [], "across": [], "times": times}
@@ -183,7 +183,7 @@ def _details(place: int, chunks: list[Chunk]) -> Iterator[tuple[str, bytes]]:
 
 
 def _main(page: Page) -> bytes:
-    """Returns the content visible without scripts: verdict, means by the primary metric, and the initial pictures."""
+    """Returns the content visible without scripts: verdict, means for the primary metric, and the initial pictures."""
     parts = [f"<h1>{_name(page['title'])}</h1>"]
     for place, dataset in enumerate(page["datasets"]):
         if len(page["datasets"]) > 1:
