@@ -159,8 +159,8 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
     """Find the stage of a pipeline at which each group is lost.
 
     STAGES are runs in the order of the pipeline, such as retrieved.trec@100 reranked.trec@10 prompt.jsonl. @10 keeps
-    only the first 10 results; NAME=PATH names a stage. A group is lost at the first stage from which point on no stage
-    covers it.
+    only the first 10 results; NAME=PATH names a stage. A group is lost at the stage after the last one that covers
+    it.
     """
     from groupgt.evaluation.stages import METRIC, cut_of, stages_of
 
