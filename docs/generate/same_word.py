@@ -27,19 +27,19 @@ WORDS: dict[str, tuple[str, list[str]]] = {
     ),
     "recall": (
         "Without groups, recall requires every document: `a` and `b` contain the same information, yet a search that "
-        "finds one of them and `c` gets only two thirds (A). With groups, it requires every piece of information.",
+        "finds one of them and `c` scores only two thirds (A). With groups, it requires every piece of information.",
         ["recall.trec@3", "recall.coverage@3", "recall.autorag@3"],
     ),
     "F1": (
-        "The harmonic mean of the two above, so it differs where they do.",
+        "F1 is the harmonic mean of precision and recall, so it differs where they do.",
         ["f1.trec@3", "f1.autorag@3", "f1.coverage@3"],
     ),
     "hit rate": (
-        "1 if anything relevant was found; also called success. All tools agree.",
+        "Hit rate is 1 if anything relevant was found; it is also called success. All tools agree.",
         ["hit_rate.trec@3", "hit_rate.coverage@3"],
     ),
     "full recall": (
-        "1 if *everything* needed was found. Without groups, that means every document, so A fails.",
+        "Full recall is 1 if *everything* needed was found. Without groups, that means every document, so A fails.",
         ["complete.coverage@3", "complete.trec@3", "complete.autorag@3"],
     ),
     "MRR": (
@@ -57,9 +57,9 @@ WORDS: dict[str, tuple[str, list[str]]] = {
     ),
     "NDCG": (
         "Four things differ: what a second hit on the same group earns (B), whether the ideal ranking is cut to the "
-        "length of the list (C), whether grades count, and if so linearly or exponentially (E), and the order of equal "
-        "scores (F). FreshStack and ndeval compute alpha-nDCG, where groups are subtopics. In AutoRAG and in the "
-        "published formulas a repeated id earns twice, so G gets the full score.",
+        "length of the list (C), whether grades count and, if so, whether linearly or exponentially (E), and the order "
+        "of equal scores (F). FreshStack and ndeval compute alpha-nDCG, where groups are subtopics. In AutoRAG and in "
+        "the published formulas, a repeated id earns credit twice, so G gets the full score.",
         ["ndcg.trec@3", "ndcg.trec(gain=exp)@3", "ndcg.autorag@3", "ndcg.coverage@3", "novelty_ndcg@3", "alpha_ndcg@3"],
     ),
 }
@@ -156,10 +156,10 @@ def text() -> str:
     ]
     return page(
         "Same name, different number",
-        "Tools agree on the names of metrics, but not on the numbers. On this page eight tools and two published sets "
-        f"of formulas compute the same {_count(len(EXAMPLES))} small examples, all at a cutoff of {K}. The last column "
-        "of each table names the groupgt metric that gives the same numbers; *except* lists the examples on which even "
-        "the closest metric differs.",
+        "Tools agree on the names of metrics, but not on the numbers. This page shows what eight tools and two "
+        f"published sets of formulas compute for the same {_count(len(EXAMPLES))} small examples, all at a cutoff of "
+        f"{K}. The last column of each table names the groupgt metric that gives the same numbers; *except* lists the "
+        "examples for which even the closest metric differs.",
         table(["example", "results", "ground truth", "what it shows"], examples),
         "Tools without groups get all alternatives as one list of relevant documents. AutoRAG and AutoRAG-Research "
         f"have no cutoff, so they get the first {K} results. Tools that read a score for each id cannot read G, where "
@@ -204,10 +204,10 @@ def _published() -> list[str]:
         "The documentation of [Axion](https://github.com/ax-foundry/axion) (*Retrieval Metrics*) and a lesson called "
         "*Retrieval Quality Metrics* print formulas for precision, recall, hit rate, MRR and NDCG, with an example "
         "for each. Both use the same formulas, which are those of the convention `trec`, except that a repeated id "
-        "earns twice in NDCG. The printed figures do not always follow from the formulas:",
+        "earns credit twice in NDCG. The printed figures do not always follow from the formulas:",
         table(["source", "metric", "printed", "by its own formula", "here"], rows),
-        f"The other {agreed} printed figures do follow. If a printed figure cannot be reproduced, do the arithmetic: "
-        "`groupgt explain` fills in every formula.",
+        f"The other {agreed} printed figures do follow from them. If a printed figure cannot be reproduced, do the "
+        "arithmetic: `groupgt explain` fills in every formula.",
     ]
 
 

@@ -3,7 +3,7 @@
 
 async function comparison() {
   const { set, values, metric, place } = current();
-  if (set.systems.length < 2) return [h("h1", { tabindex: -1 }, "Comparison"), h("p", null, "Only one system; nothing to compare.")];
+  if (set.systems.length < 2) return [h("h1", { tabindex: -1 }, "Comparison"), h("p", null, "There is only one system, so there is nothing to compare.")];
   const best = bestOf(set);
   let second = systemAt(set, values.get("b"), set.baseline === null ? (best === 0 ? 1 : 0) : set.baseline);
   let first = systemAt(set, values.get("a"), best);
@@ -249,5 +249,5 @@ function headroom(set) {
     h("td", { class: "number" }, questions.toLocaleString("en")),
   ]);
   const heads = ["metric", "best system", ...["mean", "oracle mean", "maximum gain", "queries"].map((label) => h("th", { scope: "col", class: "number" }, label))];
-  return section("Headroom", h("p", { class: "soft" }, "Oracle that picks the best system per query: an upper bound that grows by chance as systems are added."), table(heads, rows, "Headroom"));
+  return section("Headroom", h("p", { class: "soft" }, "The oracle picks the best system for each query: an upper bound that grows by chance as systems are added."), table(heads, rows, "Headroom"));
 }

@@ -144,7 +144,7 @@ function dataTable(options) {
   const most = 500;
   const rows = options.rows.slice(0, most).map((/** @type {any[]} */ row) => row.map(shownValue));
   const more = options.rows.length - rows.length;
-  return h("div", null, table(options.heads, rows, `Data of ${options.title}`), more > 0 ? h("p", { class: "soft" }, `${counted(more, "more row")}`) : null);
+  return h("div", null, table(options.heads, rows, `Data for ${options.title}`), more > 0 ? h("p", { class: "soft" }, `${counted(more, "more row")}`) : null);
 }
 
 /** @param {Plain} options @param {string} kind */

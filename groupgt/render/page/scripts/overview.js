@@ -36,7 +36,7 @@ async function overview() {
   if (sweeps.length) parts.push(section("Swept options", h("div", { class: "figures small" }, ...sweeps.map(([key, drawing]) => fixedFigure(key.replace(/\W+/g, "-"), drawing, { still: key, title: drawing.template.title.text.replace(`${set.metrics[set.primary].label} by `, "") })))));
   const gates = [...set.gates, ...(times.gates[set.name] || [])];
   if (gates.length) parts.push(section("Gates", gateTable(gates)));
-  const measured = facts([...set.facts, ...page.facts, ["made", times.made], ...(times.machine ? [["times taken on", times.machine]] : [])]);
+  const measured = facts([...set.facts, ...page.facts, ["made", times.made], ...(times.machine ? [["times measured on", times.machine]] : [])]);
   parts.push(h("details", { class: "folded" }, h("summary", null, "Setup"), measured));
   const leftOut = [...set.leftOut, ...page.leftOut];
   if (leftOut.length) parts.push(h("p", { class: "note" }, `Omitted to limit file size: ${leftOut.join("; ")}.`));

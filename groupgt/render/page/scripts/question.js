@@ -44,7 +44,7 @@ async function question() {
   const all = await block(`questions-${place}`);
   const qid = values.get("id");
   const at = all.qids.indexOf(qid === null ? all.qids[0] : qid);
-  if (at < 0) return [h("h1", { tabindex: -1 }, "No such query"), h("p", null, "This page has no query ", named(qid), "."), h("p", null, h("a", { href: link("questions") }, "All queries"))];
+  if (at < 0) return [h("h1", { tabindex: -1 }, "No such query"), h("p", null, "This page does not contain the query ", named(qid), "."), h("p", null, h("a", { href: link("questions") }, "All queries"))];
   const columns = await Promise.all(set.metrics.map((/** @type {any} */ _, /** @type {number} */ each) => block(`values-${place}-${each}`)));
   const { kept } = chosen(set, all, columns[metric], values, metric);
   const detail = await detailOf(set, at);
@@ -178,7 +178,7 @@ function passage(id, text, more) {
 
 // Kinds of results: class, sign, label, and text in the legend.
 const MARKS = [
-  ["first", "✓", "meets group", "covers a new group (number)"],
+  ["first", "✓", "covers group", "covers a new group (number)"],
   ["again", "↻", "repeats group", "covers only groups already covered"],
   ["irrelevant", "✕", "judged not relevant", "judged not relevant"],
   ["unjudged", "·", "not judged", "not judged"],
@@ -216,7 +216,7 @@ function ranking(set, detail, passages, system) {
       ? h("p", { class: "missing" }, h("span", { class: "sign", "aria-hidden": "true" }, "✕ "), set.cutoff ? `Missed ${set.cutoff}: ` : "Missed: ", missed.flatMap((/** @type {number} */ number, /** @type {number} */ place) => [place ? "; " : "", `group ${number + 1} `, `(${whereMet(detail, system, number, cutoff)[1].replace(/^[✕△] /, "")})`]))
       : h("p", { class: "whole-met" }, h("span", { class: "sign", "aria-hidden": "true" }, "✓ "), `Complete${set.cutoff ? ` ${set.cutoff}` : ""}.`),
     h("table", null, h("caption", { class: "hidden" }, `Results of ${brief(set.systems[system].name)}`), h("thead", null, head), h("tbody", null, ...rows)),
-    rest > 0 ? h("p", { class: "soft" }, `${counted(rest, "more result")} ${rest === 1 ? "hits" : "hit"} nothing.`) : null
+    rest > 0 ? h("p", { class: "soft" }, `${counted(rest, "more result")} ${rest === 1 ? "covers" : "cover"} no group.`) : null
   );
 }
 

@@ -194,7 +194,7 @@ function groupsFigure(set, all, kept) {
         drawing: set.drawings.groups,
         title: "Covered groups by rank of the first hit",
         lines: linesFor(set.drawings.groups, "rank of the first hit", kept.length, `the first ${groups} groups of the queries listed`),
-        text: systems_.map((/** @type {Plain} */ system) => `${brief(system.name, 60)} meets ${rows.filter((row) => row.system === brief(system.name, 60) && row.rank !== null).length}`).join("; "),
+        text: systems_.map((/** @type {Plain} */ system) => `${brief(system.name, 60)} covers ${rows.filter((row) => row.system === brief(system.name, 60) && row.rank !== null).length}`).join("; "),
         tables: { rows },
         heads: ["group", "system", "rank of the first hit"],
         rows: rows.map((row) => [row.group, row.system, row.rank]),
