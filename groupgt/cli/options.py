@@ -72,7 +72,7 @@ FOLDER: Group = [
         "--system",
         "systems",
         metavar="NAME",
-        help="With a result folder from groupgt run (or its file latest) as TRUTH and no RUNS: a system, such as "
+        help="With a result folder from groupgt run (or the file `latest`) as TRUTH and no RUNS: a system, such as "
         "'bm25[k1=0.9,b=0.4]'; repeatable (default: all).",
     ),
     click.option("--dataset", "dataset_name", metavar="NAME", help="Data set to use."),

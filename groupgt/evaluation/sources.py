@@ -35,7 +35,7 @@ def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = Fals
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """Inputs of labellers: the default `corpus`, and files relative to `folder`.
+    """Labeller inputs: the default `corpus`, and files relative to `folder`.
 
     `judged` stores verdicts; custom code runs only with `allow_code`.
     """

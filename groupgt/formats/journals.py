@@ -113,7 +113,7 @@ def item_key(item: Mapping[str, Any]) -> str:
 
 
 def replayed(acts: Iterable[Act]) -> dict[str, QueryState]:
-    """Replay the acts of one annotator and return the state of each query.
+    """Replay one annotator's actions and return the state of each query.
 
     >>> acts = [{"seq": 1, "qid": "q", "act": "group", "group": 1, "doc": "a", "name": None},
     ...         {"seq": 2, "qid": "q", "act": "not_relevant", "doc": "b"},
@@ -135,7 +135,7 @@ def replayed(acts: Iterable[Act]) -> dict[str, QueryState]:
 
 
 def _apply(state: QueryState, act: Act) -> None:
-    """Apply one act to a state; an act that refers to a missing group has no effect."""
+    """Apply one action to a state; an action that refers to a missing group has no effect."""
     kind, passages = act["act"], state.passages
     doc: Any = act.get("doc")
     group: Any = act.get("group")
@@ -265,7 +265,7 @@ def look(source: Source) -> str | None:
 
 
 def read_acts(source: Source) -> dict[str, list[Act]]:
-    """Read the acts of each annotator, sorted by `seq`; raises `DataError` with every invalid line.
+    """Read each annotator's actions, sorted by `seq`; raises `DataError` with every invalid line.
 
     If a crash cut off the last line, that line is dropped with a warning.
     """
@@ -312,7 +312,7 @@ def truth_of(
     """Build ground truth from several annotators' acts; raises `DataError` for disagreements without adjudication.
 
     Args:
-        acts: The acts of each annotator.
+        acts: The actions of each annotator.
         policy: How to handle invalid or ambiguous data.
         base: Ground truth that provides further columns, and everything that an audit of all queries left unchanged.
         spans: Whether to write marked words as spans instead of ids.

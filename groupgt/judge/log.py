@@ -1,4 +1,4 @@
-"""One annotator's journal: append-only, synced before an act is confirmed, and open in one process at a time."""
+"""One annotator's journal: append-only, synced before an action is confirmed, and open in one process at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME = re.compile(r"[\w.@-]{1,80}")
 
 
 class ActLog:
-    """The acts of one annotator; no other process can open the same journal at the same time."""
+    """The actions of one annotator; no other process can open the same journal at the same time."""
 
     def __init__(self, folder: Path, by: str) -> None:
         if not _NAME.fullmatch(by) or by.startswith("."):
