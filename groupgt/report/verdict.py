@@ -99,7 +99,7 @@ def changes(
     if len(contrasts) == 1:
         yield {"kind": "same", "parts": other.parts(begins, f"{within}: {size}.")}
         return
-    parts = [*other.parts(begins, f"{within}; the largest is that of "), largest, f": {size}."]
+    parts = [*other.parts(begins, f"{within}; largest difference: "), largest, f", {size}."]
     yield {"kind": "same", "parts": parts}
 
 

@@ -53,7 +53,7 @@ def test_without_a_significant_difference_the_largest_is_told() -> None:
     assert none.endswith("; p = 0.2500).")
     assert winner.startswith("No clear winner among 2 systems; highest mean recall@1: good, 1.0000 (95 % CI ")
     none, _ = said({"good": GOOD, "three": three, "same": GOOD}, "good")
-    assert "; the largest is that of three: -0.3750 (97.5 % CI " in none
+    assert "; largest difference: three, -0.3750 (97.5 % CI " in none
 
 
 def test_the_primary_metric_decides() -> None:
