@@ -215,8 +215,8 @@ def power_command(
     """Power analysis: minimum detectable difference, and number of queries needed to detect a given difference.
 
     The analysis uses the per-query differences between RUNS and the baseline. If all differences have the same size,
-    as with complete and hit_rate, the power is exact; otherwise it is computed for the paired t test. Requires SciPy. Unless
-    --correction is none, alpha is divided by the number of comparisons.
+    as with complete and hit_rate, the power is exact; otherwise it is computed for the paired t test. Requires SciPy.
+    Unless --correction is none, alpha is divided by the number of comparisons.
 
     With --audit, show how wide the intervals of corrected means and differences would be with 20, 50, 100 and 200
     audited queries.
