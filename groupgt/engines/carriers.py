@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 from groupgt.engines.base import Carrier, LocalCarrier, Ranking
 from groupgt.engines.lists import ListCarrier
@@ -40,7 +39,7 @@ def _local_carrier_of(run: Run) -> LocalCarrier:
     if isinstance(run.contents, Lines):
         from groupgt.engines.columns.lines import LineCarrier
 
-        return cast(LocalCarrier, LineCarrier(run, run.contents))
+        return LineCarrier(run, run.contents)
     from groupgt.engines.columns.carrier import row_carrier_of
 
     return row_carrier_of(run)

@@ -90,13 +90,13 @@ class Engine:
     @property
     def ceiling(self) -> int:
         """The memory limit of the process in bytes while rows are read; 0 means no limit."""
-        memory = getattr(self.options, "memory", "")
+        memory = self.options.memory if isinstance(self.options, Streaming) else ""
         return size_of(memory) if memory != "" else 0
 
     @property
     def broadcast(self) -> int:
         """The maximum size in bytes of ground truth ids that Spark sends to every executor."""
-        return size_of(getattr(self.options, "broadcast", Spark.broadcast))
+        return size_of((self.options if isinstance(self.options, Spark) else Spark()).broadcast)
 
 
 def engine_of(spec: Any) -> Engine:

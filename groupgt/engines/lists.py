@@ -279,8 +279,7 @@ class _Probe:
         names = tuple(islice((qid for qid in self.rankings if qid not in truth.index), SHOWN)) if extra else ()
         sizes, target = np.maximum(length, 0), matches.targets[key]
         ranked = RankedHits(query, target, rank, low, high, sizes, extra, names, self.duplicated)
-        labelled = ranked.labelled(truth, labeller, matches, self.policy)
-        return replace(labelled, no_match=not len(query) and bool(len(self.rankings)))
+        return ranked.labelled(truth, labeller, matches, self.policy)
 
     def by_module(self, truth: GroundTruth, matches: Matches) -> tuple[Ints, Ints]:
         """Return the number of results per query, and the hits, from the compiled module.

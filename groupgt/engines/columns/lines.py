@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, islice, pairwise
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.base import Labelled, LocalCarrier, RankedHits, matched, warn_if_empty
+from groupgt.engines.base import Flat, Labelled, LocalCarrier, RankedHits, Ranking, matched, warn_if_empty
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.carrier import row_carrier_of
 from groupgt.engines.columns.reader import InvalidRowError
@@ -47,7 +47,7 @@ class LineCarrier:
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
         """Return the hits; raises `DataError` listing invalid lines."""
-        matches = matched(truth, labeller, policy, lambda rules: self.columns.flat(truth, rules, "text"))
+        matches = matched(truth, labeller, policy, lambda rules: self.flat(truth, rules, "text"))
         try:
             ranked = self._ranked_hits(truth, matches, policy)
         except InvalidRowError:
@@ -70,12 +70,33 @@ class LineCarrier:
         extra = tuple(name.decode() for name in islice(scan.extra, SHOWN))
         return RankedHits(query, matches.targets[key], rank, low, high, scan.length, len(scan.extra), extra)
 
+    def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
+        """Return the run with results renamed by the labeller."""
+        return self.columns.rename(truth, labeller, policy)
+
+    def ranking(self, qid: str, policy: Policy) -> Ranking:
+        """Return the results of one query."""
+        return self.columns.ranking(qid, policy)
+
+    def qids(self) -> list[str]:
+        """Return the query ids in run order."""
+        return self.columns.qids()
+
+    def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
+        """Yield every query with its results, in run order."""
+        return self.columns.rankings(policy)
+
+    def sample(self, limit: int) -> tuple[list[str], list[str]]:
+        """Return the distinct query ids and result ids in the first `limit` rows."""
+        return self.columns.sample(limit)
+
     def carries(self, field: str) -> bool:
         """Return False without reading any columns, because TREC lines have no such fields."""
         return False
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.columns, name)
+    def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
+        """Return the results of all judged queries in rank order."""
+        return self.columns.flat(truth, policy, *fields)
 
 
 class _Part(NamedTuple):
