@@ -85,8 +85,18 @@ class Gate:
 
 
 # Why a gate has no value to compare with its bound; it passes if there is no previous result to compare with.
-Problem = Literal["failed", "no query", "no baseline", "no pair", "few audited", "other machine", "not measured",
-                  "no previous run", "new", "refused"]  # fmt: skip
+Problem = Literal[
+    "failed",
+    "no query",
+    "no baseline",
+    "no pair",
+    "few audited",
+    "other machine",
+    "not measured",
+    "no previous run",
+    "new",
+    "refused",
+]
 
 
 @dataclass(frozen=True)
@@ -225,12 +235,11 @@ class GateChecks:
                 self.document.fault(path, f"{path[-1]} needs a baseline; {hint}")
             return
         baseline = self.families.systems.get(name)
+        if baseline is None:
+            return
         for dataset in datasets:
-            if (
-                baseline
-                and not baseline.config.serves(dataset)
-                and any(system.config.serves(dataset) for system in matched)
-            ):
+            served = any(system.config.serves(dataset) for system in matched)
+            if served and not baseline.config.serves(dataset):
                 what = f"the baseline {name} is not run on dataset {dataset!r}; see its key `only`"
                 self.document.fault(path, what)
 

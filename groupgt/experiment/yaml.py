@@ -54,8 +54,19 @@ Scalar = Annotated[Any, Rule("text, a number, true or false", _is_scalar, {"type
 Texts = Annotated[list[str], LISTED]
 # Keys below which any text is allowed, and keys that accept any text themselves.
 FREE = {"with", "where", "slice", "stages"}
-FREE_ENDS = ("name", "ground_truth", "queries", "corpus", "audit", "fetch", "build", "tokenizer", "version", "folder",
-             "cache")  # fmt: skip
+FREE_ENDS = (
+    "name",
+    "ground_truth",
+    "queries",
+    "corpus",
+    "audit",
+    "fetch",
+    "build",
+    "tokenizer",
+    "version",
+    "folder",
+    "cache",
+)
 
 # The tags of plain YAML by kind of node, which all begin with `tag:yaml.org,2002:`.
 TAGS: dict[type[yaml.Node], set[str]] = {

@@ -64,15 +64,21 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
         "baseline": None,
         "metrics": [
             {
-                **{"name": text, "label": systems.labels[text], "full": str(metric), "higher": metric.higher_is_better},
-                **{"bounded": metric.definition.bounded, "summary": metric.definition.summary},
+                "name": text,
+                "label": systems.labels[text],
+                "full": str(metric),
+                "higher": metric.higher_is_better,
+                "bounded": metric.definition.bounded,
+                "summary": metric.definition.summary,
                 "formula": metric.formula.text,
             }
             for text, metric in systems.metrics.items()
         ],
         "systems": [
             {
-                **{"name": system, "about": "", "means": list(means.values())},
+                "name": system,
+                "about": "",
+                "means": list(means.values()),
                 "intervals": [systems.intervals.get((system, text)) for text in systems.metrics],
                 "queries": [int((~np.isnan(systems.values[system][text])).sum()) for text in systems.metrics],
             }
