@@ -253,7 +253,7 @@ def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float
 def _union_sizes(evaluations: Sequence[Evaluation], cutoff: int | Budget | None) -> Floats:
     """Counts each query's distinct results within the cutoff across all systems, shape (Q,).
 
-    Returns NaN if results stay on a cluster, or if reading so many ids again would take too long.
+    Returns NaN if the results stay on a cluster or are too many to read again.
     """
     truth = evaluations[0].truth
     results_in_all = sum(int(evaluation.labelled.hits.length.sum()) for evaluation in evaluations)

@@ -319,13 +319,13 @@ class Systems:
 
     def reversals(self) -> list[tuple[Row, Slice, Row]]:
         """Returns slices in which a system gains although it loses overall, or vice versa."""
-        found = []
+        opposite = []
         for row in self.rows:
             for part in self.slices if row.against is not None else ():
                 inner = part.index[row.system, row.metric]
                 if inner.pairs and (row.delta or 0.0) * (inner.delta or 0.0) < 0:
-                    found.append((row, part, inner))
-        return found
+                    opposite.append((row, part, inner))
+        return opposite
 
     @cached_property
     def against_baseline(self) -> dict[str, Contrast]:

@@ -63,7 +63,7 @@ def check(
     Raises `DataError` or `ConfigError`.
 
     Args:
-        runs: One run, `{name: run}`, or paths to files or a folder; None to check only the ground truth.
+        runs: One run, `{name: run}`, or paths to files or a folder; if None, only the ground truth is checked.
         near_duplicates: Search `corpus` for unjudged passages that are nearly identical to a judged alternative.
         threshold: Minimum similarity of near-duplicates.
         corpus: A path or `{id: text}`; ground-truth ids missing from it are also counted.

@@ -114,7 +114,7 @@ def rechunk(
     Args:
         old: The chunks that the ground truth refers to: a table (`chunk_id, doc_id, start, end`) or a corpus (`doc_id,
             contents`), as a path or a mapping.
-        new: The new chunks, in the same form; None to map to the spans themselves.
+        new: The new chunks, in the same form; if None, alternatives are mapped to their spans.
         method: With `spans`, a new chunk replaces an alternative if it covers at least `min_overlap` of it. With texts,
             it must contain the alternative (`contained`) or reach a similarity of `threshold` (`partial_ratio`,
             `token_recall`). The default is `spans` if both tables have spans, otherwise `contained`.

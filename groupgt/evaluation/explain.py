@@ -208,8 +208,8 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
     note = f"{length:,} results"
     if hidden := length - len(ranks):
         hitting = len(marks.keys() - set(ranks))
-        found = f"of which {hitting:,} hit something" if hitting else "none relevant"
-        note = f"{hidden:,} more of {length:,} results, {found}"
+        relevant = f"of which {hitting:,} hit something" if hitting else "none relevant"
+        note = f"{hidden:,} more of {length:,} results, {relevant}"
     return [Table(headers, rows), note]
 
 

@@ -82,9 +82,9 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
                 )
             else:
                 answers[dataset, name], timing = system_answers.answers(dataset, name, experiment.config.evaluate.depth)
-                found = answers[dataset, name]
+                retrieved = answers[dataset, name]
                 # In the current order of the rankings, regardless of scores.
-                run = replace(Run.of(found.ids, name), excluded=found.excluded)
+                run = replace(Run.of(retrieved.ids, name), excluded=retrieved.excluded)
             if timing is not None:
                 timings.append(timing)
             evaluation = evaluate_run(data.request, data.truth, run)

@@ -63,7 +63,7 @@ def _in_trec(source: Source) -> str | None:
 
 # All formats; the first that recognizes a file is used.
 FORMATS = (
-    *(replace(known, shape=known.shape or "subtopics") for known in benchmarks.FORMATS),
+    *(replace(each, shape=each.shape or "subtopics") for each in benchmarks.FORMATS),
     Format("beir", beir.look, beir.read_ground_truth, folder=beir.is_folder),
     # Data sets of RAG frameworks.
     Format("ragas", frameworks.look, frameworks.read_ground_truth, frameworks.read_run, shape="flat"),

@@ -411,9 +411,9 @@ DEFINITIONS = (
     one_meaning(
         "map_ia",
         "Intent-aware mean average precision.",
-        lambda hits, cut: average_over_groups(hits, cut, found=False),
+        lambda hits, cut: average_over_groups(hits, cut, by_hits=False),
         "(1/m) Σ_g (1/|G_g|) Σ_{r hits g} C_g(r)/r, C_g(r) the hits of g up to r",
-        lambda sheet: explain_average(sheet, found=False),
+        lambda sheet: explain_average(sheet, by_hits=False),
         "Agrawal+, WSDM 2009; ndeval (full depth)",
     ),
     one_meaning(

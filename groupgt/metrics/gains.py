@@ -102,7 +102,7 @@ def _explain_ndcg_autorag(sheet: Sheet) -> str:
     listed = sum(len(group.grades) for group in sheet.groups)
     depth = listed if sheet.no_cut else min(listed, sheet.top)
     ranks = [rank for rank, _ in sheet.counted]
-    return over(*(plus(map(log_share, found)) for found in (ranks, range(1, depth + 1))))
+    return over(*(plus(map(log_share, part)) for part in (ranks, range(1, depth + 1))))
 
 
 def _explain_dcg(sheet: Sheet, gain: str = "linear") -> str:

@@ -36,14 +36,14 @@ def mrr_coverage(hits: Hits, cut: Cut) -> Floats:
     return share_of(summed, coverage_ideal(hits.judgments, None, ideals.inverse, cut))
 
 
-def average_over_groups(hits: Hits, cut: Cut, *, found: bool) -> Floats:
-    """Returns the mean over groups of average precision, divided by the hits `found` or by all alternatives."""
-    rows, nth = views.group_hits(hits, repeats=found)
+def average_over_groups(hits: Hits, cut: Cut, *, by_hits: bool) -> Floats:
+    """Returns the mean over groups of average precision, divided `by_hits` in the group, or by all its alternatives."""
+    rows, nth = views.group_hits(hits, repeats=by_hits)
     within = rows.rank <= cut.top[rows.query]
     group, judgments = rows.group[within], hits.judgments
     size = len(judgments.group_query)
     summed = total(group, nth[within] / rows.rank[within], size)
-    average = ratio(summed, np.bincount(group, minlength=size) if found else judgments.group_sizes)
+    average = ratio(summed, np.bincount(group, minlength=size) if by_hits else judgments.group_sizes)
     return ratio(total(judgments.group_query, average, hits.size), judgments.groups)
 
 
@@ -84,11 +84,11 @@ def _explain_mrr_coverage(sheet: Sheet) -> str:
     return explain_share_of_best(sheet, terms, None, ideals.inverse, rank_share)
 
 
-def explain_average(sheet: Sheet, *, found: bool) -> str:
+def explain_average(sheet: Sheet, *, by_hits: bool) -> str:
     """Formats the mean that `average_over_groups` computes."""
     averages = [
-        over(plus(f"{hit.nth}/{hit.rank}" for hit in group.hits), len(group.hits if found else group.grades))
-        for group in (sheet.counted_groups if found else sheet.groups)
+        over(plus(f"{hit.nth}/{hit.rank}" for hit in group.hits), len(group.hits if by_hits else group.grades))
+        for group in (sheet.counted_groups if by_hits else sheet.groups)
         if group.hits
     ]
     return over(plus(averages), len(sheet.groups))
@@ -149,9 +149,9 @@ DEFINITIONS = (
         "Mean precision at the ranks of relevant results.",
         {
             "autorag": Formula(
-                lambda hits, cut: average_over_groups(hits, cut, found=True),
+                lambda hits, cut: average_over_groups(hits, cut, by_hits=True),
                 "mean over groups of the mean of precision_g at that group's hits (÷ hits found; 0 if none)",
-                lambda sheet: explain_average(sheet, found=True),
+                lambda sheet: explain_average(sheet, by_hits=True),
                 "AutoRAG",
             ),
             "trec": Formula(map_trec, "Σ precision@r over relevant r in top ÷ R", _explain_map_trec, "trec_eval map"),

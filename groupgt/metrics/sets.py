@@ -66,8 +66,8 @@ def _flag(holds: Bools) -> Floats:
     return np.asarray(holds, dtype=np.float64)
 
 
-def _all_of(found: Ints, every: Ints) -> Floats:
-    return _flag((found == every) & (every > 0))
+def _all_of(covered: Ints, every: Ints) -> Floats:
+    return _flag((covered == every) & (every > 0))
 
 
 def mrecall(hits: Hits, cut: Cut) -> Floats:
