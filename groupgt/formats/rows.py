@@ -5,6 +5,7 @@ Readers collect rows into ground truth and rankings, or stream them as columns.
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -188,6 +189,8 @@ def order_fault(
     qid: str, ids: Sequence[str], scores: Sequence[float], calls: Sequence[int] | None = None
 ) -> str | None:
     """Explain why sorting by score within each call would change the result order; returns None if it would not."""
+    if all(map(operator.gt, scores, islice(scores, 1, None))):
+        return None
     for rank, (before, after) in enumerate(pairwise(scores)):
         if calls is not None and calls[rank] < calls[rank + 1]:
             continue

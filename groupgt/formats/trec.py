@@ -271,8 +271,10 @@ def run_fault(rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]) ->
     Ids must not contain whitespace, and TREC readers order results by score, and equal scores by id.
     """
     for qid, ids, scores in rankings:
-        # All ids at once: an id with a blank would split into two words, or none.
-        if " ".join((qid, *ids)).encode().split() != [name.encode() for name in (qid, *ids)]:
+        # All ids at once: one with a blank would split into two words, or none.
+        line = " ".join((qid, *ids)).encode()
+        words = line.split()
+        if len(words) != 1 + len(ids) or b" ".join(words) != line:
             return _blank_fault(qid, *ids)
         if fault := order_fault(qid, ids, scores):
             return fault
@@ -298,12 +300,11 @@ def _blank_fault(*names: str) -> str | None:
 
 def write_run(path: Path, rankings: Iterable[Ranking], tag: str) -> None:
     """Write a TREC run that has passed `run_fault`."""
-    lines = (
-        f"{qid} Q0 {document} {rank} {score!r} {tag}\n"
+    blocks = (
+        "".join([f"{qid} Q0 {ids[at]} {at + 1} {score!r} {tag}\n" for at, score in enumerate(scores)])
         for qid, ids, scores in rankings
-        for rank, (document, score) in enumerate(zip(ids, scores), 1)
     )
-    write_lines(path, lines)
+    write_lines(path, blocks)
 
 
 def write_qrels(path: Path, rows: Iterable[Judgment], *, grouped: bool = False) -> None:

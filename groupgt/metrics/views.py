@@ -6,7 +6,7 @@ failures.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields
 from functools import wraps
 from typing import Concatenate, ParamSpec, Self, TypeVar
@@ -221,6 +221,17 @@ def listed(judgments: Judgments) -> Ints:
 def part_of(queries: Ints, query: int) -> slice:
     """Returns the slice with the rows of one query, given rows sorted by query."""
     return slice(*np.searchsorted(queries, [query, query + 1]).tolist())
+
+
+def query_key(hits: Hits, query: int) -> Hashable:
+    """Returns a key that is equal for runs on the same judgments whose metrics are all the same for a query."""
+    part, contents = part_of(hits.query, query), hits.contents
+    columns: list[Ints | Floats | Bools] = [hits.rank[part], hits.alternative[part], hits.repeat[part]]
+    if contents is not None:
+        part = part_of(contents.query, query)
+        columns += [contents.rank[part], *(column[part] for column in contents.scores.values())]
+    depths = [int(column[query]) for column in (hits.length, *hits.prefixes.values())]
+    return hits.judgments, hits.keep, *depths, *(column.tobytes() for column in columns)
 
 
 def changes(column: Ints, *others: Ints) -> Bools:

@@ -11,13 +11,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
 
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, near_names
 from groupgt.evaluation.inputs import as_ground_truth
@@ -82,6 +81,9 @@ class Manifest:
     @classmethod
     def at(cls, folder: Path) -> Manifest:
         """Reads the manifest of a result folder; raises `DataError` if it is invalid."""
+        # Only for folders that are read: a run does not wait for it.
+        from pydantic import TypeAdapter, ValidationError
+
         file = folder / LAST
         try:
             text = file.read_text(encoding="utf-8")
@@ -89,7 +91,7 @@ class Manifest:
         except (OSError, ValueError) as error:
             raise DataError(f"{file}: cannot be read: {error}") from None
         try:
-            manifest = _adapter().validate_json(text, strict=True)
+            manifest = TypeAdapter(Manifest).validate_json(text, strict=True)
             is_sound = manifest._is_sound
         except ValidationError:
             is_sound = False
@@ -117,11 +119,6 @@ class Manifest:
             and set(self.counts) == set(self.ground_truth)
             and all("queries" in counts for by_system in self.counts.values() for counts in by_system.values())
         )
-
-
-@lru_cache(maxsize=1)
-def _adapter() -> TypeAdapter[Manifest]:
-    return TypeAdapter(Manifest)
 
 
 @dataclass(frozen=True, eq=False)

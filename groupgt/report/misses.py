@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -309,7 +309,14 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
         formulas = None
         left -= len(systems.every) * len(systems.metrics)
         if left >= 0 and truth.judgments.defined[at]:
-            formulas = [explanations(each.metrics.values(), each.labelled.hits, at) for each in systems.every]
+            worked: dict[Hashable, list[str | None]] = {}
+            formulas = []
+            for each in systems.every:
+                # Many systems of a sweep have the same hits.
+                key = views.query_key(each.labelled.hits, at)
+                if key not in worked:
+                    worked[key] = explanations(each.metrics.values(), each.labelled.hits, at)
+                formulas.append(worked[key])
         # Each id is stored once and referred to by its index.
         places: dict[str, int] = {}
         groups: list[list[Any]] = []
