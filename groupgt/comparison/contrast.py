@@ -1,6 +1,6 @@
 """Compares systems with a baseline, or in pairs: means, deltas, confidence intervals, tests, wins and losses.
 
-`contrasts_in` tests families of comparisons, `rows_of` builds table rows from the values of all systems, and `pairs_of`
+`contrasts_of` tests families of comparisons, `rows_of` builds table rows from the values of all systems, and `pairs_of`
 controls the error over all pairs with Tukey's honestly significant difference.
 """
 
@@ -139,19 +139,6 @@ def among(values: Values, metrics: Iterable[str], queries: Bools) -> Values:
     return {name: {text: columns[text][queries] for text in metrics} for name, columns in values.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class Family:
-    """Comparisons on one metric, with p-values that are corrected together.
-
-    Each column in `systems` is compared with the column at the same index in `others`; all columns have equal length.
-    """
-
-    metric: Metric
-    systems: Sequence[Floats]
-    others: Sequence[Floats]
-    bounds: Bounds
-
-
 def rows_of(
     values: Values,
     metrics: Mapping[str, Metric],
@@ -214,50 +201,58 @@ def drop(delta: float, *, higher_is_better: bool) -> float:
     return -delta if higher_is_better else delta
 
 
-def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Contrast]]:
-    """Computes the contrasts for each family; all families share the same random draws."""
-    pairs = [(number, *pair) for number, each in enumerate(families) for pair in zip(each.systems, each.others)]
-    columns = [system - other for _, system, other in pairs]
-    family_of = np.array([number for number, *_ in pairs], dtype=np.int64)
-    bounds = [_widened(families[number].bounds) for number, *_ in pairs]
+def contrasts_of(
+    values: Mapping[K, Mapping[str, Floats]],
+    metrics: Mapping[str, Metric],
+    twos: Sequence[tuple[K, K]],
+    settings: Settings,
+) -> dict[tuple[K, K, str], Contrast]:
+    """Compares pairs of systems on some metrics, with the same random draws for all.
+
+    The comparisons on one metric form a family, whose p-values are corrected together.
+    """
+    keys = [(first, second, text) for text in metrics for first, second in twos]
+    columns = [values[first][text] - values[second][text] for first, second, text in keys]
+    bounds_by = {
+        text: _widened(bounds_of(metric, [each[text] for each in values.values()])) for text, metric in metrics.items()
+    }
+    bounds = [bounds_by[text] for *_, text in keys]
     raw, p_values = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
     is_estimated = bool(columns) and columns[0].ndim > 1
     estimates = [estimate_of(column, delta=True) for column in columns] if is_estimated else []
     raw[:] = [math.nan if each is None else each.p_value for each in estimates] or raw
     blocks = [
-        (places, values, infer(settings.test, values, settings.resamples, settings.seed, settings.alpha))
-        for places, values in ([] if is_estimated else _by_defined_queries(columns))
+        (places, block, infer(settings.test, block, settings.resamples, settings.seed, settings.alpha))
+        for places, block in ([] if is_estimated else _by_defined_queries(columns))
     ]
     for places, _, inference in blocks:
         raw[places] = inference.p_values
     alphas = np.full(len(columns), settings.alpha)
-    for number in range(len(families)):
-        in_family = family_of == number
-        p_values[in_family] = corrected(settings.correction, raw[in_family])
-        compared, rejected = int((~np.isnan(raw[in_family])).sum()), int((p_values[in_family] <= settings.alpha).sum())
-        alphas[in_family] = alpha_at(settings.correction, settings.alpha, compared, rejected)
+    for start in range(0, len(keys), max(len(twos), 1)):
+        family = slice(start, start + len(twos))
+        p_values[family] = corrected(settings.correction, raw[family])
+        compared, rejected = int((~np.isnan(raw[family])).sum()), int((p_values[family] <= settings.alpha).sum())
+        alphas[family] = alpha_at(settings.correction, settings.alpha, compared, rejected)
     ends = np.full((len(columns), 2), np.nan)
-    for places, values, inference in blocks:
+    for places, block, inference in blocks:
         within = [bounds[place] for place in places]
-        ends[places] = delta_intervals(values, within, inference, alphas[places], settings.resamples, settings.seed)
+        ends[places] = delta_intervals(block, within, inference, alphas[places], settings.resamples, settings.seed)
     for place, (estimate, alpha) in enumerate(zip(estimates, alphas.tolist())):
         if estimate is not None:
             ends[place] = estimate.at(1 - alpha, bounds[place])
-    contrasts: list[list[Contrast]] = [[] for _ in families]
-    for place, (number, system, other) in enumerate(pairs):
-        contrasts[number].append(
-            _contrast(
-                families[number].metric,
-                system,
-                other,
-                interval=(float(ends[place, 0]), float(ends[place, 1])),
-                raw_p_value=float(raw[place]),
-                p_value=float(p_values[place]),
-                confidence=1 - float(alphas[place]),
-                significant=bool(p_values[place] <= settings.alpha),
-            )
+    return {
+        (first, second, text): _contrast(
+            metrics[text],
+            values[first][text],
+            values[second][text],
+            interval=(float(ends[place, 0]), float(ends[place, 1])),
+            raw_p_value=float(raw[place]),
+            p_value=float(p_values[place]),
+            confidence=1 - float(alphas[place]),
+            significant=bool(p_values[place] <= settings.alpha),
         )
-    return contrasts
+        for place, (first, second, text) in enumerate(keys)
+    }
 
 
 def _contrast(metric: Metric, system: Floats, other: Floats, *, interval: Interval, **tested: Any) -> Contrast:
@@ -326,24 +321,6 @@ class Pair:
     metric: str
     against: Contrast
     tukey: Share
-
-
-def contrasts_of(
-    values: Mapping[K, Mapping[str, Floats]],
-    metrics: Mapping[str, Metric],
-    twos: Sequence[tuple[K, K]],
-    settings: Settings,
-) -> dict[tuple[K, K, str], Contrast]:
-    """Compares pairs of systems on some metrics; each metric is a family."""
-    families = []
-    for text, metric in metrics.items():
-        firsts, seconds = ([values[two[side]][text] for two in twos] for side in (0, 1))
-        families.append(Family(metric, firsts, seconds, bounds_of(metric, [each[text] for each in values.values()])))
-    return {
-        (first, second, text): contrast
-        for text, of_metric in zip(metrics, contrasts_in(families, settings))
-        for (first, second), contrast in zip(twos, of_metric)
-    }
 
 
 def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) -> list[Pair]:

@@ -205,8 +205,7 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
         completion[:, place] = completion_within(hits, cut)
         # Undefined if alternatives are needed together.
         redundancy[:, place] = sets.redundancy(hits, cut) if judgments.alternative_set is None else np.nan
-        if evaluation.policy.missing == "skip":
-            counted &= evaluation.labelled.present
+        counted &= evaluation.counting
     return Failures(list(evaluations), cutoff, truth, counted, first, anywhere, completion, redundancy)
 
 
