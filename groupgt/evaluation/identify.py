@@ -245,9 +245,9 @@ def _metrics(names: set[str], usual: str) -> Iterator[tuple[Metric, float]]:
         name = definition.name
         if definition.reads_texts or name in LEFT_OUT or (names and name not in names):
             continue
-        for convention in definition.formulas:
+        for convention, formula in definition.formulas.items():
+            parameter_names = {each.name for each in formula.parameters}
             for parameters in [(), *PARAMETERS.get(name, [])]:
-                parameter_names = {each.name for each in definition.parameters_of(convention)}
                 if not {key for key, _ in parameters} <= parameter_names:
                     continue
                 oddness = USUAL.get(name, SPECIAL.get(name, RARE))
