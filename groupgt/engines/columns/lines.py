@@ -34,7 +34,7 @@ PART, SCATTERED_PART = 1 << 22, 1 << 24
 WINDOW, WIDEST_WINDOW = 1 << 16, 1 << 26
 
 
-class LineCarrier:
+class LineCarrier(LocalCarrier):
     """Accesses results in the lines of a TREC file; all other operations use its `columns`."""
 
     def __init__(self, run: Run, lines: Lines) -> None:
@@ -46,7 +46,6 @@ class LineCarrier:
         return row_carrier_of(replace(self.run, contents=self.lines.columns.contents))
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """Return the hits; raises `DataError` listing invalid lines."""
         matches = matched(truth, labeller, policy, lambda rules: self.flat(truth, rules, "text"))
         try:
             ranked = self._ranked_hits(truth, matches, policy)
@@ -71,23 +70,18 @@ class LineCarrier:
         return RankedHits(query, matches.targets[key], rank, low, high, scan.length, len(scan.extra), extra)
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """Return the run with results renamed by the labeller."""
         return self.columns.rename(truth, labeller, policy)
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
-        """Return the results of one query."""
         return self.columns.ranking(qid, policy)
 
     def qids(self) -> list[str]:
-        """Return the query ids in run order."""
         return self.columns.qids()
 
     def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
-        """Yield every query with its results, in run order."""
         return self.columns.rankings(policy)
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """Return the distinct query ids and result ids in the first `limit` rows."""
         return self.columns.sample(limit)
 
     def carries(self, field: str) -> bool:
@@ -95,7 +89,6 @@ class LineCarrier:
         return False
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
-        """Return the results of all judged queries in rank order."""
         return self.columns.flat(truth, policy, *fields)
 
 

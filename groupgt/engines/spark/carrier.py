@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.engines.base import Flat, Labelled, RankedHits, Ranking, distinct_ranking, matched
+from groupgt.engines.base import Carrier, Flat, Labelled, RankedHits, Ranking, distinct_ranking, matched
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.keys import key_table
 from groupgt.engines.spark.steps import (
@@ -49,7 +49,7 @@ WAYS = "expected the labeller id, parents, or spans with a chunk table"
 ELSEWHERE = f"{WAYS}; or write the results to parquet and evaluate the files"
 
 
-class SparkCarrier:
+class SparkCarrier(Carrier):
     """Accesses results in a Spark frame."""
 
     def __init__(self, run: Run, remote: Remote) -> None:
@@ -58,7 +58,6 @@ class SparkCarrier:
         self.rows: Rows = remote.frame if isinstance(remote.frame, Rows) else rows_of(remote.frame, run.title)
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """Return the hits; raises `DataError` listing the first invalid rows."""
         return _Plan(truth, self.rows, self.title, policy, labeller, engine.broadcast).walk()
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
