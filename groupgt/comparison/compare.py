@@ -58,19 +58,13 @@ class Comparison(Systems, Result):
 
     def __getitem__(self, system: str) -> OfSystem:
         """Returns the rows of one system, keyed by metric."""
-        if system not in self._by_system:
+        rows = {row.metric: row for row in self.rows if row.system == system}
+        if not rows:
             raise ConfigError(
                 f"system {system!r} is not part of this comparison{near_names(system, self.names)}; "
                 f"known systems: {', '.join(self.names)}"
             )
-        return self._by_system[system]
-
-    @cached_property
-    def _by_system(self) -> dict[str, OfSystem]:
-        return {
-            name: OfSystem({row.metric: row for row in self.rows if row.system == name}, self.metrics, self.convention)
-            for name in dict.fromkeys(row.system for row in self.rows)
-        }
+        return OfSystem(rows, self.metrics, self.convention)
 
     @cached_property
     def per_query(self) -> pl.DataFrame:
