@@ -71,15 +71,12 @@ class Comparison(Systems, Result):
         """A polars frame with columns `run`, `qid` and one float per metric, null if a query does not count."""
         frames = [
             pl.DataFrame(
-                {
-                    "run": pl.Series([name] * len(self.qids), dtype=pl.String),
-                    "qid": pl.Series(list(self.qids), dtype=pl.String),
-                    **{text: pl.Series(columns[text]).fill_nan(None) for text in self.metrics},
-                }
+                {"run": [name] * len(self.qids), "qid": list(self.qids), **{text: each[text] for text in self.metrics}},
+                schema_overrides={"run": pl.String, "qid": pl.String},
             )
-            for name, columns in self.values.items()
+            for name, each in self.values.items()
         ]
-        return pl.concat(frames)
+        return pl.concat(frames).fill_nan(None)
 
     @property
     def warnings(self) -> list[str]:

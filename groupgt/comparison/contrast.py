@@ -10,8 +10,9 @@ import math
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
-from typing import Annotated, Any, Generic, Self, TypeVar, overload
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -78,20 +79,9 @@ class Contrast:
         return self.wins + self.losses
 
 
-class OfContrast(Generic[T]):
-    """A descriptor that reads a field from a row's contrast, or None for the baseline."""
-
-    def __init__(self, value: Callable[[Contrast], T]) -> None:
-        self.value = value
-
-    @overload
-    def __get__(self, row: None, owner: type[Row]) -> Self: ...
-    @overload
-    def __get__(self, row: Row, owner: type[Row]) -> T | None: ...
-    def __get__(self, row: Row | None, owner: type[Row]) -> Self | T | None:
-        if row is None:
-            return self
-        return None if row.against is None else self.value(row.against)
+def _of_contrast(value: Callable[[Contrast], T]) -> cached_property[T | None]:
+    """Builds a property that reads a value from a row's contrast, or None for the baseline."""
+    return cached_property(lambda row: None if row.against is None else value(row.against))
 
 
 @dataclass(frozen=True)
@@ -114,20 +104,20 @@ class Row:
         """True if the system differs significantly from the baseline."""
         return self.against is not None and self.against.significant
 
-    delta = OfContrast(lambda contrast: contrast.delta)
-    delta_interval = OfContrast(lambda contrast: contrast.delta_interval)
-    pairs = OfContrast(lambda contrast: contrast.pairs)
-    unpaired = OfContrast(lambda contrast: contrast.unpaired)
-    wins = OfContrast(lambda contrast: contrast.wins)
-    ties = OfContrast(lambda contrast: contrast.ties)
-    losses = OfContrast(lambda contrast: contrast.losses)
-    spread = OfContrast(lambda contrast: contrast.spread)
-    effect_size = OfContrast(lambda contrast: contrast.effect_size)
-    raw_p_value = OfContrast(lambda contrast: contrast.raw_p_value)
-    p_value = OfContrast(lambda contrast: contrast.p_value)
-    size = OfContrast(lambda contrast: contrast.size)
-    alike = OfContrast(lambda contrast: contrast.alike)
-    differ = OfContrast(lambda contrast: contrast.differ)
+    delta = _of_contrast(lambda contrast: contrast.delta)
+    delta_interval = _of_contrast(lambda contrast: contrast.delta_interval)
+    pairs = _of_contrast(lambda contrast: contrast.pairs)
+    unpaired = _of_contrast(lambda contrast: contrast.unpaired)
+    wins = _of_contrast(lambda contrast: contrast.wins)
+    ties = _of_contrast(lambda contrast: contrast.ties)
+    losses = _of_contrast(lambda contrast: contrast.losses)
+    spread = _of_contrast(lambda contrast: contrast.spread)
+    effect_size = _of_contrast(lambda contrast: contrast.effect_size)
+    raw_p_value = _of_contrast(lambda contrast: contrast.raw_p_value)
+    p_value = _of_contrast(lambda contrast: contrast.p_value)
+    size = _of_contrast(lambda contrast: contrast.size)
+    alike = _of_contrast(lambda contrast: contrast.alike)
+    differ = _of_contrast(lambda contrast: contrast.differ)
 
 
 # By system and metric, shape (Q,) each: NaN if a query does not count. More than one value per query: see `estimates`.

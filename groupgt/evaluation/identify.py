@@ -264,31 +264,27 @@ def _metrics(names: set[str], usual: str) -> Iterator[tuple[Metric, float]]:
 def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Column]:
     """Return columns for known deviations in other tools: different denominators, ideals and gains."""
     columns: dict[str, _Column] = {}
-    hits = evaluation.labelled.hits
-
-    def is_requested(name: str) -> bool:
-        return not names or name in names
-
+    hits, requested = evaluation.labelled.hits, names or {"map", "recall", "ndcg", "rbp"}
     relevant = Metric("num_rel").values(hits)
-    if is_requested("map"):
+    if "map" in requested:
         share = relevant / np.maximum(Metric("hits").values(hits), 1)
         columns["AP divided by the relevant results"] = _Column(Metric("map", "trec").values(hits) * share, 0.6)
     for k, more in CUTOFFS.items():
         share = relevant / np.maximum(np.minimum(relevant, k), 1)
-        if is_requested("map"):
+        if "map" in requested:
             average = Metric("map", "trec", cutoff=k).values(hits)
             columns[f"AP@{k} divided by min(k, relevant)"] = _Column(average * share, 0.6 + more)
-        if is_requested("recall"):
+        if "recall" in requested:
             recall = Metric("recall", "trec", cutoff=k).values(hits)
             columns[f"recall@{k} divided by min(k, relevant)"] = _Column(recall * share, 0.6 + more)
-        if is_requested("ndcg"):
+        if "ndcg" in requested:
             for ideal, words in (
                 ("binary", "with all grades 1"),
                 ("retrieved", "whose ideal is of all that was retrieved"),
                 ("within", f"whose ideal is of the first {k} results"),
             ):
                 columns[f"ndcg@{k} {words}"] = _Column(_ndcg(hits, k, ideal), 0.7 + more)
-    if is_requested("rbp"):
+    if "rbp" in requested:
         rows = views.relevant_documents(hits)
         for p in (0.5, 0.8, 0.95):
             gains = rows.grade * (1 - p) * p ** (rows.rank - 1)

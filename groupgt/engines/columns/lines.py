@@ -112,17 +112,15 @@ class _Scan:
 
     def __init__(self, module: ModuleType, lines: Lines, index: bytes, queries: int, *, by_id: bool) -> None:
         self.module, self.lines, self.index, self.queries, self.by_id = module, lines, index, queries, by_id
-        self.forget()
-
-    def forget(self) -> None:
-        """Reset the counts before a pass over all parts."""
-        self.length = np.zeros(self.queries, dtype=np.int64)
+        self.length = np.zeros(queries, dtype=np.int64)
         self.extra: dict[bytes, None] = {}
 
-    def note(self, part: _Part) -> None:
-        """Record the queries of a part."""
-        np.add.at(self.length, part.query, part.lines)
-        self.extra.update(part.extra)
+    def hits_of(self, parts: Sequence[_Part]) -> Ints:
+        """Return the hits in all parts, and record their queries."""
+        for part in parts:
+            np.add.at(self.length, part.query, part.lines)
+            self.extra.update(part.extra)
+        return np.concatenate([part.hits for part in parts])
 
     def together(self) -> Ints | None:
         """Return hits as rows of query, key, rank, first and last rank of equal scores; None if a query is scattered.
@@ -135,25 +133,19 @@ class _Scan:
             return None
         scan = partial(self.scan, native.WHOLE, b"")
         seen = np.zeros(self.queries, dtype=np.int64)
-        hits: list[Ints] = []
+        parts: list[_Part] = []
         # Only the first part: enough to recognize a shuffled file.
         for part in chain(map(scan, spans[:1]), _side_by_side(scan, spans[1:])):
             np.add.at(seen, part.query, 1)
             if seen[part.query].max(initial=0) > 1:
                 return None
-            self.note(part)
-            hits.append(part.hits)
-        return np.concatenate(hits)
+            parts.append(part)
+        return self.hits_of(parts)
 
     def scattered(self) -> Ints:
         """Label lines in any order: a second pass counts the results that are better than each hit."""
-        self.forget()
         spans = list(pairwise(self.cuts(scattered=True)))
-        parts: list[Ints] = []
-        for part in _side_by_side(partial(self.scan, native.FIRST, b""), spans):
-            self.note(part)
-            parts.append(part.hits)
-        hits = np.concatenate(parts)
+        hits = self.hits_of(list(_side_by_side(partial(self.scan, native.FIRST, b""), spans)))
         # Without lines, the second pass returns the order of hits.
         hits = hits[self.scan(native.SECOND, hits.tobytes(), (self.lines.begin, self.lines.begin)).hits[:, 0]]
         counts = np.zeros((len(hits), 3), dtype=np.int64)
