@@ -161,7 +161,7 @@ def mean_intervals(
     """Returns the confidence interval for the mean of each system and metric."""
     keys = [(name, text) for text in metrics for name in values]
     columns = [values[name][text] for name, text in keys]
-    bounds = {text: bounds_of(metric, [each[text] for each in values.values()]) for text, metric in metrics.items()}
+    bounds = _bounds(values, metrics)
     within = [bounds[text] for _, text in keys]
     if columns and columns[0].ndim > 1:
         estimates = zip(keys, map(estimate_of, columns), within)
@@ -180,10 +180,14 @@ def comparisons(contrasts: Iterable[Contrast | None]) -> int:
     return sum(contrast is not None and not math.isnan(contrast.raw_p_value) for contrast in contrasts)
 
 
-def bounds_of(metric: Metric, columns: Sequence[Floats]) -> Bounds:
-    """Returns the bounds of a metric's values, which may be infinite."""
-    highest = max((float(np.nanmax(column)) for column in columns if not np.isnan(column).all()), default=0.0)
-    return (0.0, 1.0) if metric.definition.bounded and highest <= 1.0 else UNBOUNDED
+def _bounds(values: Mapping[K, Mapping[str, Floats]], metrics: Mapping[str, Metric]) -> dict[str, Bounds]:
+    """Returns the bounds of each metric's values, which may be infinite."""
+    bounds = {}
+    for text, metric in metrics.items():
+        columns = [each[text] for each in values.values()]
+        highest = max((float(np.nanmax(column)) for column in columns if not np.isnan(column).all()), default=0.0)
+        bounds[text] = (0.0, 1.0) if metric.definition.bounded and highest <= 1.0 else UNBOUNDED
+    return bounds
 
 
 def drop(delta: float, *, higher_is_better: bool) -> float:
@@ -203,10 +207,9 @@ def contrasts_of(
     """
     keys = [(first, second, text) for text in metrics for first, second in twos]
     columns = [values[first][text] - values[second][text] for first, second, text in keys]
-    bounds_by = {
-        text: _widened(bounds_of(metric, [each[text] for each in values.values()])) for text, metric in metrics.items()
-    }
-    bounds = [bounds_by[text] for *_, text in keys]
+    # A difference may be as large as the range of the values.
+    widened = {text: (low - high, high - low) for text, (low, high) in _bounds(values, metrics).items()}
+    bounds = [widened[text] for *_, text in keys]
     raw, p_values = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
     is_estimated = bool(columns) and columns[0].ndim > 1
     estimates = [estimate_of(column, delta=True) for column in columns] if is_estimated else []
@@ -283,11 +286,6 @@ def _by_defined_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floa
         is_defined = ~np.isnan(columns[places[0]])
         blocks.append((places, np.stack([columns[place][is_defined] for place in places], axis=1)))
     return blocks
-
-
-def _widened(bounds: Bounds) -> Bounds:
-    """Returns the bounds for differences between values within the given bounds."""
-    return bounds[0] - bounds[1], bounds[1] - bounds[0]
 
 
 def _spread(differences: Floats) -> float:

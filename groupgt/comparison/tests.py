@@ -191,10 +191,10 @@ def _place(alphas: Floats, resamples: int) -> Ints:
     return np.floor(alphas * (1 + resamples) * (1 + SLACK)).astype(np.int64)
 
 
-def _at(ordered: Floats, places: Ints, otherwise: float) -> Floats:
-    """Returns each column's value at a position counted from 1, or `otherwise` at position 0."""
+def _at(ordered: Floats, places: Ints) -> Floats:
+    """Returns each column's value at a position counted from 1, or −inf at position 0."""
     picked = np.take_along_axis(ordered, np.maximum(places - 1, 0)[None, :], axis=0)[0]
-    return np.where(places > 0, picked, otherwise)
+    return np.where(places > 0, picked, -np.inf)
 
 
 def _smallest(values: Floats, count: int) -> Floats:
@@ -250,7 +250,7 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
 
     def ends(alphas: Floats) -> Floats:
         places = _place(alphas, resamples)
-        return np.stack([_at(lows, places, -np.inf), -_at(highs, places, -np.inf)], axis=1)
+        return np.stack([_at(lows, places), -_at(highs, places)], axis=1)
 
     return Inference(values, ends, few)
 
@@ -288,7 +288,7 @@ def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0
         return Inference(values)
 
     def ends(alphas: Floats) -> Floats:
-        quantiles = -_at(largest, _place(alphas, resamples), -np.inf)
+        quantiles = -_at(largest, _place(alphas, resamples))
         half = np.where(error > 0, quantiles * error, 0.0)
         return around(mean, half)
 
