@@ -261,7 +261,6 @@ class _Probe:
         self.duplicated = 0
 
     def walk(self, truth: GroundTruth, labeller: Labeller, matches: Matches) -> Labelled:
-        """Return the hits for all queries."""
         length, hits = self.by_module(truth, matches)
         # Rankings that are not plain are read here, and errors in them are reported.
         numbers = np.flatnonzero(length == native.NOT_PLAIN).tolist()

@@ -101,7 +101,6 @@ def metric(
 
 
 def _check_name(name: str) -> None:
-    """Raises `MetricError` for an invalid metric name."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         what = "expected a name of lower-case letters, digits and _, which begins with a letter"
         raise MetricError(f"metric {display(name)}: {what}")

@@ -87,7 +87,6 @@ class SparkCarrier(Carrier):
 
 
 def _renamer(names: Callable[[list[str]], Any]) -> Callable[..., Any]:
-    """Return a function that renames a column of ids."""
 
     def renamed(doc: Any) -> Any:
         import pyarrow as pa
@@ -157,11 +156,9 @@ class _Plan:
         return rows
 
     def sent(self, table: pl.DataFrame) -> DataFrame:
-        """Return a table as a Spark frame."""
         return sent(self.session, table)
 
     def near(self, frame: DataFrame) -> DataFrame:
-        """Return a frame, broadcast if the ground truth is broadcast."""
         return sql.broadcast(frame) if self.fits else frame
 
     def queries(self) -> tuple[Ints, int, tuple[str, ...]]:
