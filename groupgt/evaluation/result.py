@@ -96,8 +96,7 @@ class Evaluation(Result):
         """
         if self.audit is None:
             raise ConfigError("corrected: expected an audit: evaluate(…, audit=HUMAN), or --audit")
-        estimates = {text: of_column(column) for text, column in self.tested.items()}
-        return {text: each for text, each in estimates.items() if each is not None}
+        return {text: each for text, column in self.tested.items() if (each := of_column(column)) is not None}
 
     @cached_property
     def tested(self) -> dict[str, Floats]:
