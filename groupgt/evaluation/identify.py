@@ -19,6 +19,7 @@ from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics import views
 from groupgt.metrics.base import OF_SHAPE
+from groupgt.metrics.ideals import descending
 from groupgt.metrics.language import Metric, list_metrics, parse_metric
 from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
@@ -301,14 +302,12 @@ def _ndcg(hits: Hits, k: int, ideal: str) -> Floats:
     discounted = np.where(within, gains / np.log2(rows.rank + 1), 0.0)
     reached = np.bincount(rows.query, discounted, minlength=hits.size)
     if ideal == "binary":
-        query = np.repeat(np.arange(hits.size), Metric("num_rel").values(hits).astype(np.int64))
-        best = np.ones(len(query))
+        query = np.repeat(np.arange(hits.size), hits.judgments.relevant)
+        best = descending(query, np.ones(len(query)))
     else:
-        chosen = within if ideal == "within" else np.ones(len(gains), dtype=np.bool_)
-        order = np.flatnonzero(chosen)[np.lexsort((-gains[chosen], rows.query[chosen]))]
-        query, best = rows.query[order], gains[order]
-    rank = np.arange(len(query)) - np.searchsorted(query, query) + 1
-    highest = np.bincount(query, np.where(rank <= k, best / np.log2(rank + 1), 0.0), minlength=hits.size)
+        chosen = within if ideal == "within" else slice(None)
+        best = descending(rows.query[chosen], gains[chosen])
+    highest = np.bincount(best.query, np.where(best.rank <= k, best.gain / np.log2(best.rank + 1), 0.0), hits.size)
     return np.divide(reached, highest, out=np.zeros(hits.size), where=highest > 0)
 
 

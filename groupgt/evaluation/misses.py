@@ -139,7 +139,7 @@ def place_of(group: dict[str, Any], results: int, k: int) -> str:
 
 def _coverage_by_number(group_query: Ints, rank: Ints, met: Bools, counted: Bools) -> list[dict[str, Any]]:
     """Return, for each group number within a query, the share of groups covered within k and at any rank."""
-    number = np.arange(len(group_query)) - np.searchsorted(group_query, group_query) + 1
+    number = views.nth(group_query)
     of_counted = counted[group_query]
     most = int(number.max(initial=0)) + 1
     masks = of_counted, of_counted & met, of_counted & (rank > 0)

@@ -8,6 +8,7 @@ from groupgt.engines.base import RankedHits
 from groupgt.engines.columns.keys import Codes, Keys
 from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first
 from groupgt.errors import SHOWN
+from groupgt.metrics.views import nth
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
@@ -126,9 +127,9 @@ class _Walk:
         # The rows of all these blocks.
         blocks = np.unique(block)
         sizes = borders[blocks + 1] - borders[blocks]
-        inside = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        members = np.repeat(borders[blocks], sizes) + inside
-        places = members[self.places_of_equals(batch[self.tie][members], np.repeat(blocks, sizes))]
+        block_of = np.repeat(blocks, sizes)
+        members = borders[block_of] + nth(block_of) - 1
+        places = members[self.places_of_equals(batch[self.tie][members], block_of)]
         placed[tied] = places[np.searchsorted(members, rows[tied])]
         return placed, low, high
 
