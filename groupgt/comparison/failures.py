@@ -115,8 +115,7 @@ class Failures:
         rows: list[list[Any]] = []
         for place, name in enumerate(self.systems):
             for at in np.flatnonzero(self.counted).tolist():
-                first_group, last_group = np.searchsorted(self.truth.judgments.group_query, [at, at + 1])
-                ranks = self.first[first_group:last_group, place]
+                ranks = self.first[views.part_of(self.truth.judgments.group_query, at), place]
                 met = int((ranks > 0).sum())
                 first_hits = " ".join(map(str, ranks.tolist()))  # 0: not covered
                 completion, solved = int(self.completion[at, place]) or None, int(self.solved[at, place])

@@ -25,6 +25,7 @@ from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.policy import Policy
+from groupgt.model.values import total
 from groupgt.render.results import Result
 
 # How unusual each choice is in reports: the smaller, the earlier it is listed.
@@ -289,8 +290,7 @@ def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Colum
         rows = views.relevant_documents(hits)
         for p in (0.5, 0.8, 0.95):
             gains = rows.grade * (1 - p) * p ** (rows.rank - 1)
-            weighted = np.bincount(rows.query, gains, hits.size).astype(np.float64)
-            columns[f"rbp(p={p}) times grades"] = _Column(weighted, 0.9)
+            columns[f"rbp(p={p}) times grades"] = _Column(total(rows.query, gains, hits.size), 0.9)
     return columns
 
 
