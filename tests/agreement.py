@@ -46,8 +46,8 @@ def all_metrics() -> Iterator[Metric]:
     for definition in list_metrics():
         if definition.aggregate is not None or definition.of_unanswerable:
             continue  # it has no value per query, or none for queries with ground truth
-        for convention in definition.formulas:
-            known = {parameter.name for parameter in definition.parameters_of(convention)}
+        for convention, formula in definition.formulas.items():
+            known = {parameter.name for parameter in formula.parameters}
             yield Metric(definition.name, convention)
             for variant in VARIANTS.get(definition.name, []):
                 if set(variant) <= known:

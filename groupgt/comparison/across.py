@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from groupgt.comparison.contrast import Contrast, Family, Values, bounds_of, contrasts_in
+from groupgt.comparison.contrast import Contrast, Values, contrasts_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, Faults, near_names
 from groupgt.evaluation.result import mean_of
@@ -40,10 +40,11 @@ class Beside:
         if key not in self._computed:
             names = [name for name in self.now if metric in self.before.get(name, {})]
             keep = slice(None) if among is None else among
-            now, before = ([values[name][metric][keep] for name in names] for values in (self.now, self.before))
-            parsed = self.metrics[metric]
-            family = Family(parsed, now, before, bounds_of(parsed, [*now, *before]))
-            self._computed[key] = dict(zip(names, contrasts_in([family], self.settings)[0])) if names else {}
+            sides = {"now": self.now, "before": self.before}
+            cells = {(name, side): {metric: sides[side][name][metric][keep]} for name in names for side in sides}
+            twos = [((name, "now"), (name, "before")) for name in names]
+            contrasts = contrasts_of(cells, {metric: self.metrics[metric]}, twos, self.settings)
+            self._computed[key] = dict(zip(names, contrasts.values()))
         return self._computed[key]
 
     def means(self, name: str, metric: str) -> tuple[float, float]:

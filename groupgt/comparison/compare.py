@@ -58,34 +58,25 @@ class Comparison(Systems, Result):
 
     def __getitem__(self, system: str) -> OfSystem:
         """Returns the rows of one system, keyed by metric."""
-        if system not in self._by_system:
+        rows = {row.metric: row for row in self.rows if row.system == system}
+        if not rows:
             raise ConfigError(
                 f"system {system!r} is not part of this comparison{near_names(system, self.names)}; "
                 f"known systems: {', '.join(self.names)}"
             )
-        return self._by_system[system]
-
-    @cached_property
-    def _by_system(self) -> dict[str, OfSystem]:
-        return {
-            name: OfSystem({row.metric: row for row in self.rows if row.system == name}, self.metrics, self.convention)
-            for name in dict.fromkeys(row.system for row in self.rows)
-        }
+        return OfSystem(rows, self.metrics, self.convention)
 
     @cached_property
     def per_query(self) -> pl.DataFrame:
         """A polars frame with columns `run`, `qid` and one float per metric, null if a query does not count."""
         frames = [
             pl.DataFrame(
-                {
-                    "run": pl.Series([name] * len(self.qids), dtype=pl.String),
-                    "qid": pl.Series(list(self.qids), dtype=pl.String),
-                    **{text: pl.Series(columns[text]).fill_nan(None) for text in self.metrics},
-                }
+                {"run": [name] * len(self.qids), "qid": list(self.qids), **{text: each[text] for text in self.metrics}},
+                schema_overrides={"run": pl.String, "qid": pl.String},
             )
-            for name, columns in self.values.items()
+            for name, each in self.values.items()
         ]
-        return pl.concat(frames)
+        return pl.concat(frames).fill_nan(None)
 
     @property
     def warnings(self) -> list[str]:

@@ -1,6 +1,6 @@
 """Compares systems with a baseline, or in pairs: means, deltas, confidence intervals, tests, wins and losses.
 
-`contrasts_in` tests families of comparisons, `rows_of` builds table rows from the values of all systems, and `pairs_of`
+`contrasts_of` tests families of comparisons, `rows_of` builds table rows from the values of all systems, and `pairs_of`
 controls the error over all pairs with Tukey's honestly significant difference.
 """
 
@@ -10,8 +10,9 @@ import math
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
-from typing import Annotated, Any, Generic, Self, TypeVar, overload
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -78,20 +79,9 @@ class Contrast:
         return self.wins + self.losses
 
 
-class OfContrast(Generic[T]):
-    """A descriptor that reads a field from a row's contrast, or None for the baseline."""
-
-    def __init__(self, value: Callable[[Contrast], T]) -> None:
-        self.value = value
-
-    @overload
-    def __get__(self, row: None, owner: type[Row]) -> Self: ...
-    @overload
-    def __get__(self, row: Row, owner: type[Row]) -> T | None: ...
-    def __get__(self, row: Row | None, owner: type[Row]) -> Self | T | None:
-        if row is None:
-            return self
-        return None if row.against is None else self.value(row.against)
+def _of_contrast(value: Callable[[Contrast], T]) -> cached_property[T | None]:
+    """Builds a property that reads a value from a row's contrast, or None for the baseline."""
+    return cached_property(lambda row: None if row.against is None else value(row.against))
 
 
 @dataclass(frozen=True)
@@ -114,20 +104,20 @@ class Row:
         """True if the system differs significantly from the baseline."""
         return self.against is not None and self.against.significant
 
-    delta = OfContrast(lambda contrast: contrast.delta)
-    delta_interval = OfContrast(lambda contrast: contrast.delta_interval)
-    pairs = OfContrast(lambda contrast: contrast.pairs)
-    unpaired = OfContrast(lambda contrast: contrast.unpaired)
-    wins = OfContrast(lambda contrast: contrast.wins)
-    ties = OfContrast(lambda contrast: contrast.ties)
-    losses = OfContrast(lambda contrast: contrast.losses)
-    spread = OfContrast(lambda contrast: contrast.spread)
-    effect_size = OfContrast(lambda contrast: contrast.effect_size)
-    raw_p_value = OfContrast(lambda contrast: contrast.raw_p_value)
-    p_value = OfContrast(lambda contrast: contrast.p_value)
-    size = OfContrast(lambda contrast: contrast.size)
-    alike = OfContrast(lambda contrast: contrast.alike)
-    differ = OfContrast(lambda contrast: contrast.differ)
+    delta = _of_contrast(lambda contrast: contrast.delta)
+    delta_interval = _of_contrast(lambda contrast: contrast.delta_interval)
+    pairs = _of_contrast(lambda contrast: contrast.pairs)
+    unpaired = _of_contrast(lambda contrast: contrast.unpaired)
+    wins = _of_contrast(lambda contrast: contrast.wins)
+    ties = _of_contrast(lambda contrast: contrast.ties)
+    losses = _of_contrast(lambda contrast: contrast.losses)
+    spread = _of_contrast(lambda contrast: contrast.spread)
+    effect_size = _of_contrast(lambda contrast: contrast.effect_size)
+    raw_p_value = _of_contrast(lambda contrast: contrast.raw_p_value)
+    p_value = _of_contrast(lambda contrast: contrast.p_value)
+    size = _of_contrast(lambda contrast: contrast.size)
+    alike = _of_contrast(lambda contrast: contrast.alike)
+    differ = _of_contrast(lambda contrast: contrast.differ)
 
 
 # By system and metric, shape (Q,) each: NaN if a query does not count. More than one value per query: see `estimates`.
@@ -137,19 +127,6 @@ Values = Mapping[str, Mapping[str, Floats]]
 def among(values: Values, metrics: Iterable[str], queries: Bools) -> Values:
     """Returns the values of some metrics for the marked queries only."""
     return {name: {text: columns[text][queries] for text in metrics} for name, columns in values.items()}
-
-
-@dataclass(frozen=True, eq=False)
-class Family:
-    """Comparisons on one metric, with p-values that are corrected together.
-
-    Each column in `systems` is compared with the column at the same index in `others`; all columns have equal length.
-    """
-
-    metric: Metric
-    systems: Sequence[Floats]
-    others: Sequence[Floats]
-    bounds: Bounds
 
 
 def rows_of(
@@ -184,7 +161,7 @@ def mean_intervals(
     """Returns the confidence interval for the mean of each system and metric."""
     keys = [(name, text) for text in metrics for name in values]
     columns = [values[name][text] for name, text in keys]
-    bounds = {text: bounds_of(metric, [each[text] for each in values.values()]) for text, metric in metrics.items()}
+    bounds = _bounds(values, metrics)
     within = [bounds[text] for _, text in keys]
     if columns and columns[0].ndim > 1:
         estimates = zip(keys, map(estimate_of, columns), within)
@@ -203,10 +180,14 @@ def comparisons(contrasts: Iterable[Contrast | None]) -> int:
     return sum(contrast is not None and not math.isnan(contrast.raw_p_value) for contrast in contrasts)
 
 
-def bounds_of(metric: Metric, columns: Sequence[Floats]) -> Bounds:
-    """Returns the bounds of a metric's values, which may be infinite."""
-    highest = max((float(np.nanmax(column)) for column in columns if not np.isnan(column).all()), default=0.0)
-    return (0.0, 1.0) if metric.definition.bounded and highest <= 1.0 else UNBOUNDED
+def _bounds(values: Mapping[K, Mapping[str, Floats]], metrics: Mapping[str, Metric]) -> dict[str, Bounds]:
+    """Returns the bounds of each metric's values, which may be infinite."""
+    bounds = {}
+    for text, metric in metrics.items():
+        columns = [each[text] for each in values.values()]
+        highest = max((float(np.nanmax(column)) for column in columns if not np.isnan(column).all()), default=0.0)
+        bounds[text] = (0.0, 1.0) if metric.definition.bounded and highest <= 1.0 else UNBOUNDED
+    return bounds
 
 
 def drop(delta: float, *, higher_is_better: bool) -> float:
@@ -214,50 +195,57 @@ def drop(delta: float, *, higher_is_better: bool) -> float:
     return -delta if higher_is_better else delta
 
 
-def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Contrast]]:
-    """Computes the contrasts for each family; all families share the same random draws."""
-    pairs = [(number, *pair) for number, each in enumerate(families) for pair in zip(each.systems, each.others)]
-    columns = [system - other for _, system, other in pairs]
-    family_of = np.array([number for number, *_ in pairs], dtype=np.int64)
-    bounds = [_widened(families[number].bounds) for number, *_ in pairs]
+def contrasts_of(
+    values: Mapping[K, Mapping[str, Floats]],
+    metrics: Mapping[str, Metric],
+    twos: Sequence[tuple[K, K]],
+    settings: Settings,
+) -> dict[tuple[K, K, str], Contrast]:
+    """Compares pairs of systems on some metrics, with the same random draws for all.
+
+    The comparisons on one metric form a family, whose p-values are corrected together.
+    """
+    keys = [(first, second, text) for text in metrics for first, second in twos]
+    columns = [values[first][text] - values[second][text] for first, second, text in keys]
+    # A difference may be as large as the range of the values.
+    widened = {text: (low - high, high - low) for text, (low, high) in _bounds(values, metrics).items()}
+    bounds = [widened[text] for *_, text in keys]
     raw, p_values = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
     is_estimated = bool(columns) and columns[0].ndim > 1
     estimates = [estimate_of(column, delta=True) for column in columns] if is_estimated else []
     raw[:] = [math.nan if each is None else each.p_value for each in estimates] or raw
     blocks = [
-        (places, values, infer(settings.test, values, settings.resamples, settings.seed, settings.alpha))
-        for places, values in ([] if is_estimated else _by_defined_queries(columns))
+        (places, block, infer(settings.test, block, settings.resamples, settings.seed, settings.alpha))
+        for places, block in ([] if is_estimated else _by_defined_queries(columns))
     ]
     for places, _, inference in blocks:
         raw[places] = inference.p_values
     alphas = np.full(len(columns), settings.alpha)
-    for number in range(len(families)):
-        in_family = family_of == number
-        p_values[in_family] = corrected(settings.correction, raw[in_family])
-        compared, rejected = int((~np.isnan(raw[in_family])).sum()), int((p_values[in_family] <= settings.alpha).sum())
-        alphas[in_family] = alpha_at(settings.correction, settings.alpha, compared, rejected)
+    for start in range(0, len(keys), max(len(twos), 1)):
+        family = slice(start, start + len(twos))
+        p_values[family] = corrected(settings.correction, raw[family])
+        compared, rejected = int((~np.isnan(raw[family])).sum()), int((p_values[family] <= settings.alpha).sum())
+        alphas[family] = alpha_at(settings.correction, settings.alpha, compared, rejected)
     ends = np.full((len(columns), 2), np.nan)
-    for places, values, inference in blocks:
+    for places, block, inference in blocks:
         within = [bounds[place] for place in places]
-        ends[places] = delta_intervals(values, within, inference, alphas[places], settings.resamples, settings.seed)
+        ends[places] = delta_intervals(block, within, inference, alphas[places], settings.resamples, settings.seed)
     for place, (estimate, alpha) in enumerate(zip(estimates, alphas.tolist())):
         if estimate is not None:
             ends[place] = estimate.at(1 - alpha, bounds[place])
-    contrasts: list[list[Contrast]] = [[] for _ in families]
-    for place, (number, system, other) in enumerate(pairs):
-        contrasts[number].append(
-            _contrast(
-                families[number].metric,
-                system,
-                other,
-                interval=(float(ends[place, 0]), float(ends[place, 1])),
-                raw_p_value=float(raw[place]),
-                p_value=float(p_values[place]),
-                confidence=1 - float(alphas[place]),
-                significant=bool(p_values[place] <= settings.alpha),
-            )
+    return {
+        (first, second, text): _contrast(
+            metrics[text],
+            values[first][text],
+            values[second][text],
+            interval=(float(ends[place, 0]), float(ends[place, 1])),
+            raw_p_value=float(raw[place]),
+            p_value=float(p_values[place]),
+            confidence=1 - float(alphas[place]),
+            significant=bool(p_values[place] <= settings.alpha),
         )
-    return contrasts
+        for place, (first, second, text) in enumerate(keys)
+    }
 
 
 def _contrast(metric: Metric, system: Floats, other: Floats, *, interval: Interval, **tested: Any) -> Contrast:
@@ -300,11 +288,6 @@ def _by_defined_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floa
     return blocks
 
 
-def _widened(bounds: Bounds) -> Bounds:
-    """Returns the bounds for differences between values within the given bounds."""
-    return bounds[0] - bounds[1], bounds[1] - bounds[0]
-
-
 def _spread(differences: Floats) -> float:
     """Returns the standard deviation (n − 1); NaN for fewer than two queries, 0 for a rounding error."""
     if len(differences) < 2:
@@ -326,24 +309,6 @@ class Pair:
     metric: str
     against: Contrast
     tukey: Share
-
-
-def contrasts_of(
-    values: Mapping[K, Mapping[str, Floats]],
-    metrics: Mapping[str, Metric],
-    twos: Sequence[tuple[K, K]],
-    settings: Settings,
-) -> dict[tuple[K, K, str], Contrast]:
-    """Compares pairs of systems on some metrics; each metric is a family."""
-    families = []
-    for text, metric in metrics.items():
-        firsts, seconds = ([values[two[side]][text] for two in twos] for side in (0, 1))
-        families.append(Family(metric, firsts, seconds, bounds_of(metric, [each[text] for each in values.values()])))
-    return {
-        (first, second, text): contrast
-        for text, of_metric in zip(metrics, contrasts_in(families, settings))
-        for (first, second), contrast in zip(twos, of_metric)
-    }
 
 
 def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) -> list[Pair]:

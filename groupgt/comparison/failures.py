@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from groupgt.engines.carriers import local_carrier_of
 from groupgt.evaluation.evaluate import evaluate_each, evaluate_run
 from groupgt.evaluation.inputs import are_several
-from groupgt.evaluation.misses import Misses, check_misses, misses_of
+from groupgt.evaluation.misses import MetRanks, Misses, check_misses, misses_of
 from groupgt.evaluation.options import OneRunOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation, mean_of
@@ -115,8 +115,7 @@ class Failures:
         rows: list[list[Any]] = []
         for place, name in enumerate(self.systems):
             for at in np.flatnonzero(self.counted).tolist():
-                first_group, last_group = np.searchsorted(self.truth.judgments.group_query, [at, at + 1])
-                ranks = self.first[first_group:last_group, place]
+                ranks = self.first[views.part_of(self.truth.judgments.group_query, at), place]
                 met = int((ranks > 0).sum())
                 first_hits = " ".join(map(str, ranks.tolist()))  # 0: not covered
                 completion, solved = int(self.completion[at, place]) or None, int(self.solved[at, place])
@@ -189,24 +188,17 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
     (['q1'], ['q2'], [])
     """
     truth = next(iter(evaluations.values())).truth
-    judgments = truth.judgments
-    shape = (len(judgments.group_query), len(evaluations))
-    first, anywhere = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    completion = np.zeros((len(truth), len(evaluations)), dtype=np.int64)
-    redundancy = np.zeros(completion.shape)
-    counted = judgments.defined.copy()
-    for place, evaluation in enumerate(evaluations.values()):
+    counted = np.all([evaluation.counting for evaluation in evaluations.values()], axis=0)
+    columns = []
+    for evaluation in evaluations.values():
         hits = evaluation.labelled.hits
         cut = Cut.at(hits, cutoff)
-        met = views.met_groups(hits)
-        anywhere[met.group, place] = met.rank
-        within = met.rank <= cut.top[met.query]
-        first[met.group[within], place] = met.rank[within]
-        completion[:, place] = completion_within(hits, cut)
+        ranks = MetRanks.of(evaluation, cut.top)
         # Undefined if alternatives are needed together.
-        redundancy[:, place] = sets.redundancy(hits, cut) if judgments.alternative_set is None else np.nan
-        if evaluation.policy.missing == "skip":
-            counted &= evaluation.labelled.present
+        has_sets = truth.judgments.alternative_set is not None
+        redundancy = np.full(len(truth), np.nan) if has_sets else sets.redundancy(hits, cut)
+        columns.append((np.where(ranks.met, ranks.rank, 0), ranks.rank, completion_within(hits, cut), redundancy))
+    first, anywhere, completion, redundancy = (np.stack(column, axis=1) for column in zip(*columns))
     return Failures(list(evaluations), cutoff, truth, counted, first, anywhere, completion, redundancy)
 
 

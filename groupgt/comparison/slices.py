@@ -90,11 +90,6 @@ def extremes(rows: Sequence[Row], slices: Sequence[Slice], metric: str, *, highe
             if len(gains) < 2:
                 continue
             most, least = max(gains, key=lambda item: item[0]), min(gains, key=lambda item: item[0])
-            if most[0] > SLACK or least[0] < -SLACK:
-                yield Extreme(
-                    row.system,
-                    row.against,
-                    by,
-                    most[1:] if most[0] > SLACK else None,
-                    least[1:] if least[0] < -SLACK else None,
-                )
+            gain, loss = most[1:] if most[0] > SLACK else None, least[1:] if least[0] < -SLACK else None
+            if gain or loss:
+                yield Extreme(row.system, row.against, by, gain, loss)

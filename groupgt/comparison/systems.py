@@ -238,11 +238,6 @@ class Systems:
         """Returns the number of queries in a system's mean for the primary metric."""
         return int((~np.isnan(plain_of(self.tested[name][self.primary]))).sum())
 
-    def counts(self, evaluation: Evaluation) -> Bools:
-        """Marks the queries that count, shape (Q,)."""
-        defined = evaluation.truth.judgments.defined
-        return defined & evaluation.labelled.present if evaluation.policy.missing == "skip" else defined
-
     def solved(self, evaluation: Evaluation) -> Bools:
         """Marks the queries that are complete within the cutoff, shape (Q,)."""
         hits = evaluation.labelled.hits
@@ -254,7 +249,7 @@ class Systems:
         if not self.evaluations:
             return None
         anybody = np.any([self.solved(each) for each in self.every], axis=0)
-        counts = np.any([self.counts(each) for each in self.every], axis=0)
+        counts = np.any([each.counting for each in self.every], axis=0)
         return int((counts & ~anybody).sum())
 
     @cached_property

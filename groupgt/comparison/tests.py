@@ -147,13 +147,8 @@ class Inference:
     """
 
     p_values: Floats
-    is_exact: Bools
     inverse: Inverse | None = None
-
-    @classmethod
-    def of(cls, p_values: Floats, inverse: Inverse | None = None) -> Inference:
-        """Builds an inference with all p-values marked as not exact."""
-        return cls(p_values, np.zeros(len(p_values), dtype=np.bool_), inverse)
+    is_exact: Bools | np.bool_ = np.False_
 
 
 def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Floats:
@@ -172,12 +167,12 @@ def infer(test: str, differences: Floats, resamples: int, seed: int, alpha: floa
     """
     count, width = differences.shape
     if not count:
-        return Inference.of(np.full(width, np.nan))
+        return Inference(np.full(width, np.nan))
     exact = on_grid(np.where(np.abs(differences) > SLACK, differences, 0.0))
     values, is_exact = np.ones(width), np.zeros(width, dtype=np.bool_)
     differing = np.flatnonzero(exact.any(axis=0))
     if not len(differing):
-        return Inference(values, is_exact)
+        return Inference(values, is_exact=is_exact)
     result = TESTS[test].function(exact[:, differing], resamples, seed, alpha)
     values[differing], is_exact[differing] = result.p_values, result.is_exact
     inverse = result.inverse
@@ -188,7 +183,7 @@ def infer(test: str, differences: Floats, resamples: int, seed: int, alpha: floa
             ends[differing] = inverse(alphas[differing])
         return ends
 
-    return Inference(values, is_exact, None if inverse is None else ends_of_all)
+    return Inference(values, None if inverse is None else ends_of_all, is_exact)
 
 
 def _place(alphas: Floats, resamples: int) -> Ints:
@@ -196,10 +191,10 @@ def _place(alphas: Floats, resamples: int) -> Ints:
     return np.floor(alphas * (1 + resamples) * (1 + SLACK)).astype(np.int64)
 
 
-def _at(ordered: Floats, places: Ints, otherwise: float) -> Floats:
-    """Returns each column's value at a position counted from 1, or `otherwise` at position 0."""
+def _at(ordered: Floats, places: Ints) -> Floats:
+    """Returns each column's value at a position counted from 1, or −inf at position 0."""
     picked = np.take_along_axis(ordered, np.maximum(places - 1, 0)[None, :], axis=0)[0]
-    return np.where(places > 0, picked, otherwise)
+    return np.where(places > 0, picked, -np.inf)
 
 
 def _smallest(values: Floats, count: int) -> Floats:
@@ -234,7 +229,7 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
     most = int(_place(np.array([alpha]), resamples)[0])
     sampled = np.flatnonzero(~few | (most > 0))
     if not len(sampled):
-        return Inference(values, few)
+        return Inference(values, is_exact=few)
     columns = differences[:, sampled]
     total, as_far = columns.sum(axis=0), np.zeros(len(sampled))
     lows, highs = np.full((0, len(sampled)), np.inf), np.full((0, len(sampled)), np.inf)
@@ -251,13 +246,13 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
             lows, highs = (_smallest(np.concatenate(pair), most) for pair in ((lows, low), (highs, high)))
     values[sampled] = np.where(few[sampled], values[sampled], (1 + as_far) / (1 + resamples))
     if not most:
-        return Inference(values, few)
+        return Inference(values, is_exact=few)
 
     def ends(alphas: Floats) -> Floats:
         places = _place(alphas, resamples)
-        return np.stack([_at(lows, places, -np.inf), -_at(highs, places, -np.inf)], axis=1)
+        return np.stack([_at(lows, places), -_at(highs, places)], axis=1)
 
-    return Inference(values, few, ends)
+    return Inference(values, ends, few)
 
 
 def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
@@ -269,7 +264,7 @@ def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0
     """
     count, width = differences.shape
     if count < 2:
-        return Inference.of(np.full(width, np.nan))
+        return Inference(np.full(width, np.nan))
     total = differences.sum(axis=0)
     mean = np.where(np.abs(total) <= slack_of(differences), 0.0, total) / count
     centred = on_grid(differences - mean)
@@ -290,14 +285,14 @@ def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0
             largest = _smallest(np.concatenate([largest, -t]), most)
     values: Floats = (1 + as_far) / (1 + resamples)
     if not most:
-        return Inference.of(values)
+        return Inference(values)
 
     def ends(alphas: Floats) -> Floats:
-        quantiles = -_at(largest, _place(alphas, resamples), -np.inf)
+        quantiles = -_at(largest, _place(alphas, resamples))
         half = np.where(error > 0, quantiles * error, 0.0)
         return around(mean, half)
 
-    return Inference.of(values, ends)
+    return Inference(values, ends)
 
 
 def zeroed(variance: Floats, noise: Floats) -> Floats:
@@ -326,7 +321,7 @@ def student(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) 
     stats = scipy_stats("the t test")
     count, width = differences.shape
     if count < 2:
-        return Inference.of(np.full(width, np.nan))
+        return Inference(np.full(width, np.nan))
     with warnings.catch_warnings():
         # If all differences are the same, t is infinite and p is 0, and SciPy warns.
         warnings.simplefilter("ignore")
@@ -338,7 +333,7 @@ def student(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) 
         half = stats.t.isf(alphas / 2, count - 1) * error
         return around(mean, half)
 
-    return Inference.of(values, ends)
+    return Inference(values, ends)
 
 
 def wilcoxon(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
@@ -347,7 +342,7 @@ def wilcoxon(differences: Floats, resamples: int, seed: int, alpha: float = 0.0)
     The test is not inverted, because it compares ranks, not means.
     """
     stats = scipy_stats("Wilcoxon's test")
-    return Inference.of(np.array([float(stats.wilcoxon(column).pvalue) for column in differences.T]))
+    return Inference(np.array([float(stats.wilcoxon(column).pvalue) for column in differences.T]))
 
 
 def scipy_stats(what: str) -> ModuleType:

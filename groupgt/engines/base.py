@@ -13,6 +13,7 @@ import numpy as np
 from groupgt.engines.choice import Engine
 from groupgt.errors import warn
 from groupgt.labellers.base import Labeller, Matches, Results, first_hits
+from groupgt.metrics.views import nth
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Hits, Ints
 from groupgt.model.policy import Policy
@@ -173,8 +174,7 @@ class Flat:
     @cached_property
     def rank(self) -> Ints:
         """The rank of each result, from 1."""
-        starts = np.flatnonzero(np.diff(self.query, prepend=-1))
-        return np.arange(len(self.query)) - np.repeat(starts, np.diff(starts, append=len(self.query))) + 1
+        return nth(self.query)
 
     def sizes(self, queries: int) -> Ints:
         """Return the number of results per query, shape (Q,)."""

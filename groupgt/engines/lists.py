@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.base import Flat, Labelled, RankedHits, Ranking, distinct_ranking, matched
+from groupgt.engines.base import Flat, Labelled, LocalCarrier, RankedHits, Ranking, distinct_ranking, matched
 from groupgt.engines.choice import Engine
 from groupgt.engines.shapes import by_text_keys, carried_cells, ids_and_scores, is_text_list, note_faulty_ids
 from groupgt.errors import SHOWN, DataError, Faults
@@ -52,14 +52,13 @@ class Row(NamedTuple):
     cells: list[Sequence[Any] | None]
 
 
-class ListCarrier:
+class ListCarrier(LocalCarrier):
     """Accesses results in memory."""
 
     def __init__(self, run: Run, lists: Lists) -> None:
         self.run, self.lists = run, lists
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """Return the hits; raises `DataError` with every invalid ranking."""
         probe = _Probe(self, policy)
         # The probe reports invalid rankings along with all other errors.
         matches = matched(truth, labeller, policy, lambda rules: self._flat(truth, rules, ("text",), Faults()))
@@ -70,7 +69,6 @@ class ListCarrier:
         return policy if self.run.original is None else replace(policy, ties="input")
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """Return the run with results renamed by the labeller."""
         rankings: dict[Any, Any] = dict(self.lists.rankings)
         scores: dict[str, Sequence[float]] = dict(self.lists.scores or {})
         faults = Faults()
@@ -95,16 +93,13 @@ class ListCarrier:
         return replace(self.run, contents=lists, original=self.run)
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
-        """Return the results of one query."""
         key = next((key for key in self.lists.rankings if str(key) == qid), qid)
         return distinct_ranking(*self._ordered(key, policy), policy)
 
     def qids(self) -> list[str]:
-        """Return the query ids in run order."""
         return [str(qid) for qid in self.lists.rankings]
 
     def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
-        """Yield every query with its results, in run order."""
         for key in self.lists.rankings:
             yield str(key), self._ordered(key, policy)
 
@@ -130,7 +125,6 @@ class ListCarrier:
         return self.qids(), list(ids)
 
     def carries(self, field: str) -> bool:
-        """Return whether results have a `text`, a length in this unit, or the calls that returned them."""
         if field in UNITS:
             return field in self.lists.lengths
         if field in self.lists.fields:
@@ -138,7 +132,6 @@ class ListCarrier:
         return any(carried_cells(ranking, field) is not None for ranking in self.lists.rankings.values())
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
-        """Return the results of all judged queries in rank order, with these fields."""
         faults = Faults()
         flat = self._flat(truth, policy, fields, faults)
         faults.stop()
@@ -268,7 +261,6 @@ class _Probe:
         self.duplicated = 0
 
     def walk(self, truth: GroundTruth, labeller: Labeller, matches: Matches) -> Labelled:
-        """Return the hits for all queries."""
         length, hits = self.by_module(truth, matches)
         # Rankings that are not plain are read here, and errors in them are reported.
         numbers = np.flatnonzero(length == native.NOT_PLAIN).tolist()

@@ -180,9 +180,8 @@ def corrected(
     is_audited: Bools,
     bounds: tuple[float, float] = (0.0, 1.0),
     half: float = 0.5,
-    level: float = 0.95,
 ) -> Corrected:
-    """Estimate the corrected mean of a metric within bounds.
+    """Estimate the corrected mean of a metric within bounds, with its 95 % interval.
 
     Args:
         judged: Metric values under the model's ground truth for all queries, shape (Q,).
@@ -190,7 +189,6 @@ def corrected(
         is_audited: Mask of the queries in the sample, shape (Q,).
         bounds: Lowest and highest possible value.
         half: The h in the formula.
-        level: Confidence level of the interval.
 
     >>> import numpy as np
     >>> judged = np.array([1.0, 1.0, 0.0, 1.0] * 10)
@@ -214,17 +212,15 @@ def corrected(
         queries=len(judged),
         error=math.sqrt(variance),
     )
-    return replace(estimate, interval=estimate.at(level, bounds))
+    return replace(estimate, interval=estimate.at(0.95, bounds))
 
 
-def of_column(
-    column: Floats, bounds: tuple[float, float] = (0.0, 1.0), half: float = 0.5, level: float = 0.95
-) -> Corrected | None:
+def of_column(column: Floats, bounds: tuple[float, float] = (0.0, 1.0), half: float = 0.5) -> Corrected | None:
     """Estimate the corrected mean of a column of shape (Q, 2); return None if fewer than `FEWEST` are audited."""
     is_audited = ~np.isnan(column[:, 1])
     if int(is_audited.sum()) < FEWEST:
         return None
-    return corrected(column[:, 0], column[is_audited, 1], is_audited, bounds, half, level)
+    return corrected(column[:, 0], column[is_audited, 1], is_audited, bounds, half)
 
 
 def reach_at(column: Floats, size: int, half: float = 0.5, level: float = 0.95) -> float:

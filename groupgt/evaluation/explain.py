@@ -109,7 +109,6 @@ def _number_of(truth: GroundTruth, qid: str) -> int:
 
 
 def _figures(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
-    """Return the formula, worked example and value of each metric."""
     hits = evaluation.labelled.hits
     defined = bool(hits.judgments.defined[query])
     return [
@@ -125,7 +124,6 @@ def _figures(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> l
 
 
 def _without_middle(text: str) -> str:
-    """Shorten a very long worked example by omitting its middle."""
     if len(text) <= LONGEST:
         return text
     return f"{text[: LONGEST - END].rstrip()} … ({len(text) - LONGEST:,} more characters) … {text[-END:].lstrip()}"

@@ -19,11 +19,13 @@ from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics import views
 from groupgt.metrics.base import OF_SHAPE
+from groupgt.metrics.ideals import descending
 from groupgt.metrics.language import Metric, list_metrics, parse_metric
 from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.policy import Policy
+from groupgt.model.values import total
 from groupgt.render.results import Result
 
 # How unusual each choice is in reports: the smaller, the earlier it is listed.
@@ -245,9 +247,9 @@ def _metrics(names: set[str], usual: str) -> Iterator[tuple[Metric, float]]:
         name = definition.name
         if definition.reads_texts or name in LEFT_OUT or (names and name not in names):
             continue
-        for convention in definition.formulas:
+        for convention, formula in definition.formulas.items():
+            parameter_names = {each.name for each in formula.parameters}
             for parameters in [(), *PARAMETERS.get(name, [])]:
-                parameter_names = {each.name for each in definition.parameters_of(convention)}
                 if not {key for key, _ in parameters} <= parameter_names:
                     continue
                 oddness = USUAL.get(name, SPECIAL.get(name, RARE))
@@ -264,36 +266,31 @@ def _metrics(names: set[str], usual: str) -> Iterator[tuple[Metric, float]]:
 def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Column]:
     """Return columns for known deviations in other tools: different denominators, ideals and gains."""
     columns: dict[str, _Column] = {}
-    hits = evaluation.labelled.hits
-
-    def is_requested(name: str) -> bool:
-        return not names or name in names
-
+    hits, requested = evaluation.labelled.hits, names or {"map", "recall", "ndcg", "rbp"}
     relevant = Metric("num_rel").values(hits)
-    if is_requested("map"):
+    if "map" in requested:
         share = relevant / np.maximum(Metric("hits").values(hits), 1)
         columns["AP divided by the relevant results"] = _Column(Metric("map", "trec").values(hits) * share, 0.6)
     for k, more in CUTOFFS.items():
         share = relevant / np.maximum(np.minimum(relevant, k), 1)
-        if is_requested("map"):
+        if "map" in requested:
             average = Metric("map", "trec", cutoff=k).values(hits)
             columns[f"AP@{k} divided by min(k, relevant)"] = _Column(average * share, 0.6 + more)
-        if is_requested("recall"):
+        if "recall" in requested:
             recall = Metric("recall", "trec", cutoff=k).values(hits)
             columns[f"recall@{k} divided by min(k, relevant)"] = _Column(recall * share, 0.6 + more)
-        if is_requested("ndcg"):
+        if "ndcg" in requested:
             for ideal, words in (
                 ("binary", "with all grades 1"),
                 ("retrieved", "whose ideal is of all that was retrieved"),
                 ("within", f"whose ideal is of the first {k} results"),
             ):
                 columns[f"ndcg@{k} {words}"] = _Column(_ndcg(hits, k, ideal), 0.7 + more)
-    if is_requested("rbp"):
+    if "rbp" in requested:
         rows = views.relevant_documents(hits)
         for p in (0.5, 0.8, 0.95):
             gains = rows.grade * (1 - p) * p ** (rows.rank - 1)
-            weighted = np.bincount(rows.query, gains, hits.size).astype(np.float64)
-            columns[f"rbp(p={p}) times grades"] = _Column(weighted, 0.9)
+            columns[f"rbp(p={p}) times grades"] = _Column(total(rows.query, gains, hits.size), 0.9)
     return columns
 
 
@@ -305,14 +302,12 @@ def _ndcg(hits: Hits, k: int, ideal: str) -> Floats:
     discounted = np.where(within, gains / np.log2(rows.rank + 1), 0.0)
     reached = np.bincount(rows.query, discounted, minlength=hits.size)
     if ideal == "binary":
-        query = np.repeat(np.arange(hits.size), Metric("num_rel").values(hits).astype(np.int64))
-        best = np.ones(len(query))
+        query = np.repeat(np.arange(hits.size), hits.judgments.relevant)
+        best = descending(query, np.ones(len(query)))
     else:
-        chosen = within if ideal == "within" else np.ones(len(gains), dtype=np.bool_)
-        order = np.flatnonzero(chosen)[np.lexsort((-gains[chosen], rows.query[chosen]))]
-        query, best = rows.query[order], gains[order]
-    rank = np.arange(len(query)) - np.searchsorted(query, query) + 1
-    highest = np.bincount(query, np.where(rank <= k, best / np.log2(rank + 1), 0.0), minlength=hits.size)
+        chosen = within if ideal == "within" else slice(None)
+        best = descending(rows.query[chosen], gains[chosen])
+    highest = np.bincount(best.query, np.where(best.rank <= k, best.gain / np.log2(best.rank + 1), 0.0), hits.size)
     return np.divide(reached, highest, out=np.zeros(hits.size), where=highest > 0)
 
 

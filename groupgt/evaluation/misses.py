@@ -139,16 +139,16 @@ def place_of(group: dict[str, Any], results: int, k: int) -> str:
 
 def _coverage_by_number(group_query: Ints, rank: Ints, met: Bools, counted: Bools) -> list[dict[str, Any]]:
     """Return, for each group number within a query, the share of groups covered within k and at any rank."""
-    first = np.searchsorted(group_query, group_query)
-    number = np.arange(len(group_query)) - first + 1
+    number = views.nth(group_query)
     of_counted = counted[group_query]
-    rows = []
-    for nth in np.unique(number[of_counted]).tolist():
-        chosen = (number == nth) & of_counted
-        size = int(chosen.sum())
-        shares = {"covered": float(met[chosen].sum() / size), "anywhere": float((rank[chosen] > 0).sum() / size)}
-        rows.append({"number": int(nth), "groups": size, **shares})
-    return rows
+    most = int(number.max(initial=0)) + 1
+    masks = of_counted, of_counted & met, of_counted & (rank > 0)
+    columns = [np.bincount(number[mask], minlength=most).tolist() for mask in masks]
+    return [
+        {"number": nth, "groups": size, "covered": covered / size, "anywhere": anywhere / size}
+        for nth, (size, covered, anywhere) in enumerate(zip(*columns))
+        if size
+    ]
 
 
 # A mean that is short only by rounding does not fall short.

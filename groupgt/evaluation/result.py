@@ -96,8 +96,7 @@ class Evaluation(Result):
         """
         if self.audit is None:
             raise ConfigError("corrected: expected an audit: evaluate(…, audit=HUMAN), or --audit")
-        estimates = {text: of_column(column) for text, column in self.tested.items()}
-        return {text: each for text, each in estimates.items() if each is not None}
+        return {text: each for text, column in self.tested.items() if (each := of_column(column)) is not None}
 
     @cached_property
     def tested(self) -> dict[str, Floats]:
@@ -193,8 +192,8 @@ class Evaluation(Result):
     @cached_property
     def per_query(self) -> pl.DataFrame:
         """Polars frame with `qid` and one float column per metric; null if a query does not count."""
-        columns = {text: pl.Series(column).fill_nan(None) for text, column in self.values_per_query.items()}
-        return pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String), **columns})
+        columns = {"qid": self.truth.qids, **self.values_per_query}
+        return pl.DataFrame(columns, schema_overrides={"qid": pl.String}).fill_nan(None)
 
     def counted(self, text: str, among: Bools | None = None) -> int:
         """Return the number of queries in one mean."""

@@ -168,7 +168,6 @@ def lost_at(covered: Bools) -> Ints:
 def _stages(
     names: Sequence[str], cutoffs: Sequence[int | None], covered: Bools, lost: Ints, query: Ints, chosen: Bools
 ) -> tuple[Stage, ...]:
-    """Count the chosen groups at each stage."""
     stages = []
     of_query = np.bincount(query[chosen], minlength=int(query.max(initial=-1)) + 1)
     for place, (name, cutoff) in enumerate(zip(names, cutoffs)):

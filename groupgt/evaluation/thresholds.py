@@ -170,7 +170,6 @@ class _Curve:
         return between(below, float(above.min()) if len(above) else below + max(abs(below), 1e-9) / 100)
 
     def at(self, threshold: float | None, *, asked: bool = False) -> Threshold:
-        """Compute the effect of one threshold."""
         low = np.nextafter(-np.inf, 0) if threshold is None else threshold
         kept = self.weight[np.searchsorted(self.covered, low) :]
         answered = float((self.answerable >= low).mean()) if len(self.answerable) else math.nan

@@ -11,7 +11,7 @@ import numpy as np
 from annotated_types import Ge
 from typing_extensions import Doc
 
-from groupgt.comparison.contrast import Contrast, Family, bounds_of, comparisons, contrasts_in, drop
+from groupgt.comparison.contrast import Contrast, comparisons, contrasts_of, drop
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK
 from groupgt.errors import GroupgtError, near_names
@@ -328,11 +328,12 @@ def _beside_baseline(blank: GateResult, evaluation: Evaluation, outcome: Outcome
     if baseline is None:
         return replace(blank, problem="no baseline")
     others = [name for name in by_name if name not in (blank.system, baseline.name)] if gate.must else []
-    now = [_values(gate, evaluation), *(_values(gate, by_name[name]) for name in others)]
-    before = _values(gate, baseline)
-    metric = evaluation.metrics[evaluation.text_of(gate.metric)]
-    family = Family(metric, now, [before] * len(now), bounds_of(metric, [*now, before]))
-    return _relative(blank, baseline.name, evaluation, contrasts_in([family], settings)[0], settings)
+    compared = {blank.system: evaluation, **{name: by_name[name] for name in others}}
+    text = evaluation.text_of(gate.metric)
+    values = {name: {text: _values(gate, each)} for name, each in {**compared, baseline.name: baseline}.items()}
+    twos = [(name, baseline.name) for name in compared]
+    contrasts = contrasts_of(values, {text: evaluation.metrics[text]}, twos, settings)
+    return _relative(blank, baseline.name, evaluation, list(contrasts.values()), settings)
 
 
 def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against | None) -> GateResult:

@@ -59,6 +59,17 @@ Function = Callable[..., Floats]
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """A metric parameter: its default, its valid range as text and as a test, and `choices` if it takes a word."""
+
+    name: str
+    default: float | str
+    expected: str
+    holds: Callable[[float], bool] = field(default=lambda value: True)
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Formula:
     """One variant of a metric: its function, a text version of the formula, and a function for worked examples.
 
@@ -71,18 +82,8 @@ class Formula:
     text: str
     explanation: Callable[..., str] | None = None
     source: str = ""
+    parameters: tuple[Parameter, ...] = ()
     takes_sets: bool = False
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A metric parameter: its default, its valid range as text and as a test, and `choices` if it takes a word."""
-
-    name: str
-    default: float | str
-    expected: str
-    holds: Callable[[float], bool] = field(default=lambda value: True)
-    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,6 @@ class Definition:
     name: str
     summary: str
     formulas: Mapping[str | None, Formula]
-    parameters: Mapping[str | None, tuple[Parameter, ...]] = field(default_factory=dict)
     higher_is_better: bool = True
     bounded: bool = True
     takes_cutoff: bool = True
@@ -105,10 +105,6 @@ class Definition:
     aggregate: Callable[[float], float] | None = None
     warning: str = ""
     of_unanswerable: bool = False
-
-    def parameters_of(self, convention: str | None) -> tuple[Parameter, ...]:
-        """Returns the parameters under the given convention."""
-        return tuple(self.parameters.get(convention, ()))
 
 
 def one_meaning(
@@ -123,8 +119,8 @@ def one_meaning(
     **facts: Any,
 ) -> Definition:
     """Defines a metric that is the same under every convention; `facts` sets other fields of the definition."""
-    formula = Formula(function, text, explanation, source, takes_sets)
-    return Definition(name, summary, {None: formula}, {None: parameters}, **facts)
+    formula = Formula(function, text, explanation, source, parameters, takes_sets)
+    return Definition(name, summary, {None: formula}, **facts)
 
 
 def ratio(numerator: Floats | Ints, denominator: Floats | Ints) -> Floats:

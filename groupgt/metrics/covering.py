@@ -222,7 +222,6 @@ def _dominates(better: Document, document: Document) -> bool:
 
 
 def _new_gain(weights: Sequence[float], state: Sequence[float], document: Document) -> float:
-    """Returns the gain that a document adds to a state."""
     added = 0.0
     for group, gain in document:
         if gain > state[group]:

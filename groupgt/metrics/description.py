@@ -25,7 +25,7 @@ def as_dict(definition: Definition) -> dict[str, Any]:
                 "source": formula.source or None,
                 "parameters": [
                     {"name": each.name, "default": each.default, "expected": each.expected}
-                    for each in definition.parameters_of(convention)
+                    for each in formula.parameters
                 ],
             }
             for convention, formula in definition.formulas.items()

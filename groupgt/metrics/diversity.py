@@ -131,15 +131,13 @@ def _joined(parts: Sequence[IdealGains]) -> IdealGains:
 def _apart(judgments: Judgments, rows: Ints, alpha: float, weight: Floats | None) -> IdealGains:
     """Sorts the gains for queries without shared documents, where a gain depends only on the position in the group."""
     query, group = judgments.alternative_query[rows], judgments.alternative_group[rows]
-    starts = np.flatnonzero(views.changes(query, group))
-    before = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
+    before = views.nth(group) - 1
     if weight is not None:
         return descending(query, weight[group] * ideals.power(1 - alpha, before))
     width = int(before.max(initial=0)) + 1
     # The keys are nearly sorted, so a stable sort is fast.
     query, before = np.divmod(np.sort(query * width + before, kind="stable"), width)
-    first = np.searchsorted(query, np.arange(judgments.size))
-    return IdealGains(query, np.arange(1, len(rows) + 1) - first[query], ideals.power(1 - alpha, before))
+    return IdealGains(query, views.nth(query), ideals.power(1 - alpha, before))
 
 
 def _step_by_step(

@@ -149,15 +149,16 @@ DEFINITIONS = (
                 "Σ gain(grade)/log2(rank + 1) ÷ the same of the R relevant grades, highest first, cut at k",
                 _explain_ndcg_trec,
                 "trec_eval ndcg; Järvelin & Kekäläinen, TOIS 2002",
+                parameters=(GAIN,),
             ),
             "coverage": Formula(
                 ndcg_coverage,
                 "Σ_r Σ_groups weight × max(0, gain(grade) − best gain so far in that group) / log2(r + 1) "
                 "÷ the same of the best ranking, cut at k",
                 _explain_ndcg_coverage,
+                parameters=(GAIN,),
             ),
         },
-        parameters={"trec": (GAIN,), "coverage": (GAIN,)},
         warning="ndcg.autorag forgives short lists ([[a,b],[c]] with [a] scores 1 at recall .5) and demands all "
         f"alternatives. ndcg.coverage: the {LIMITS}",
     ),

@@ -11,6 +11,7 @@ import numpy as np
 
 from groupgt.errors import MetricError
 from groupgt.metrics.base import ratio
+from groupgt.metrics.views import nth
 from groupgt.model.hits import Floats, Ints, Judgments
 from groupgt.model.values import total
 
@@ -125,10 +126,7 @@ def descending(query: Ints, gain: Floats) -> IdealGains:
     if not (np.all(query[1:] >= query[:-1]) and np.all((query[1:] != query[:-1]) | (gain[1:] <= gain[:-1]))):
         order = np.lexsort((-gain, query))
         query, gain = query[order], gain[order]
-    counts = np.bincount(query) if len(query) else np.zeros(0, dtype=np.int64)
-    starts = np.concatenate(([0], np.cumsum(counts)))
-    rank = np.arange(len(query), dtype=np.int64) - starts[query] + 1
-    return IdealGains(query, rank, gain)
+    return IdealGains(query, nth(query), gain)
 
 
 def sorted_grades(judgments: Judgments, gain: str) -> IdealGains:

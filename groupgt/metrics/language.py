@@ -349,7 +349,7 @@ class _Parser:
     def read_parameters(
         self, definition: Definition, convention: str | None, in_brackets: str | None
     ) -> tuple[tuple[str, float | str], ...]:
-        by_name = {parameter.name: parameter for parameter in definition.parameters_of(convention)}
+        by_name = {parameter.name: parameter for parameter in definition.formulas[convention].parameters}
         title = definition.name + (f".{convention}" if convention else "")
         if in_brackets is not None and not in_brackets.strip():
             raise self.fail("expected parameter=value within the brackets, or no brackets")

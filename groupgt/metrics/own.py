@@ -84,8 +84,7 @@ def metric(
         definition = Definition(
             name,
             summary or (inspect.getdoc(function) or formula).partition("\n")[0],
-            {None: Formula(checked, formula, worked, source)},
-            {None: described},
+            {None: Formula(checked, formula, worked, source, described)},
             higher_is_better=higher_is_better,
             bounded=bounded,
             takes_cutoff=takes_cutoff,
@@ -102,7 +101,6 @@ def metric(
 
 
 def _check_name(name: str) -> None:
-    """Raises `MetricError` for an invalid metric name."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         what = "expected a name of lower-case letters, digits and _, which begins with a letter"
         raise MetricError(f"metric {display(name)}: {what}")
@@ -128,23 +126,16 @@ def _parameters(name: str, function: Callable[..., Any]) -> Iterator[Parameter]:
         number = finite_number(default)
         if number is None:
             raise MetricError(f"{where}: expected a number as its default, or choices (Literal[…]), found {default!r}")
-        made = Parameter(parameter.name, number, words(hint), _Within(**limits(hint)))
+        made = Parameter(parameter.name, number, words(hint), _within(**limits(hint)))
         if not made.holds(number):
             raise MetricError(f"{where}: expected {made.expected} as its default, found {default!r}")
         yield made
 
 
-@dataclass(frozen=True)
-class _Within:
-    """Tests whether a number is within bounds."""
-
-    ge: float = -np.inf
-    gt: float = -np.inf
-    le: float = np.inf
-    lt: float = np.inf
-
-    def __call__(self, value: float) -> bool:
-        return self.ge <= value <= self.le and self.gt < value < self.lt
+def _within(
+    *, ge: float = -np.inf, gt: float = -np.inf, le: float = np.inf, lt: float = np.inf
+) -> Callable[[float], bool]:
+    return lambda value: ge <= value <= le and gt < value < lt
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,8 +192,8 @@ def _fixed(table: Table) -> Table:
 def _facts(definition: Definition) -> tuple[Any, ...]:
     """Returns the properties that must match if a metric is registered again: its texts, and its function or code."""
     formula = definition.formulas[None]
-    parameters = [(each.name, each.default, each.expected, each.choices) for each in definition.parameters_of(None)]
-    rest = dataclasses.replace(definition, formulas={}, parameters={})
+    parameters = [(each.name, each.default, each.expected, each.choices) for each in formula.parameters]
+    rest = dataclasses.replace(definition, formulas={})
     return rest, formula.text, formula.source, parameters, _code_of(formula.function), _code_of(formula.explanation)
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields
 from functools import wraps
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from groupgt.metrics.base import Cut
 from groupgt.model.hits import Bools, Floats, Hits, Ints, Judgments
@@ -141,7 +142,7 @@ def graded_results(hits: Hits) -> Results:
     results = judged_results(hits)
     chosen = results.gain > 0
     query = results.query[chosen]
-    return Results(query, results.rank[chosen], _nth(query), results.gain[chosen])
+    return Results(query, results.rank[chosen], nth(query), results.gain[chosen])
 
 
 @_once
@@ -169,7 +170,7 @@ def met_groups(hits: Hits) -> MetGroups:
     np.maximum.at(best_grade, rows.group[at_first], rows.grade[at_first])
     starts = changes(query, rank)
     result = np.cumsum(starts) - 1
-    return MetGroups(query, rank, group, best_grade[group], result, _nth(query[starts])[result])
+    return MetGroups(query, rank, group, best_grade[group], result, nth(query[starts])[result])
 
 
 def completion_ranks(hits: Hits) -> Ints:
@@ -200,7 +201,7 @@ def group_hits(hits: Hits, *, repeats: bool = False) -> tuple[HitRows, Ints]:
     order = np.argsort(rows.group, kind="stable")
     distinct = order[changes(rows.group[order], rows.rank[order])]
     number = np.zeros(len(rows.group), dtype=np.int64)
-    number[distinct] = _nth(rows.group[distinct])
+    number[distinct] = nth(rows.group[distinct])
     chosen = np.flatnonzero(number)
     return rows.at(chosen), number[chosen]
 
@@ -210,7 +211,7 @@ def _results(hits: Hits, rows: HitRows) -> Results:
     grade = hits.judgments.document_grade[rows.document]
     gain = np.maximum.reduceat(grade, starts)
     query = rows.query[starts]
-    return Results(query, rows.rank[starts], _nth(query), gain)
+    return Results(query, rows.rank[starts], nth(query), gain)
 
 
 def listed(judgments: Judgments) -> Ints:
@@ -234,7 +235,7 @@ def query_key(hits: Hits, query: int) -> Hashable:
     return hits.judgments, hits.keep, *depths, *(column.tobytes() for column in columns)
 
 
-def changes(column: Ints, *others: Ints) -> Bools:
+def changes(column: NDArray[Any], *others: NDArray[Any]) -> Bools:
     """Marks rows that differ from the previous row in any of the columns."""
     changed = np.ones(len(column), dtype=np.bool_)
     changed[1:] = column[1:] != column[:-1]
@@ -252,7 +253,7 @@ def _first_row(key: Ints, size: int) -> Ints:
     return first[key]
 
 
-def _nth(key: Ints) -> Ints:
+def nth(key: Ints) -> Ints:
     """Numbers the rows within each run of equal keys, from 1."""
     position = np.arange(len(key), dtype=np.int64)
     return position - np.maximum.accumulate(np.where(changes(key), position, 0)) + 1

@@ -83,7 +83,7 @@ def ecdf(systems: Systems) -> Figure:
     shown = shown_systems(systems)
     rows = []
     for name, each in shown.items():
-        counts, hits = systems.counts(each), each.labelled.hits
+        counts, hits = each.counting, each.labelled.hits
         met = views.met_groups(hits)
         first = np.full(hits.size, NEVER, dtype=np.int64)
         np.minimum.at(first, met.query, met.rank)
@@ -107,7 +107,7 @@ def precision_recall(systems: Systems) -> Figure:
 
 def _mean(systems: Systems, evaluation: Evaluation, metric: Metric) -> float:
     """Returns the mean of a metric over the evaluated queries."""
-    counts = systems.counts(evaluation)
+    counts = evaluation.counting
     return float(metric.values(evaluation.labelled.hits)[counts].mean()) if counts.any() else math.nan
 
 

@@ -136,7 +136,7 @@ def metrics() -> Iterator[Named]:
         for convention, formula in definition.formulas.items():
             yield text(f"formula of {name}", formula.text, page)
             yield section(f"convention of {name}", f"{name}.{convention}" if convention else name, page)
-            for parameter in definition.parameters_of(convention):
+            for parameter in formula.parameters:
                 yield row(f"parameter of {name}", parameter.name, page)
     for alias, target in ALIASES.items():
         page = f"reference/metrics/{re.split('[.(@]', target)[0]}.md"

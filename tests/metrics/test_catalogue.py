@@ -18,10 +18,9 @@ def test_every_definition_is_whole(definition: Definition) -> None:
     assert definition.summary.endswith(".")
     assert set(definition.formulas) in ({None}, {"autorag", "trec", "coverage"})
     assert all(formula.text for formula in definition.formulas.values())
-    for parameters in definition.parameters.values():
-        for parameter in parameters:
+    for convention, formula in definition.formulas.items():
+        for parameter in formula.parameters:
             text = f"{definition.name}({parameter.name}={parameter.default})"
-            convention = next(c for c, own in definition.parameters.items() if own == parameters)
             assert groupgt.parse_metric(text, convention or "autorag").parameters == ()
     shown = details(definition)
     assert definition.name in shown

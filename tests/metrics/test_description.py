@@ -13,11 +13,11 @@ def nothing(hits: Any, cut: Any) -> Any:
     raise NotImplementedError
 
 
+PARAMETERS = (Parameter("p", 0.5, "a number"), Parameter("q", "x", "x or y"))
 WHOLE = Definition(
     "mine",
     "What it says.",
-    {"autorag": Formula(nothing, "a ÷ b", source="a paper"), "trec": Formula(nothing, "a")},
-    {"autorag": (Parameter("p", 0.5, "a number"), Parameter("q", "x", "x or y"))},
+    {"autorag": Formula(nothing, "a ÷ b", source="a paper", parameters=PARAMETERS), "trec": Formula(nothing, "a")},
     higher_is_better=False,
     takes_cutoff=False,
     warning="It grows.",

@@ -180,7 +180,7 @@ def test_parameters_behind_others_are_read_as_well() -> None:
     def several(hits: Any, cut: Any, form: Literal["one", "two"] = "one", h: float = 5.0) -> Any:
         return np.full(hits.size, h / 10)
 
-    assert [each.name for each in named("several", several).definition.parameters_of(None)] == ["form", "h"]
+    assert [each.name for each in named("several", several).formula.parameters] == ["form", "h"]
     assert groupgt.evaluate(TRUTH, RUN, ["several(h=3)"])["several(h=3)"] == 0.3
 
 

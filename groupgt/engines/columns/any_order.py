@@ -10,6 +10,7 @@ from groupgt.engines.base import RankedHits
 from groupgt.engines.columns.keys import Keys
 from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first
 from groupgt.errors import SHOWN
+from groupgt.metrics.views import changes, nth
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.policy import Policy
@@ -43,7 +44,7 @@ class _Count:
         rows = best_first(rows, ["level"], self.policy)
         level = rows["level"].to_numpy()
         place = np.empty(len(hits), dtype=np.int64)
-        place[rows["hit"].to_numpy()] = np.arange(len(level)) - np.searchsorted(level, level)
+        place[rows["hit"].to_numpy()] = nth(level) - 1
         low = higher[levels.of_hit] + 1
         return RankedHits(
             query=hits["query"].to_numpy(),
@@ -140,8 +141,7 @@ class _Levels:
     def __init__(self, hits: pl.DataFrame, size: int) -> None:
         query, score = hits["query"].to_numpy(), hits["score"].to_numpy()
         order = np.lexsort((score, query))
-        new = np.ones(len(order), dtype=np.bool_)
-        new[1:] = (query[order][1:] != query[order][:-1]) | (score[order][1:] != score[order][:-1])
+        new = changes(query[order], score[order])
         self.of_hit = np.empty(len(order), dtype=np.int64)
         self.of_hit[order] = np.cumsum(new) - 1
         self.query, self.score = query[order][new], score[order][new]

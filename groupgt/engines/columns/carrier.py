@@ -38,14 +38,13 @@ from groupgt.runtime import pl
 NAMED = 100
 
 
-class ColumnCarrier:
+class ColumnCarrier(LocalCarrier):
     """Accesses results in lazy columns; if a row may be invalid, the slow reader decides."""
 
     def __init__(self, run: Run, columns: Columns) -> None:
         self.run, self.columns = run, columns
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """Return the hits; raises `DataError` listing invalid rows."""
         columns = self.columns
         try:
             matches = matched(truth, labeller, policy, lambda rules: self.flat(truth, rules, "text"))
@@ -95,7 +94,6 @@ class ColumnCarrier:
         return (best.drop("len") if len(repeated) else rows), repeated["qid"].n_unique()
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """Return the run with results renamed by the labeller."""
         columns = replace(
             self.columns,
             frame=self._renamed(labeller),
@@ -167,19 +165,16 @@ class ColumnCarrier:
         faults.stop(DataError)
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
-        """Return the results of one query."""
         of_query = self.columns.frame.filter(pl.col("qid") == qid).with_row_index("row")
         rows = self.columns.guard(lambda: of_query.collect(engine="streaming"))
         return distinct_ranking(*self._ranking(rows, policy), policy)
 
     def qids(self) -> list[str]:
-        """Return the query ids in run order."""
         rows = self.columns.guard(self.columns.frame.select("qid").collect)
         distinct: list[str] = rows["qid"].drop_nulls().unique(maintain_order=True).to_list()
         return distinct
 
     def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
-        """Yield every query with its results, in run order."""
         columns = self.columns
         try:
             names = list(dict.fromkeys(("qid", "doc", "score", columns.tie)))
@@ -200,17 +195,14 @@ class ColumnCarrier:
         return rows["doc"].to_list(), None if self.carries(CALLS) else rows["score"].to_list()
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """Return the distinct query ids and result ids in the first `limit` rows."""
         lazy = self.columns.frame.select("qid", "doc").head(limit)
         rows = self.columns.guard(lazy.collect)
         return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
 
     def carries(self, field: str) -> bool:
-        """Return whether results have a `text`, a length in this unit, or the calls that returned them."""
         return field in self.columns.frame.collect_schema()
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
-        """Return the results of all judged queries in rank order, with these fields."""
         columns = self.columns
         judged = pl.LazyFrame({"qid": pl.Series(truth.qids, dtype=pl.String), "query": np.arange(len(truth))})
         rows = columns.frame.with_row_index("row").join(judged, on="qid", how="inner")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from groupgt.engines.base import RankedHits
-from groupgt.engines.columns.keys import Keys
+from groupgt.engines.columns.keys import Codes, Keys
 from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first
 from groupgt.errors import SHOWN
+from groupgt.metrics.views import nth
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
@@ -35,30 +36,42 @@ class _Walk:
         self.truth, self.keys, self.batches, self.policy = truth, keys, batches, policy
         self.tie = batches.columns.tie
         self.seen_qids: set[str] = set()
-        # Number of rows read; score and query of the last one.
+        # Number of rows taken; score and query of the last one.
         self.rows, self.last_score, self.last_query_code = 0, np.nan, np.uint64(0)
-        # The first row of each query read, and the number of the query (−1: no ground truth).
+        # The first row of each query taken, and the number of the query (−1: no ground truth).
         self.begins: list[Ints] = [np.zeros(0, dtype=np.int64)]
         self.numbers: list[Ints] = [np.zeros(0, dtype=np.int64)]
         self.extra_qids: list[str] = []
         # Query, target, final row, and the first and last row with an equal score.
         self.placed_hits: list[tuple[Ints, ...]] = [tuple(np.zeros((5, 0), dtype=np.int64))]
-        # The last block of equal scores, which may continue: its ids, its first row, and its hits.
-        self.pending_ties: list[pl.Series] = []
-        self.pending_from = 0
-        self.pending_hits: list[tuple[Ints, Ints, Ints]] = []
 
     def walk(self) -> RankedHits:
         names = dict.fromkeys(("qid", "doc", "score", self.tie))
         codes = [self.keys.code(pl.col(name)).alias(code) for name, code in (("doc", "code"), ("qid", "query"))]
+        # The last block of equal scores, which may continue in the next batch.
+        held: list[pl.DataFrame] = []
+        last_row: tuple[float, int] | None = None
         for batch in self.batches(*names, *codes, self.batches.plain().alias("plain")):
             self.batches.check(batch)
-            self.take(batch)
-        self.let_go()
+            score, query_code = batch["score"].to_numpy(), batch["query"].to_numpy()
+            lead = _first_block(score, query_code) if (score[0], query_code[0]) == last_row else 0
+            last_row = score[-1], query_code[-1]
+            held.append(batch[:lead])
+            if lead < len(batch):
+                last = len(batch) - _first_block(score[::-1], query_code[::-1])
+                self.take(pl.concat(held))
+                self.take(batch[lead:last])
+                held = [batch[last:]]
+            elif len(held) > LONGEST_BLOCK:
+                raise NotSortedError
+        if held:
+            self.take(pl.concat(held))
         return self.ranked()
 
     def take(self, batch: pl.DataFrame) -> None:
-        """Find the hits in a batch."""
+        """Find the hits in complete blocks of equal scores, and their final rows."""
+        if not len(batch):
+            return
         score, query_code = batch["score"].to_numpy(), batch["query"].to_numpy()
         # Adjacent queries with the same 64-bit code are not expected, and comparing texts is ten times as slow.
         start = np.empty(len(batch), dtype=np.bool_)
@@ -68,7 +81,7 @@ class _Walk:
             raise NotSortedError
         first = np.flatnonzero(start)
         numbers = self.numbered(batch["qid"][first].to_list())
-        # Rows before the first start belong to the last query of the previous batch.
+        # Rows before the first start belong to the last query taken before.
         before = next((earlier[-1] for earlier in reversed(self.numbers) if len(earlier)), -1)
         self.begins.append(first + self.rows)
         self.numbers.append(numbers)
@@ -78,50 +91,10 @@ class _Walk:
         rows = self.keys.likely(code, slots)
         query = queries[np.searchsorted(first, rows, side="right")]
         sure, target = self.keys.sure(batch["doc"][rows], code[rows], query)
-        self.place(batch, score, start, (query[sure], target, rows[sure]))
+        placed = self.among_equals(batch, score, start, rows[sure])
+        self.placed_hits.append((query[sure], target, *(places + self.rows for places in placed)))
         self.rows += len(start)
         self.last_score, self.last_query_code = float(score[-1]), query_code[-1]
-
-    def place(self, batch: pl.DataFrame, score: Floats, start: Bools, hits: tuple[Ints, Ints, Ints]) -> None:
-        """Determine the final rows of hits: immediately in complete blocks of equal scores, otherwise later."""
-        query, target, rows = hits
-        lead = 0
-        if not start[0] and score[0] == self.last_score:
-            lead = _first_block(score, start)
-            self.hold(batch, 0, lead, hits)
-            if lead == len(start):
-                return
-        self.let_go()
-        last = _last_block(score, start)
-        inside = (rows >= lead) & (rows < last)
-        if inside.any():
-            placed = self.among_equals(batch, score, start, rows[inside])
-            self.placed_hits.append((query[inside], target[inside], *(places + self.rows for places in placed)))
-        self.pending_from = self.rows + last
-        self.hold(batch, last, len(start), hits)
-
-    def hold(self, batch: pl.DataFrame, begin: int, end: int, hits: tuple[Ints, Ints, Ints]) -> None:
-        """Keep the rows of a block that may continue in the next batch."""
-        query, target, rows = hits
-        is_within = (rows >= begin) & (rows < end)
-        self.pending_ties.append(batch[self.tie][begin:end])
-        if is_within.any():
-            self.pending_hits.append((query[is_within], target[is_within], rows[is_within] + self.rows))
-        if len(self.pending_ties) > LONGEST_BLOCK:
-            raise NotSortedError
-
-    def let_go(self) -> None:
-        """Determine the final rows of the hits in the pending block, which is complete."""
-        if self.pending_hits:
-            query, target, rows = (np.concatenate(parts) for parts in zip(*self.pending_hits))
-            size = sum(map(len, self.pending_ties))
-            placed = rows
-            if size > 1:
-                places = self.places_of_equals(pl.concat(self.pending_ties), np.zeros(size, np.int64))
-                placed = self.pending_from + places[rows - self.pending_from]
-            low = np.full(len(rows), self.pending_from)
-            self.placed_hits.append((query, target, placed, low, low + size - 1))
-        self.pending_ties, self.pending_hits = [], []
 
     def numbered(self, qids: list[str | None]) -> Ints:
         """Convert query ids to positions, or −1 without ground truth; each query may occur only once."""
@@ -154,9 +127,9 @@ class _Walk:
         # The rows of all these blocks.
         blocks = np.unique(block)
         sizes = borders[blocks + 1] - borders[blocks]
-        inside = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        members = np.repeat(borders[blocks], sizes) + inside
-        places = members[self.places_of_equals(batch[self.tie][members], np.repeat(blocks, sizes))]
+        block_of = np.repeat(blocks, sizes)
+        members = borders[block_of] + nth(block_of) - 1
+        places = members[self.places_of_equals(batch[self.tie][members], block_of)]
         placed[tied] = places[np.searchsorted(members, rows[tied])]
         return placed, low, high
 
@@ -181,22 +154,10 @@ class _Walk:
         return RankedHits(query, target, rank, low, high, length, len(self.extra_qids), extra)
 
 
-def _first_block(score: Floats, start: Bools) -> int:
-    """Return the end of the first block of equal scores within one query."""
+def _first_block(score: Floats, query_code: Codes) -> int:
+    """Return the number of first rows that have the same score and query."""
     for width in (TAIL, len(score)):
-        goes_on = (score[1:width] == score[: width - 1][: len(score) - 1]) & ~start[1:width]
-        ends = np.flatnonzero(~goes_on)
-        if len(ends):
-            return int(ends[0]) + 1
+        differs = (score[:width] != score[0]) | (query_code[:width] != query_code[0])
+        if differs.any():
+            return int(differs.argmax())
     return len(score)
-
-
-def _last_block(score: Floats, start: Bools) -> int:
-    """Return the start of the last block of equal scores within one query."""
-    for width in (TAIL, len(score)):
-        begin = max(len(score) - width, 0)
-        begins = (score[begin + 1 :] != score[begin:-1]) | start[begin + 1 :]
-        at = np.flatnonzero(begins)
-        if len(at):
-            return int(at[-1]) + 1 + begin
-    return 0

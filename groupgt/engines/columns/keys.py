@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.labellers.base import Matches
+from groupgt.metrics.views import changes
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 from groupgt.runtime import pl
@@ -49,7 +50,7 @@ class Keys:
         self.target = table["target"].to_numpy().astype(np.int64)[order]
         self.doc = table["doc"][order]
         # Keys with the same code are adjacent and all compared: a query with 300,000 keys has some.
-        begins = np.flatnonzero(np.append(True, self.codes[1:] != self.codes[:-1])[: len(codes)])
+        begins = np.flatnonzero(changes(self.codes))
         self.longest = int(np.diff(begins, append=len(codes)).max(initial=0))
         size = len(truth) + 1
         slots = SLOTS * max(len(codes) // size, 1)

@@ -34,7 +34,7 @@ PART, SCATTERED_PART = 1 << 22, 1 << 24
 WINDOW, WIDEST_WINDOW = 1 << 16, 1 << 26
 
 
-class LineCarrier:
+class LineCarrier(LocalCarrier):
     """Accesses results in the lines of a TREC file; all other operations use its `columns`."""
 
     def __init__(self, run: Run, lines: Lines) -> None:
@@ -46,7 +46,6 @@ class LineCarrier:
         return row_carrier_of(replace(self.run, contents=self.lines.columns.contents))
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """Return the hits; raises `DataError` listing invalid lines."""
         matches = matched(truth, labeller, policy, lambda rules: self.flat(truth, rules, "text"))
         try:
             ranked = self._ranked_hits(truth, matches, policy)
@@ -71,23 +70,18 @@ class LineCarrier:
         return RankedHits(query, matches.targets[key], rank, low, high, scan.length, len(scan.extra), extra)
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
-        """Return the run with results renamed by the labeller."""
         return self.columns.rename(truth, labeller, policy)
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
-        """Return the results of one query."""
         return self.columns.ranking(qid, policy)
 
     def qids(self) -> list[str]:
-        """Return the query ids in run order."""
         return self.columns.qids()
 
     def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
-        """Yield every query with its results, in run order."""
         return self.columns.rankings(policy)
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """Return the distinct query ids and result ids in the first `limit` rows."""
         return self.columns.sample(limit)
 
     def carries(self, field: str) -> bool:
@@ -95,7 +89,6 @@ class LineCarrier:
         return False
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
-        """Return the results of all judged queries in rank order."""
         return self.columns.flat(truth, policy, *fields)
 
 
@@ -119,17 +112,15 @@ class _Scan:
 
     def __init__(self, module: ModuleType, lines: Lines, index: bytes, queries: int, *, by_id: bool) -> None:
         self.module, self.lines, self.index, self.queries, self.by_id = module, lines, index, queries, by_id
-        self.forget()
-
-    def forget(self) -> None:
-        """Reset the counts before a pass over all parts."""
-        self.length = np.zeros(self.queries, dtype=np.int64)
+        self.length = np.zeros(queries, dtype=np.int64)
         self.extra: dict[bytes, None] = {}
 
-    def note(self, part: _Part) -> None:
-        """Record the queries of a part."""
-        np.add.at(self.length, part.query, part.lines)
-        self.extra.update(part.extra)
+    def hits_of(self, parts: Sequence[_Part]) -> Ints:
+        """Return the hits in all parts, and record their queries."""
+        for part in parts:
+            np.add.at(self.length, part.query, part.lines)
+            self.extra.update(part.extra)
+        return np.concatenate([part.hits for part in parts])
 
     def together(self) -> Ints | None:
         """Return hits as rows of query, key, rank, first and last rank of equal scores; None if a query is scattered.
@@ -142,25 +133,19 @@ class _Scan:
             return None
         scan = partial(self.scan, native.WHOLE, b"")
         seen = np.zeros(self.queries, dtype=np.int64)
-        hits: list[Ints] = []
+        parts: list[_Part] = []
         # Only the first part: enough to recognize a shuffled file.
         for part in chain(map(scan, spans[:1]), _side_by_side(scan, spans[1:])):
             np.add.at(seen, part.query, 1)
             if seen[part.query].max(initial=0) > 1:
                 return None
-            self.note(part)
-            hits.append(part.hits)
-        return np.concatenate(hits)
+            parts.append(part)
+        return self.hits_of(parts)
 
     def scattered(self) -> Ints:
         """Label lines in any order: a second pass counts the results that are better than each hit."""
-        self.forget()
         spans = list(pairwise(self.cuts(scattered=True)))
-        parts: list[Ints] = []
-        for part in _side_by_side(partial(self.scan, native.FIRST, b""), spans):
-            self.note(part)
-            parts.append(part.hits)
-        hits = np.concatenate(parts)
+        hits = self.hits_of(list(_side_by_side(partial(self.scan, native.FIRST, b""), spans)))
         # Without lines, the second pass returns the order of hits.
         hits = hits[self.scan(native.SECOND, hits.tobytes(), (self.lines.begin, self.lines.begin)).hits[:, 0]]
         counts = np.zeros((len(hits), 3), dtype=np.int64)

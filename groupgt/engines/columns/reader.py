@@ -61,7 +61,6 @@ class Batches:
         return Batches(replace(self.columns, frame=rows), self.title, self.ceiling)
 
     def __call__(self, *exprs: pl.Expr | str) -> Iterator[pl.DataFrame]:
-        """Yield batches with these columns."""
         try:
             for batch in _flowing(self.columns.frame.select(*exprs), self.size, self.columns.guard):
                 self.check_memory()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.engines.base import Flat, Labelled, RankedHits, Ranking, distinct_ranking, matched
+from groupgt.engines.base import Carrier, Flat, Labelled, RankedHits, Ranking, distinct_ranking, matched
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.keys import key_table
 from groupgt.engines.spark.steps import (
@@ -49,7 +49,7 @@ WAYS = "expected the labeller id, parents, or spans with a chunk table"
 ELSEWHERE = f"{WAYS}; or write the results to parquet and evaluate the files"
 
 
-class SparkCarrier:
+class SparkCarrier(Carrier):
     """Accesses results in a Spark frame."""
 
     def __init__(self, run: Run, remote: Remote) -> None:
@@ -58,7 +58,6 @@ class SparkCarrier:
         self.rows: Rows = remote.frame if isinstance(remote.frame, Rows) else rows_of(remote.frame, run.title)
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
-        """Return the hits; raises `DataError` listing the first invalid rows."""
         return _Plan(truth, self.rows, self.title, policy, labeller, engine.broadcast).walk()
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
@@ -88,7 +87,6 @@ class SparkCarrier:
 
 
 def _renamer(names: Callable[[list[str]], Any]) -> Callable[..., Any]:
-    """Return a function that renames a column of ids."""
 
     def renamed(doc: Any) -> Any:
         import pyarrow as pa
@@ -158,11 +156,9 @@ class _Plan:
         return rows
 
     def sent(self, table: pl.DataFrame) -> DataFrame:
-        """Return a table as a Spark frame."""
         return sent(self.session, table)
 
     def near(self, frame: DataFrame) -> DataFrame:
-        """Return a frame, broadcast if the ground truth is broadcast."""
         return sql.broadcast(frame) if self.fits else frame
 
     def queries(self) -> tuple[Ints, int, tuple[str, ...]]:
