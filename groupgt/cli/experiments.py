@@ -15,6 +15,7 @@ import click
 
 from groupgt.cli.compare import setting_options
 from groupgt.cli.help import Command, command
+from groupgt.cli.inputs import CACHE
 from groupgt.cli.output import (
     FILE,
     check_outputs,
@@ -35,8 +36,6 @@ from groupgt.private import Hide, private_messages
 from groupgt.render.document import Item
 from groupgt.render.tables import Grid, counted, signed, small
 from groupgt.runtime import TRACEBACK
-
-CACHE = Path(".groupgt/cache")
 
 
 class _RunCommand(Command):

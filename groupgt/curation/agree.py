@@ -252,7 +252,7 @@ def _of_labellers(first: _Judgments, second: _Judgments) -> Agreement:
     items = int(length[truth.group_query[relevant]].sum())
     names = (str(first.labeller), str(second.labeller))
     queries = int((truth.judgments.defined & (length > 0)).sum())
-    return _agreement(names, "results beside groups", queries, one, two, items, names, rows)
+    return Agreement(*names, "results beside groups", queries, *_counts(one, two, items), names, _most_first(rows))
 
 
 def _of_annotators(first: _Judgments, second: _Judgments) -> Agreement:
@@ -272,22 +272,15 @@ def _of_annotators(first: _Judgments, second: _Judgments) -> Agreement:
             rows.append({"qid": qid, "annotator": annotator, "group": label, "both": int(both[number]), **only})
     titles = ("the first annotator", "the second annotator")
     names = (str(first.labeller), str(second.labeller))
-    queries, items = int((first.length > 0).sum()), int(first.length.sum())
-    return _agreement(titles, "results", queries, one, two, items, names, rows)
+    queries, counts = int((first.length > 0).sum()), _counts(one, two, int(first.length.sum()))
+    return Agreement(*titles, "results", queries, *counts, names, _most_first(rows))
 
 
-def _agreement(
-    titles: tuple[str, str],
-    of: str,
-    queries: int,
-    first: Ints,
-    second: Ints,
-    items: int,
-    labellers: tuple[str, str],
-    rows: list[dict[str, Any]],
-) -> Agreement:
-    """Builds an `Agreement` from the hits of both sides; groups with the most disagreement come first."""
+def _counts(first: Ints, second: Ints, items: int) -> tuple[int, int, int, int]:
+    """Counts the items as in `COUNTS` from the distinct hits of both sides."""
     both = len(np.intersect1d(first, second, assume_unique=True))
-    counts = (both, len(first) - both, len(second) - both, items - len(first) - len(second) + both)
-    rows.sort(key=lambda row: -(row["only_first"] + row["only_second"]))
-    return Agreement(*titles, of, queries, *counts, labellers, rows)
+    return both, len(first) - both, len(second) - both, items - len(first) - len(second) + both
+
+
+def _most_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: -(row["only_first"] + row["only_second"]))

@@ -17,6 +17,7 @@ from groupgt.experiment.cache import AnswerCache, Done, Earlier, Task, needed
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.retrieval import retrieve
+from groupgt.experiment.systems import placed
 from groupgt.experiment.timing import Timing, machine
 from groupgt.labellers.code import Code
 from groupgt.model.ground_truth import GroundTruth
@@ -172,7 +173,7 @@ class SystemAnswers:
         try:
             warn_of_doubts(task.name, done.answers, task.depth, corpus_ids, counted=not kind.corpus)
         except RetrieverError as error:
-            self._fail(task, RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in error.faults)))
+            self._fail(task, placed(error, task.dataset, task.name, RetrieverError))
 
     def _fail(self, task: Task, error: GroupgtError) -> None:
         """Records why a system failed; raises the error if the system has `on_error: fail`."""
@@ -212,7 +213,7 @@ class SystemAnswers:
         try:
             fused = fuse(options, [answers for answers, _ in inputs], least, depth)
         except GroupgtError as error:
-            raise RetrieverError(*(f"dataset {dataset!r}: system {name!r}: {text}" for text in error.faults)) from None
+            raise placed(error, dataset, name, RetrieverError) from None
         fused = replace(fused, excluded=sum(answers.excluded for answers, _ in inputs))
         fusion_ms = 1000 * (time.perf_counter() - start) / max(1, len(fused.ids))
         return fused, _fused_timing(dataset, name, [timing for _, timing in inputs], fusion_ms)
@@ -239,9 +240,7 @@ class SystemAnswers:
                 rankings = all_rankings(run, self.experiment.policy)
                 check_ids(name, Answers({qid: ids for qid, (ids, _) in rankings}), data.corpus_ids)
         except GroupgtError as error:
-            start = f"system {name!r}: "
-            texts = (f"dataset {dataset!r}: {start}{text.removeprefix(start)}" for text in error.faults)
-            raise DataError(*texts, total=error.total) from None
+            raise placed(error, dataset, name, DataError) from None
         self._stored[key] = run
         return run
 

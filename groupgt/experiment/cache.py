@@ -41,8 +41,6 @@ from groupgt.store.verdicts import VerdictStore
 # Version of the cache format; other versions do not read it.
 LAYOUT = 3
 _version = lru_cache(version)
-# Number of queries that cheap retrievers run a second time, one by one.
-TIMED = 30
 
 
 @dataclass(frozen=True)
@@ -69,12 +67,7 @@ class Task:
 
     def repeats(self, *, singly: bool | None) -> int:
         """Returns how many queries are repeated one by one for timing; 0 if every call has a single query anyway."""
-        if singly:
-            return 0
-        timed = self.experiment.config.evaluate.timed
-        if timed is None:
-            timed = TIMED if self.system.kind.cheap else 0
-        return min(timed, len(self.data.queries))
+        return 0 if singly else min(self.experiment.config.evaluate.repeats(self.system.kind), len(self.data.queries))
 
     def calls(self, *, singly: bool | None) -> int:
         """Returns the number of calls to the retriever."""

@@ -38,7 +38,7 @@ import json, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 sys.path[:] = json.loads(sys.argv[1])
 from groupgt.experiment.fresh import serve
-serve()
+serve(sys.argv[2])
 """
 # Each message is preceded by its length.
 LENGTH = struct.Struct("<Q")
@@ -94,13 +94,12 @@ class Fresh:
         # A new interpreter with the path of this one, and without the current folder unless the path contains it.
         with interrupts_blocked():
             self.child = subprocess.Popen(  # noqa: S603 - this interpreter
-                [sys.executable, "-P", "-c", BEGIN, json.dumps([*map(str, sys.path)])],
+                [sys.executable, "-P", "-c", BEGIN, json.dumps([*map(str, sys.path)]), str(folder)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 bufsize=0,
             )
         try:
-            self._call(folder)
             parts = None if setting is None else (setting.corpus.ids, setting.corpus.texts, setting.qids, setting.seed)
             self.way, self.singly, self.build_s, self.modules = self._call((system, kind.build, options, parts))
         except BaseException:
@@ -219,24 +218,22 @@ def working_folder() -> str | None:
 # --- In the new process.
 
 
-def serve() -> NoReturn:
+def serve(folder: str) -> NoReturn:
     """Builds a retriever as requested, then answers queries until the parent process exits."""
     leave = os._exit
+    sys.path[:] = [folder, *(path for path in sys.path if path != folder)]
     requests, replies = _channels()
     messages: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_listen, args=[requests, messages, leave], daemon=True).start()
     # Bytecode written next to modules would be stale if a file changes twice within a second.
     sys.dont_write_bytecode = True
-    folder: Path = messages.get()
-    sys.path[:] = [str(folder), *(path for path in sys.path if path != str(folder))]
-    _send(replies, (None, None))
     system, build, options, parts = messages.get()
     retriever: Any = None
     modules = Loaded()
 
     def begin() -> tuple[str, bool | None, float, dict[str, str]]:
         nonlocal retriever
-        target = imported(options.target, folder)
+        target = imported(options.target, Path(folder))
         if parts is None:
             way = options.way(target) if hasattr(options, "way") else ""
             # The result of a factory is unknown before it is called, unless the options declare it.

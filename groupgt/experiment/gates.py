@@ -219,8 +219,7 @@ class GateChecks:
         system = self.families.systems[name]
         if system.kind.build is None or system.options.asks_singly() is not False:
             return True
-        timed = self.config.evaluate.timed
-        return bool(timed) if timed is not None else system.kind.cheap
+        return self.config.evaluate.repeats(system.kind) > 0
 
     def _is_timed(self, name: str) -> bool:
         system = self.families.systems[name]

@@ -25,6 +25,7 @@ from groupgt.experiment.cache import (
     warn_of_failure,
 )
 from groupgt.experiment.fresh import Fresh, Here
+from groupgt.experiment.systems import placed
 from groupgt.experiment.timing import Timing, machine
 from groupgt.retrievers.base import Answers, Corpus, Setting, checked
 from groupgt.runtime import raised
@@ -55,12 +56,10 @@ def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = 
         unfinished.flush()
         if isinstance(error, KeyboardInterrupt):
             raise
-        start = f"system {task.name!r}"
         if isinstance(error, GroupgtError):
-            faults = [text if text.startswith(start) else f"{start}: {text}" for text in error.faults]
-            raise RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in faults), total=error.total) from None
+            raise placed(error, task.dataset, task.name, RetrieverError) from None
         # A library's panic and sys.exit in user code are not an `Exception`.
-        raise RetrieverError(f"dataset {task.dataset!r}: {start}: {raised(error)}") from error
+        raise placed(RetrieverError(raised(error)), task.dataset, task.name, RetrieverError) from error
     unfinished.end(done)
     return done
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from annotated_types import MinLen
 from typing_extensions import Doc
 
-from groupgt.errors import ConfigError, near_names
+from groupgt.errors import ConfigError, GroupgtError, near_names
 from groupgt.experiment.yaml import Document, Texts, as_yaml
 from groupgt.formats.detect import RUNS
 from groupgt.formats.modules import check_target
@@ -118,6 +118,13 @@ def combined(systems: Mapping[str, System], name: str) -> list[str]:
     for member in names:
         names += [below for below in systems[member].inputs if below not in names]
     return names
+
+
+def placed(error: GroupgtError, dataset: str, system: str, kind: type[GroupgtError]) -> GroupgtError:
+    """Returns an error of the given kind whose messages begin with the data set and the system."""
+    start = f"system {system!r}: "
+    texts = (f"dataset {dataset!r}: {start}{text.removeprefix(start)}" for text in error.faults)
+    return kind(*texts, total=error.total)
 
 
 # A sweep with more systems than this is a mistake.

@@ -45,7 +45,7 @@ def ranked(target: Any, k: int, id_field: str = "") -> list[Ranking]:
 
 
 def ids(ranking: Ranking) -> list[Any]:
-    return [each[0] if isinstance(each, tuple) else each for each in ranking]
+    return [each[0] if isinstance(each, list) else each for each in ranking]
 
 
 # ---- LangChain ---------------------------------------------------------------------------------------------------
