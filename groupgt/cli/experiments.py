@@ -294,7 +294,6 @@ def report_command(
 
 
 def _show_history(grids: dict[str, Grid], style: str, footer: str) -> None:
-    """Shows the history of each data set."""
     if style == "json":
         show_json({dataset: [dict(zip(headers, row)) for row in rows] for dataset, (headers, rows) in grids.items()})
         return

@@ -366,7 +366,6 @@ def name_and_path(run: Path | str) -> tuple[str, Path | str]:
 
 
 def _pairs(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Splits each text at its first = sign."""
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
@@ -375,7 +374,6 @@ def _pairs(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple[s
 
 
 def _parts(texts: Sequence[str]) -> list[str]:
-    """Splits each text at commas and drops empty parts."""
     return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 

@@ -122,7 +122,6 @@ def _resembled(truth: GroundTruth, row: Mapping[str, Any]) -> int | str:
 
 
 def _extended(truth: GroundTruth, additions: Mapping[int, Mapping[str, float]]) -> GroundTruth:
-    """Adds names to some groups of the ground truth."""
     extended = []
     for number, group in enumerate(chain.from_iterable(groups for _, groups in truth.items())):
         alternatives = list(group["alternatives"] if isinstance(group, dict) else group)

@@ -159,7 +159,6 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
 
 
 def _audit(experiment: Experiment, name: str, truth: GroundTruth) -> Audit | None:
-    """Reads and checks the audit of a data set, if it has one."""
     dataset = experiment.config.datasets[name]
     if dataset.audit is None:
         return None
@@ -248,7 +247,6 @@ def make_files(experiment: Experiment, *, refresh: bool) -> set[str]:
 
 
 def _where(experiment: Experiment, truth: GroundTruth, dataset: str) -> GroundTruth:
-    """Filters queries by the column values in `where`."""
     where = experiment.config.datasets[dataset].where
     faults = Faults()
     keep = np.ones(len(truth), dtype=np.bool_)

@@ -300,7 +300,6 @@ def _checked(blank: GateResult, outcome: Outcome, timings: Mapping[tuple[str, st
 
 
 def _values(gate: Gate, evaluation: Evaluation) -> Floats:
-    """Returns the gate's metric values for the queries in its slice."""
     text = evaluation.text_of(gate.metric)
     return evaluation.tested.get(text, evaluation.values[text])[members(gate, evaluation)]
 

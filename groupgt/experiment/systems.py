@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -108,8 +109,8 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
     names = list(names)
     if pattern in names:
         return [pattern]
-    expression = re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
-    return [name for name in names if expression.fullmatch(name)]
+    plain = pattern.replace("[", "[[]")
+    return [name for name in names if fnmatchcase(name, plain)]
 
 
 def combined(systems: Mapping[str, System], name: str) -> list[str]:
@@ -129,7 +130,6 @@ def placed(error: GroupgtError, dataset: str, system: str, kind: type[GroupgtErr
 
 # A sweep with more systems than this is a mistake.
 MOST_SYSTEMS = 10_000
-# Maximum depth of nested fusions.
 DEEPEST_FUSION = 20
 # Maximum number of names listed in a message.
 MOST_NAMES = 20
@@ -219,7 +219,7 @@ class Families:
         raw = document.value.get("systems") if isinstance(document.value, dict) else None
         names = raw if isinstance(raw, dict) else {}
         self.broken = {str(name) for name in names if not document.is_sound("systems", name)}
-        if not document.is_sound_above("systems"):
+        if ("systems",) in document.partial:
             self.broken.add("*")
 
     def walk(self) -> None:
@@ -251,7 +251,6 @@ class Families:
         return f" (all systems of this sweep are '{name}[*')" if is_swept else near_names(name, names)
 
     def _served(self, config: SystemConfig) -> list[str]:
-        """Returns the data sets that an entry runs on."""
         return [dataset for dataset in self.config.datasets if config.serves(dataset)]
 
     def _family(self, family: str, config: SystemConfig) -> None:
@@ -259,7 +258,7 @@ class Families:
         path: KeyPath = ("systems", family)
         for position, dataset in enumerate(config.only):
             is_there = dataset in self.config.datasets or not self.document.is_sound("datasets", dataset)
-            if not is_there and self.document.is_sound_above("datasets"):
+            if not is_there and ("datasets",) not in self.document.partial:
                 self.document.unknown((*path, "only", position), dataset, list(self.config.datasets))
         kind: RetrieverPlugin | None = self.code.plugin("retriever", config.use, (*path, "use"))
         if kind is None:

@@ -143,10 +143,6 @@ class Document:
         """Returns True if there is no schema error at, above or below a path."""
         return not any(faulty[: len(path)] == path or path[: len(faulty)] == faulty for faulty in self.partial)
 
-    def is_sound_above(self, *path: str | int) -> bool:
-        """Returns True if there is no schema error at or above a path."""
-        return not any(path[: len(faulty)] == faulty for faulty in self.partial)
-
     def as_written(self, value: Any, path: KeyPath) -> Any:
         """Returns a value as written in the file, with environment variables that may be secrets left unexpanded."""
         if isinstance(value, dict):
@@ -364,8 +360,6 @@ def _with_defaults(text: str) -> str:
 
 
 def _filled(text: str, path: KeyPath, document: Document) -> str:
-    """Expands environment variables in text."""
-
     def value(match: re.Match[str]) -> str:
         name, default = match[1], match[2]
         filled_in = os.environ.get(name, default)

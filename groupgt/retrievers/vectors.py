@@ -225,7 +225,6 @@ class Ann(Dense):
 
 @contextmanager
 def _as_retriever_errors() -> Iterator[None]:
-    """Converts data errors to `RetrieverError`."""
     try:
         yield
     except DataError as error:
