@@ -54,7 +54,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str | None
 @BASELINE
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
 @click.argument("truth_path", metavar="FOLDER|TRUTH", type=FILE)
-@input_options([*TRUTH_FORMAT, *WHERE, *POLICY], ANY_RUNS, METRICS, BY, LABELLER, BUDGETS, ONE_CONVENTION)
+@input_options(TRUTH_FORMAT, WHERE, POLICY, ANY_RUNS, METRICS, BY, LABELLER, BUDGETS, ONE_CONVENTION)
 def plot_command(
     inputs: Inputs,
     what: str,
