@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
@@ -140,13 +141,13 @@ class SystemAnswers:
 
     def kept(self, judges: Iterable[Code], verdicts: VerdictStore) -> Kept:
         """Returns what was reused from earlier runs, and the time this run spent in external code and services."""
-        seconds: dict[str, float] = {}
+        seconds: dict[str, float] = defaultdict(float)
         for task, done in self.done.items():
             if task.system.is_requeried:
-                seconds[task.name] = seconds.get(task.name, 0.0) + done.seconds
+                seconds[task.name] += done.seconds
         for judge in judges:
             if not judge.options.version and judge.seconds:
-                seconds["the labeller"] = seconds.get("the labeller", 0.0) + judge.seconds
+                seconds["the labeller"] += judge.seconds
         return Kept(
             cached=self.cached,
             retrieved=len(self.done) - self.cached,

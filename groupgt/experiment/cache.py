@@ -168,20 +168,20 @@ def needed(
     Each retriever is asked for enough extra results to make up for ids that the ground truth excludes.
     """
     tasks: dict[Task, None] = {}
-    depth = experiment.config.evaluate.depth
-    chosen = list(experiment.pairs() if pairs is None else pairs)
-    stack = [Task(dataset, name, depth, experiment, data[dataset]) for dataset, name in reversed(chosen)]
     seen: set[Task] = set()
-    while stack:
-        task = stack.pop()
+
+    def add(task: Task) -> None:
         if task in seen:
-            continue
+            return
         seen.add(task)
-        system = task.system
-        if system.kind.build is not None:
+        if task.system.kind.build is not None:
             tasks[replace(task, depth=task.depth + task.data.left_out)] = None
-        depth = getattr(system.options, "depth", None) or task.depth
-        stack += [replace(task, name=name, depth=depth) for name in reversed(system.inputs)]
+        depth = getattr(task.system.options, "depth", None) or task.depth
+        for name in task.system.inputs:
+            add(replace(task, name=name, depth=depth))
+
+    for dataset, name in experiment.pairs() if pairs is None else pairs:
+        add(Task(dataset, name, experiment.config.evaluate.depth, experiment, data[dataset]))
     return list(tasks)
 
 
