@@ -331,15 +331,16 @@ def _warn_of_depth(experiment: Experiment) -> None:
 def absent_ids(dataset: str, absent: Sequence[str]) -> str:
     """Formats a warning about ground truth ids that are missing from the corpus and therefore never retrieved."""
     count = counted(len(absent), "id of the ground truth is", "ids of the ground truth are")
-    return f"dataset {dataset!r}: {count} not in the corpus, so never retrieved: {some_of(absent, 3)}"
+    return f"dataset {dataset!r}: {count} not in the corpus, so never retrieved: {some_of(absent, most=3)}"
 
 
 def _all_absent(dataset: str, data: Data) -> str:
     count, there = counted(len(data.absent), "id"), shown(min(data.corpus_ids or ("",)))
     return (
-        f"dataset {dataset!r}: none of the {count} of the ground truth is in the corpus: {some_of(data.absent, 3)}; "
-        f"the corpus has ids such as {there}. If it is another chunking, carry the ground truth over with "
-        "groupgt rechunk, or match by places, texts or parents (evaluate.labeller)"
+        f"dataset {dataset!r}: none of the {count} of the ground truth is in the corpus: "
+        f"{some_of(data.absent, most=3)}; the corpus has ids such as {there}. If it is another "
+        "chunking, carry the ground truth over with groupgt rechunk, or match by places, texts or parents "
+        "(evaluate.labeller)"
     )
 
 

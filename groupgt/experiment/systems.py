@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -22,6 +23,7 @@ from groupgt.formats.modules import check_target
 from groupgt.formats.parts import is_url
 from groupgt.options import KeyPath, options_of, read_options
 from groupgt.plugins import find, ours
+from groupgt.render.tables import listed
 from groupgt.retrievers.base import RetrieverPlugin
 
 if TYPE_CHECKING:
@@ -131,8 +133,8 @@ def placed(error: GroupgtError, dataset: str, system: str, kind: type[GroupgtErr
 # A sweep with more systems than this is a mistake.
 MOST_SYSTEMS = 10_000
 DEEPEST_FUSION = 20
-# Maximum number of names listed in a message.
-MOST_NAMES = 20
+# Joins the first names for a message.
+some_of = partial(listed, most=20, more=" …")
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,11 +169,6 @@ def is_option(path: KeyPath, document: Document) -> bool:
         return False
     use = document.value["systems"][path[1]].get("use")
     return use in ours("retriever") and path[2] in options_of(find("retriever", use).options)
-
-
-def some_of(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """Joins the first names for a message, with an ellipsis if there are more."""
-    return ", ".join(names[:most]) + (" …" if len(names) > most else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,7 +343,7 @@ class Families:
                 matched = matching(pattern, others)
                 complete = complete and bool(matched) and not self.may_be(pattern)
                 if not matched and not self.may_be(pattern):
-                    near, choices = self.near(pattern, others), some_of(others) or "none"
+                    near, choices = self.near(pattern, others), some_of(others) if others else "none"
                     self.document.fault(path, f"no other system is named {pattern!r}{near}; there are {choices}")
                 for other, dataset in product(matched, self._served(system.config)):
                     if not self.systems[other].config.serves(dataset):
