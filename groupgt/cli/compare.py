@@ -24,35 +24,33 @@ from groupgt.cli.output import (
     show,
     show_result,
     table_option,
+    together,
     write_table,
 )
 from groupgt.comparison.across import Across
 from groupgt.comparison.compare import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError
-from groupgt.options import choices, options_of, plain_type
+from groupgt.options import Option, choices, options_of, plain_type
 from groupgt.store.files import write_text
 
 
 def setting_options(*names: str, overriding: bool = False) -> Decorator:
     """Adds an option for each setting, or only for the given names; `overriding` options have no default."""
     settings = [option for option in options_of(Settings).values() if not names or option.name in names]
+    return together(*(_setting_option(setting, overriding=overriding) for setting in settings))
 
-    def decorate(command: Any) -> Any:
-        for setting in reversed(settings):
-            kind = plain_type(setting.hint)
-            spelled = click.Choice(choices(setting.hint)) if choices(setting.hint) else kind
-            command = click.option(
-                f"--{setting.name}",
-                type=spelled,
-                is_flag=kind is bool,
-                default=None if overriding else setting.default,
-                show_default=kind is not bool and not overriding,
-                help=setting.description,
-            )(command)
-        return command
 
-    return decorate
+def _setting_option(setting: Option, *, overriding: bool) -> Decorator:
+    kind = plain_type(setting.hint)
+    return click.option(
+        f"--{setting.name}",
+        type=click.Choice(choices(setting.hint)) if choices(setting.hint) else kind,
+        is_flag=kind is bool,
+        default=None if overriding else setting.default,
+        show_default=kind is not bool and not overriding,
+        help=setting.description,
+    )
 
 
 BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare with (default: the first).")

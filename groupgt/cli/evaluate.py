@@ -14,6 +14,7 @@ from groupgt.cli.options import (
     BY,
     EVALUATION,
     LABELLER,
+    METRIC,
     METRICS,
     ONE_RUN,
     RUNS,
@@ -175,7 +176,7 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
 @command("identify")
 @format_option
 @details_option
-@input_options(TRUTH, THE_RUN, METRICS[:1], LABELLER)
+@input_options(TRUTH, THE_RUN, METRIC, LABELLER)
 @click.argument("number", metavar="NUMBER")
 def identify_command(inputs: Inputs, number: str, style: str) -> None:
     """Find which metric, convention, cutoff and policy give NUMBER (such as .6131 or 61.3%) on RUN.

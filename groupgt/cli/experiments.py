@@ -15,6 +15,7 @@ import click
 
 from groupgt.cli.compare import setting_options
 from groupgt.cli.help import Command, command
+from groupgt.cli.inputs import CACHE
 from groupgt.cli.output import (
     FILE,
     check_outputs,
@@ -35,8 +36,6 @@ from groupgt.private import Hide, private_messages
 from groupgt.render.document import Item
 from groupgt.render.tables import Grid, counted, signed, small
 from groupgt.runtime import TRACEBACK
-
-CACHE = Path(".groupgt/cache")
 
 
 class _RunCommand(Command):
@@ -295,7 +294,6 @@ def report_command(
 
 
 def _show_history(grids: dict[str, Grid], style: str, footer: str) -> None:
-    """Shows the history of each data set."""
     if style == "json":
         show_json({dataset: [dict(zip(headers, row)) for row in rows] for dataset, (headers, rows) in grids.items()})
         return

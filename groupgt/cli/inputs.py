@@ -9,14 +9,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, wraps
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from groupgt.cli.output import Decorator, check_outputs
+from groupgt.cli.output import Decorator, check_outputs, together
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.evaluation.evaluate import evaluate_each
@@ -366,7 +365,6 @@ def name_and_path(run: Path | str) -> tuple[str, Path | str]:
 
 
 def _pairs(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Splits each text at its first = sign."""
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
@@ -375,25 +373,21 @@ def _pairs(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple[s
 
 
 def _parts(texts: Sequence[str]) -> list[str]:
-    """Splits each text at commas and drops empty parts."""
     return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 
-def input_options(*groups: list[Any]) -> Decorator:
+def input_options(*options: Decorator) -> Decorator:
     """Adds options to a command and passes their values to it as an `Inputs` object, the first argument."""
     names = {field.name for field in fields(Inputs)}
 
     def decorate(command: Any) -> Any:
         @wraps(command)
         def with_inputs(**values: Any) -> None:
-            options = {name: values.pop(name) for name in names.intersection(values)}
-            inputs = Inputs(**options, takes_budgets="tokenizer" in options, takes_folder="systems" in options)
+            given = {name: values.pop(name) for name in names.intersection(values)}
+            inputs = Inputs(**given, takes_budgets="tokenizer" in given, takes_folder="systems" in given)
             command(inputs, **values)
             inputs.judged.finish()
 
-        decorated: Any = with_inputs
-        for option in reversed(list(chain(*groups))):
-            decorated = option(decorated)
-        return decorated
+        return together(*options)(with_inputs)
 
     return decorate

@@ -132,6 +132,17 @@ class Bar:
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+def together(*options: Decorator) -> Decorator:
+    """Combines options into one decorator, in the order in which help shows them."""
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 class _File(click.Path):
     """A path type that rejects empty text, which would otherwise mean the current folder."""
 
@@ -190,20 +201,24 @@ def _display_option(key: str, **options: Any) -> Decorator:
     return click.option(f"--{key.rpartition('.')[2]}", expose_value=False, callback=store, **options)
 
 
-def format_option(command: Any) -> Any:
-    """Adds --format and terminal display options to a command that prints tables."""
-    format_help = "Output format: any tabulate format, csv or json."
-    color_help = "Use color; auto: only on a terminal, unless NO_COLOR is set."
-    colors = click.Choice(["auto", "always", "never"])
-    for option in (
-        _display_option(COLOR, type=colors, default="auto", show_default=True, help=color_help),
-        _display_option(WIDE, is_flag=True, help="Show all columns regardless of terminal width."),
-        default_option("--format", "style", default=tables.DEFAULT, callback=_style, help=format_help),
-    ):
-        command = option(command)
-    return command
-
-
+# --format and the display options of commands that print tables.
+format_option = together(
+    default_option(
+        "--format",
+        "style",
+        default=tables.DEFAULT,
+        callback=_style,
+        help="Output format: any tabulate format, csv or json.",
+    ),
+    _display_option(WIDE, is_flag=True, help="Show all columns regardless of terminal width."),
+    _display_option(
+        COLOR,
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        show_default=True,
+        help="Use color; auto: only on a terminal, unless NO_COLOR is set.",
+    ),
+)
 details_option = _display_option(DETAILS, is_flag=True, help="Show additional tables, the full policy and all counts.")
 
 

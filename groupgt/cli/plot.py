@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,10 +33,10 @@ NEEDS = "; name one result folder, or TRUTH and RUNS, for those that need rankin
 def _size(_context: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int | None, int | None]:
     if text is None:
         return None, None
-    width, x, height = text.partition("x")
-    if not (x and width.isascii() and width.isdigit() and height.isascii() and height.isdigit()):
+    size = re.fullmatch("([0-9]+)x([0-9]+)", text)
+    if size is None:
         raise ConfigError(f"--size: expected WIDTHxHEIGHT in pixels, such as 400x250, found {text!r}")
-    return int(width), int(height)
+    return int(size[1]), int(size[2])
 
 
 @command(
@@ -53,7 +54,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str | None
 @BASELINE
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
 @click.argument("truth_path", metavar="FOLDER|TRUTH", type=FILE)
-@input_options([*TRUTH_FORMAT, *WHERE, *POLICY], ANY_RUNS, METRICS, BY, LABELLER, BUDGETS, ONE_CONVENTION)
+@input_options(TRUTH_FORMAT, WHERE, POLICY, ANY_RUNS, METRICS, BY, LABELLER, BUDGETS, ONE_CONVENTION)
 def plot_command(
     inputs: Inputs,
     what: str,

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from groupgt.curation.matching import GroupPair, group_pairs, judged_ids
 from groupgt.engines.carriers import renamed
-from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, warn
 from groupgt.evaluation.evaluate import label_run
-from groupgt.evaluation.inputs import as_ground_truth, as_run
-from groupgt.evaluation.sources import Sources, labeller_of
+from groupgt.evaluation.options import LabelOptions, takes_options
+from groupgt.evaluation.request import Request
+from groupgt.evaluation.sources import labeller_of
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -117,19 +116,15 @@ class Agreement(Result):
         return names, [[group[name] for name in names] for group in self.groups]
 
 
+@takes_options(LabelOptions)
 def agree(
     truth: Any,
     run: Any = None,
     *,
     other_truth: Any = None,
-    labeller: Any = "id",
     other_labeller: Any = None,
-    corpus: Any = None,
-    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
-    truth_format: str | None = None,
-    run_format: str | None = None,
     parts: bool = False,
-    engine: Any = "auto",
+    **options: Unpack[LabelOptions],
 ) -> Agreement:
     """Compares two labellers on the results of a run, or two annotators (`other_truth`).
 
@@ -139,50 +134,42 @@ def agree(
     or `ConfigError`.
 
     Args:
-        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
         run: The results to label: `{qid: ranking}`, a `Run`, a path or a frame.
         other_truth: Ground truth from another annotator for the same queries.
-        labeller: The labeller that matches results to alternatives: a name, or `{"use": name, "with": options}`.
-        other_labeller: Another labeller for the same results.
+        other_labeller: Another labeller for the same results: a name, or `{"use": name, "with": options}`.
         corpus: The texts for the labellers: a path or `{id: text}`.
-        policy: How invalid or ambiguous data are handled: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.
-        truth_format: The format of ground-truth files (default: detected).
-        run_format: The format of a run file (default: detected).
-        parts: Whether a folder, a glob or a list of files is a single run split into several files.
-        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
 
     >>> first, second = {"q": [["a"], ["b"]]}, {"q": [["a", "c"]]}
     >>> agreement = agree(first, {"q": ["a", "b", "c", "d"]}, other_truth=second)  # a: both; b, c: one; d: neither
     >>> agreement.observed, agreement.expected, agreement.kappa
     (0.5, 0.5, 0.0)
     """
-    rules, how = Policy.of(policy), engine_of(engine)
-    sources = Sources(corpus)
-    first_labeller = labeller_of(labeller, sources)
-    second_labeller = first_labeller if other_labeller is None else labeller_of(other_labeller, sources)
-    grouped = as_ground_truth(truth, rules, truth_format)
+    request = Request.of(parts=parts, **options)
+    other_request = request
+    if other_labeller is not None:
+        other_request = replace(request, labeller=labeller_of(other_labeller, request.sources))
+    grouped = request.truth_of(truth)
     if other_truth is None:
         if other_labeller is None:
             others = "another labeller (--other), or another ground truth (--annotator)"
             raise ConfigError(f"agree: expected {others}, to agree with")
         if run is None:
             raise ConfigError("agree: comparing labellers requires a run")
-        results = as_run(run, grouped, run_format, parts=parts, engine=how)
-        return _of_labellers(
-            *(_Judgments.of(grouped, results, used, rules, how) for used in (first_labeller, second_labeller))
-        )
-    other = as_ground_truth(other_truth, rules, truth_format)
+        results = request.run_of(run, grouped)
+        return _of_labellers(_Judgments.of(grouped, results, request), _Judgments.of(grouped, results, other_request))
+    other = request.truth_of(other_truth)
     shared = [qid for qid in grouped.qids if qid in other.index]
     if not shared:
         raise DataError("agree: the two have no query in common")
     judged = [judgments.select([judgments.index[qid] for qid in shared]) for judgments in (grouped, other)]
     if run is None:
-        if grouped.forms or other.forms or first_labeller.name != "id" or second_labeller.name != "id":
+        names = {request.labeller.name, other_request.labeller.name}
+        if grouped.forms or other.forms or names != {"id"}:
             raise ConfigError("agree: without a run, only judgments of ids can be compared; give one")
         run = _judged_by(*judged)
-    results = as_run(run, grouped, run_format, parts=parts, engine=how)
-    first = _Judgments.of(judged[0], results, first_labeller, rules, how)
-    agreement = _of_annotators(first, _Judgments.of(judged[1], results, second_labeller, rules, how))
+    results = request.run_of(run, grouped)
+    first = _Judgments.of(judged[0], results, request)
+    agreement = _of_annotators(first, _Judgments.of(judged[1], results, other_request))
     return agreement if grouped.forms or other.forms else replace(agreement, pairs=group_pairs(*judged))
 
 
@@ -213,11 +200,12 @@ class _Judgments:
     length: Ints
 
     @classmethod
-    def of(cls, truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy, engine: Engine) -> _Judgments:
+    def of(cls, truth: GroundTruth, run: Run, request: Request) -> _Judgments:
         """Labels a run, counting every result with a hit, not only the first, so that both sides match by rank."""
+        labeller, policy = request.labeller, Policy(ties=request.policy.ties)
         read = labeller.read(truth)
-        rules = Policy(ties=policy.ties)
-        hits = label_run(read, renamed(read, run, labeller, rules), rules, labeller, engine=engine).hits
+        run = renamed(read, run, labeller, policy)
+        hits = label_run(read, run, policy, labeller, engine=request.engine).hits
         relevant = read.grade[hits.alternative] > 0
         group = read.group_of[hits.alternative[relevant]]
         return cls(read, labeller, hits.query[relevant], hits.rank[relevant], group, hits.length)
@@ -252,7 +240,7 @@ def _of_labellers(first: _Judgments, second: _Judgments) -> Agreement:
     items = int(length[truth.group_query[relevant]].sum())
     names = (str(first.labeller), str(second.labeller))
     queries = int((truth.judgments.defined & (length > 0)).sum())
-    return _agreement(names, "results beside groups", queries, one, two, items, names, rows)
+    return Agreement(*names, "results beside groups", queries, *_counts(one, two, items), names, _most_first(rows))
 
 
 def _of_annotators(first: _Judgments, second: _Judgments) -> Agreement:
@@ -272,22 +260,15 @@ def _of_annotators(first: _Judgments, second: _Judgments) -> Agreement:
             rows.append({"qid": qid, "annotator": annotator, "group": label, "both": int(both[number]), **only})
     titles = ("the first annotator", "the second annotator")
     names = (str(first.labeller), str(second.labeller))
-    queries, items = int((first.length > 0).sum()), int(first.length.sum())
-    return _agreement(titles, "results", queries, one, two, items, names, rows)
+    queries, counts = int((first.length > 0).sum()), _counts(one, two, int(first.length.sum()))
+    return Agreement(*titles, "results", queries, *counts, names, _most_first(rows))
 
 
-def _agreement(
-    titles: tuple[str, str],
-    of: str,
-    queries: int,
-    first: Ints,
-    second: Ints,
-    items: int,
-    labellers: tuple[str, str],
-    rows: list[dict[str, Any]],
-) -> Agreement:
-    """Builds an `Agreement` from the hits of both sides; groups with the most disagreement come first."""
+def _counts(first: Ints, second: Ints, items: int) -> tuple[int, int, int, int]:
+    """Counts the items as in `COUNTS` from the distinct hits of both sides."""
     both = len(np.intersect1d(first, second, assume_unique=True))
-    counts = (both, len(first) - both, len(second) - both, items - len(first) - len(second) + both)
-    rows.sort(key=lambda row: -(row["only_first"] + row["only_second"]))
-    return Agreement(*titles, of, queries, *counts, labellers, rows)
+    return both, len(first) - both, len(second) - both, items - len(first) - len(second) + both
+
+
+def _most_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: -(row["only_first"] + row["only_second"]))

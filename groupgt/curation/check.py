@@ -208,7 +208,6 @@ def _finding(what: str, names: Sequence[str]) -> Finding:
 
 
 def _cut(name: str) -> str:
-    """Returns the beginning of a long id."""
     return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
 
 

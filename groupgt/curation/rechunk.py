@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal, NamedTuple, Unpack
@@ -302,7 +302,14 @@ def _carried(
         hints = ways_to_keep(method, "leave these queries out (--drop-lost), or ")
         queries = f"{len(dropped):,} of {counted(len(truth), 'query', 'queries')}"
         faults.fail(DataError, before=f"{queries} would lose a group: {hints}; the groups that are lost:")
-    return Rechunked(_truth_of(truth, groups, set(dropped)), rows, method, dropped)
+    if truth.excluded:
+        warn("excluded_ids are ids of the old chunks; they are not carried over")
+    alternatives = (
+        [name if grade == 1 else {"id": name, "grade": grade} for name, grade in group.items()] for group in groups
+    )
+    carried = with_alternatives(truth, alternatives)
+    kept = [query for query, qid in enumerate(truth.qids) if qid not in dropped]
+    return Rechunked(carried.select(kept) if dropped else carried, rows, method, dropped)
 
 
 def ways_to_keep(method: str, further: str = "") -> str:
@@ -320,18 +327,16 @@ def _lost_text(row: Carried) -> str:
     return f"{display(row.old)}{best}"
 
 
-def _truth_of(truth: GroundTruth, groups: list[dict[str, float]], dropped: set[str]) -> GroundTruth:
-    """Builds ground truth from the new chunks of each group, keeping weights, names, texts and columns."""
-    rows: list[list[Any]] = []
-    grades_of_groups = iter(groups)
-    for _, written in truth.items():
-        rows.append([])
-        for group, grades in zip(written, grades_of_groups):
-            alternatives = [name if grade == 1 else {"id": name, "grade": grade} for name, grade in grades.items()]
-            if alternatives:
-                rows[-1].append({**group, "alternatives": alternatives} if isinstance(group, dict) else alternatives)
-    if truth.excluded:
-        warn("excluded_ids are ids of the old chunks; they are not carried over")
-    carried = GroundTruth.from_rows(truth.qids, rows, Policy(), texts=truth.texts, columns=truth.columns)
-    carried = replace(carried, keys=truth.keys, shape=truth.shape)
-    return carried.select(query for query, qid in enumerate(truth.qids) if qid not in dropped) if dropped else carried
+def with_alternatives(truth: GroundTruth, groups: Iterable[list[Any]]) -> GroundTruth:
+    """Replaces the alternatives of all groups, keeping everything else but excluded ids; empty groups are left out."""
+    groups = iter(groups)
+    rows = [
+        [
+            {**group, "alternatives": alternatives} if isinstance(group, dict) else alternatives
+            for group, alternatives in zip(written, groups)
+            if alternatives
+        ]
+        for _, written in truth.items()
+    ]
+    changed = GroundTruth.from_rows(truth.qids, rows, Policy(), texts=truth.texts, columns=truth.columns)
+    return replace(changed, keys=truth.keys, shape=truth.shape)

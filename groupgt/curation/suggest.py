@@ -6,12 +6,14 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 
 from groupgt.curation.near import Candidate, near_duplicates
+from groupgt.curation.rechunk import with_alternatives
 from groupgt.errors import DataError, Faults, display
 from groupgt.evaluation.options import TruthOptions, takes_options
 from groupgt.evaluation.request import Request
@@ -19,7 +21,6 @@ from groupgt.evaluation.sources import Sources
 from groupgt.formats.corpus import table_rows
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.policy import Policy
 from groupgt.model.values import TEXT
 from groupgt.render.exports import as_written
 from groupgt.render.results import ResultRows
@@ -121,20 +122,14 @@ def _resembled(truth: GroundTruth, row: Mapping[str, Any]) -> int | str:
 
 
 def _extended(truth: GroundTruth, additions: Mapping[int, Mapping[str, float]]) -> GroundTruth:
-    """Adds names to some groups of the ground truth."""
-    first_group = np.searchsorted(truth.group_query, np.arange(len(truth))).tolist()
-    rows = []
-    for query, (_, groups) in enumerate(truth.items()):
-        extended = []
-        for number, group in enumerate(groups, first_group[query]):
-            alternatives = list(group["alternatives"] if isinstance(group, dict) else group)
-            names = {cell if isinstance(cell, str) else cell.get("id", cell.get("text")) for cell in alternatives}
-            key = "text" if any(isinstance(cell, dict) and "text" in cell for cell in alternatives) else "id"
-            for name, grade in additions.get(number, {}).items():
-                if name not in names:
-                    plain: Any = name if key == "id" else {"text": name}
-                    alternatives.append(plain if grade == 1 else {key: name, "grade": grade})
-            extended.append({**group, "alternatives": alternatives} if isinstance(group, dict) else alternatives)
-        rows.append(extended)
-    extended_truth = GroundTruth.from_rows(truth.qids, rows, Policy(), texts=truth.texts, columns=truth.columns)
-    return replace(extended_truth, keys=truth.keys, shape=truth.shape, excluded=truth.excluded)
+    extended = []
+    for number, group in enumerate(chain.from_iterable(groups for _, groups in truth.items())):
+        alternatives = list(group["alternatives"] if isinstance(group, dict) else group)
+        names = {cell if isinstance(cell, str) else cell.get("id", cell.get("text")) for cell in alternatives}
+        key = "text" if any(isinstance(cell, dict) and "text" in cell for cell in alternatives) else "id"
+        for name, grade in additions.get(number, {}).items():
+            if name not in names:
+                plain: Any = name if key == "id" else {"text": name}
+                alternatives.append(plain if grade == 1 else {key: name, "grade": grade})
+        extended.append(alternatives)
+    return replace(with_alternatives(truth, extended), excluded=truth.excluded)

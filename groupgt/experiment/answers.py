@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
@@ -17,6 +18,7 @@ from groupgt.experiment.cache import AnswerCache, Done, Earlier, Task, needed
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.retrieval import retrieve
+from groupgt.experiment.systems import placed
 from groupgt.experiment.timing import Timing, machine
 from groupgt.labellers.code import Code
 from groupgt.model.ground_truth import GroundTruth
@@ -139,13 +141,13 @@ class SystemAnswers:
 
     def kept(self, judges: Iterable[Code], verdicts: VerdictStore) -> Kept:
         """Returns what was reused from earlier runs, and the time this run spent in external code and services."""
-        seconds: dict[str, float] = {}
+        seconds: dict[str, float] = defaultdict(float)
         for task, done in self.done.items():
             if task.system.is_requeried:
-                seconds[task.name] = seconds.get(task.name, 0.0) + done.seconds
+                seconds[task.name] += done.seconds
         for judge in judges:
             if not judge.options.version and judge.seconds:
-                seconds["the labeller"] = seconds.get("the labeller", 0.0) + judge.seconds
+                seconds["the labeller"] += judge.seconds
         return Kept(
             cached=self.cached,
             retrieved=len(self.done) - self.cached,
@@ -172,7 +174,7 @@ class SystemAnswers:
         try:
             warn_of_doubts(task.name, done.answers, task.depth, corpus_ids, counted=not kind.corpus)
         except RetrieverError as error:
-            self._fail(task, RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in error.faults)))
+            self._fail(task, placed(error, task.dataset, task.name, RetrieverError))
 
     def _fail(self, task: Task, error: GroupgtError) -> None:
         """Records why a system failed; raises the error if the system has `on_error: fail`."""
@@ -212,7 +214,7 @@ class SystemAnswers:
         try:
             fused = fuse(options, [answers for answers, _ in inputs], least, depth)
         except GroupgtError as error:
-            raise RetrieverError(*(f"dataset {dataset!r}: system {name!r}: {text}" for text in error.faults)) from None
+            raise placed(error, dataset, name, RetrieverError) from None
         fused = replace(fused, excluded=sum(answers.excluded for answers, _ in inputs))
         fusion_ms = 1000 * (time.perf_counter() - start) / max(1, len(fused.ids))
         return fused, _fused_timing(dataset, name, [timing for _, timing in inputs], fusion_ms)
@@ -239,9 +241,7 @@ class SystemAnswers:
                 rankings = all_rankings(run, self.experiment.policy)
                 check_ids(name, Answers({qid: ids for qid, (ids, _) in rankings}), data.corpus_ids)
         except GroupgtError as error:
-            start = f"system {name!r}: "
-            texts = (f"dataset {dataset!r}: {start}{text.removeprefix(start)}" for text in error.faults)
-            raise DataError(*texts, total=error.total) from None
+            raise placed(error, dataset, name, DataError) from None
         self._stored[key] = run
         return run
 

@@ -195,7 +195,6 @@ class Build:
         self._end(notes)
 
     def _end(self, notes: Mapping[Path, Any]) -> None:
-        """Writes the notes and removes the backups."""
         self._write(notes)
         for file in self.files:
             remove(_aside(file))

@@ -41,8 +41,6 @@ from groupgt.store.verdicts import VerdictStore
 # Version of the cache format; other versions do not read it.
 LAYOUT = 3
 _version = lru_cache(version)
-# Number of queries that cheap retrievers run a second time, one by one.
-TIMED = 30
 
 
 @dataclass(frozen=True)
@@ -69,12 +67,7 @@ class Task:
 
     def repeats(self, *, singly: bool | None) -> int:
         """Returns how many queries are repeated one by one for timing; 0 if every call has a single query anyway."""
-        if singly:
-            return 0
-        timed = self.experiment.config.evaluate.timed
-        if timed is None:
-            timed = TIMED if self.system.kind.cheap else 0
-        return min(timed, len(self.data.queries))
+        return 0 if singly else min(self.experiment.config.evaluate.repeats(self.system.kind), len(self.data.queries))
 
     def calls(self, *, singly: bool | None) -> int:
         """Returns the number of calls to the retriever."""
@@ -175,20 +168,20 @@ def needed(
     Each retriever is asked for enough extra results to make up for ids that the ground truth excludes.
     """
     tasks: dict[Task, None] = {}
-    depth = experiment.config.evaluate.depth
-    chosen = list(experiment.pairs() if pairs is None else pairs)
-    stack = [Task(dataset, name, depth, experiment, data[dataset]) for dataset, name in reversed(chosen)]
     seen: set[Task] = set()
-    while stack:
-        task = stack.pop()
+
+    def add(task: Task) -> None:
         if task in seen:
-            continue
+            return
         seen.add(task)
-        system = task.system
-        if system.kind.build is not None:
+        if task.system.kind.build is not None:
             tasks[replace(task, depth=task.depth + task.data.left_out)] = None
-        depth = getattr(system.options, "depth", None) or task.depth
-        stack += [replace(task, name=name, depth=depth) for name in reversed(system.inputs)]
+        depth = getattr(task.system.options, "depth", None) or task.depth
+        for name in task.system.inputs:
+            add(replace(task, name=name, depth=depth))
+
+    for dataset, name in experiment.pairs() if pairs is None else pairs:
+        add(Task(dataset, name, experiment.config.evaluate.depth, experiment, data[dataset]))
     return list(tasks)
 
 

@@ -22,6 +22,7 @@ from groupgt.metrics.base import ConventionChoice
 from groupgt.metrics.language import split_names
 from groupgt.options import Rule, Short, options_of
 from groupgt.render.page.page import MAX_SIZE
+from groupgt.retrievers.base import RetrieverPlugin
 
 S = TypeVar("S")
 NAME = r"^[A-Za-z0-9][A-Za-z0-9 _.+-]*$"
@@ -35,6 +36,8 @@ Name = Annotated[
     ),
 ]
 Positive = Annotated[int, Ge(1), Le(10**15)]
+# Number of queries that cheap retrievers run a second time, one by one.
+TIMED = 30
 # The comparison settings that are keys of `compare`; the seed is set for the entire file.
 SETTINGS = [option for option in options_of(Settings).values() if option.name != "seed"]
 
@@ -113,6 +116,10 @@ class Evaluate:
             "this process, none for others)."
         ),
     ] = None
+
+    def repeats(self, kind: RetrieverPlugin) -> int:
+        """Returns how many queries a retriever that takes batches runs a second time, one by one."""
+        return self.timed if self.timed is not None else TIMED if kind.cheap else 0
 
     def __post_init__(self) -> None:
         """Splits metrics that were given on one line: `metrics: recall, mrr`."""

@@ -23,6 +23,7 @@ from groupgt.experiment.builds import Build
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import check_slice
 from groupgt.experiment.systems import combined, matching, some_of
+from groupgt.experiment.yaml import Document
 from groupgt.formats.corpus import corpus_file, queries_file, read_lengths, read_queries
 from groupgt.formats.parts import files_of, is_url
 from groupgt.formats.tokenizers import check_tokenizer, tokenizer_named
@@ -32,7 +33,7 @@ from groupgt.metrics.language import check_sets
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.validity import shown
 from groupgt.model.values import CALLS, SCORE, Lengths
-from groupgt.options import paths_of
+from groupgt.options import KeyPath, paths_of
 from groupgt.plugins import find
 from groupgt.render.tables import counted
 from groupgt.retrievers.base import Corpus, Queries
@@ -90,6 +91,7 @@ def read_all(experiment: Experiment, judged: VerdictStore | None = None, *, refr
     """
     unmade = make_files(experiment, refresh=refresh)
     faults = Faults()
+    document = replace(experiment.document, faults=faults)
     datasets: dict[str, Data] = {}
     for name in (name for name in experiment.config.datasets if name not in unmade):
         try:
@@ -98,19 +100,19 @@ def read_all(experiment: Experiment, judged: VerdictStore | None = None, *, refr
             faults.merge(error)
     kind = DataError if faults else ConfigError
     for name, data in datasets.items():
-        _check(experiment, name, data, faults)
+        _check(experiment, name, data, document)
     if experiment.across in datasets:
         inputs = {name: Measured(data.truth.qids, texts_of(data.truth)) for name, data in datasets.items()}
         try:
             shared_queries(inputs, experiment.across)
         except GroupgtError as error:
             for text in error.faults:
-                faults.add(experiment.document.place(("compare", "across")), f"compare.across: {text}")
+                document.fault(("compare", "across"), text)
     faults.stop(kind)
     _warn_of_depth(experiment)
     for name, data in datasets.items():
         if data.absent and len(data.absent) == len(set(data.truth.ids)):
-            faults.add(experiment.document.place(("datasets", name, "corpus")), _all_absent(name, data))
+            faults.add(document.place(("datasets", name, "corpus")), _all_absent(name, data))
         elif data.absent:
             warn(absent_ids(name, data.absent))
         warn_of_blank(data.truth, data.request.lengths.texts, f"dataset {name!r}: ")
@@ -157,7 +159,6 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
 
 
 def _audit(experiment: Experiment, name: str, truth: GroundTruth) -> Audit | None:
-    """Reads and checks the audit of a data set, if it has one."""
     dataset = experiment.config.datasets[name]
     if dataset.audit is None:
         return None
@@ -217,7 +218,7 @@ def make_files(experiment: Experiment, *, refresh: bool) -> set[str]:
 
     Returns the names of data sets to skip.
     """
-    faults = Faults()
+    document = replace(experiment.document, faults=Faults())
     unmade: set[str] = set()
     scripts: dict[str, list[str]] = {}
     for name, dataset in experiment.config.datasets.items():
@@ -227,7 +228,7 @@ def make_files(experiment: Experiment, *, refresh: bool) -> set[str]:
         configs = [experiment.config.datasets[name] for name in names]
         written = [path for config in configs for path in (config.ground_truth, config.corpus, config.queries)]
         files = [experiment.at(path) for path in dict.fromkeys(written) if path is not None]
-        place = f"{experiment.document.place(('datasets', names[0], 'build'))}: datasets.{names[0]}.build"
+        path: KeyPath = ("datasets", names[0], "build")
         try:
             build = Build(experiment.at(script), files)
             why = build.why(refresh=refresh)
@@ -235,18 +236,17 @@ def make_files(experiment: Experiment, *, refresh: bool) -> set[str]:
                 experiment.unchecked.append(f"datasets.{names[0]}.build: {build.script} must run: {why}")
                 unmade.update(names)
             elif why and not experiment.allow_code:
-                faults.add(place, f"{build.script} must run: {why}; allow it with --allow-code")
+                document.fault(path, f"{build.script} must run: {why}; allow it with --allow-code")
             elif why:
                 build.run(experiment.path.parent)
         except DataError as error:
             for text in error.faults:
-                faults.add(place, text)
-    faults.stop(DataError)
+                document.fault(path, text)
+    document.faults.stop(DataError)
     return unmade
 
 
 def _where(experiment: Experiment, truth: GroundTruth, dataset: str) -> GroundTruth:
-    """Filters queries by the column values in `where`."""
     where = experiment.config.datasets[dataset].where
     faults = Faults()
     keep = np.ones(len(truth), dtype=np.bool_)
@@ -282,17 +282,16 @@ NEEDS = {
 }
 
 
-def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> None:
+def _check(experiment: Experiment, name: str, data: Data, document: Document) -> None:
     """Checks shape, slice columns, query texts, gate slices, and lengths for budgets."""
-    document, systems = experiment.document, experiment.systems
+    faults, systems = document.faults, experiment.systems
     if experiment.config.convention == "auto" and OF_SHAPE[data.truth.shape] != experiment.convention:
         what = f"the ground truth of {name}, which was built just now, is of the shape {data.truth.shape}"
-        hint = f"name its convention: convention: {OF_SHAPE[data.truth.shape]}"
-        faults.add(document.place(("convention",)), f"convention: {what}; {hint}")
+        document.fault(("convention",), f"{what}; name its convention: convention: {OF_SHAPE[data.truth.shape]}")
     try:
         check_sets(data.request.metrics.values(), data.truth.set_of is not None)
     except MetricError as error:
-        faults.add(document.place(("evaluate", "metrics")), f"evaluate.metrics: dataset {name!r}: {error}")
+        document.fault(("evaluate", "metrics"), f"dataset {name!r}: {error}")
     for position, column in enumerate(experiment.config.evaluate.by):
         try:
             Slicer(data.truth, [column])
@@ -310,16 +309,12 @@ def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> Non
             try:
                 check_slice(number, gate, Slicer(data.truth, list(gate.slice)), name, document)
             except GroupgtError as error:
-                place = document.place(("gate", number, "slice"))
-                faults.add(place, f"gate.{number}.slice: dataset {name!r}: {error}")
-    for text in document.faults.texts:
-        faults.add("", text)
+                document.fault(("gate", number, "slice"), f"dataset {name!r}: {error}")
     # Stored results may bring their own lengths.
     budgets = [] if all(systems[system].is_stored for system in reported) else experiment.metrics.values()
     for unit in dict.fromkeys(metric.budget.unit for metric in budgets if metric.budget):
         if unit != SCORE and not data.request.lengths.has(unit):
-            what = f"dataset {name!r}: a budget in {unit} needs {NEEDS[unit]}"
-            faults.add(document.place(("evaluate", "metrics")), f"evaluate.metrics: {what}")
+            document.fault(("evaluate", "metrics"), f"dataset {name!r}: a budget in {unit} needs {NEEDS[unit]}")
 
 
 def _warn_of_depth(experiment: Experiment) -> None:
@@ -336,15 +331,16 @@ def _warn_of_depth(experiment: Experiment) -> None:
 def absent_ids(dataset: str, absent: Sequence[str]) -> str:
     """Formats a warning about ground truth ids that are missing from the corpus and therefore never retrieved."""
     count = counted(len(absent), "id of the ground truth is", "ids of the ground truth are")
-    return f"dataset {dataset!r}: {count} not in the corpus, so never retrieved: {some_of(absent, 3)}"
+    return f"dataset {dataset!r}: {count} not in the corpus, so never retrieved: {some_of(absent, most=3)}"
 
 
 def _all_absent(dataset: str, data: Data) -> str:
     count, there = counted(len(data.absent), "id"), shown(min(data.corpus_ids or ("",)))
     return (
-        f"dataset {dataset!r}: none of the {count} of the ground truth is in the corpus: {some_of(data.absent, 3)}; "
-        f"the corpus has ids such as {there}. If it is another chunking, carry the ground truth over with "
-        "groupgt rechunk, or match by places, texts or parents (evaluate.labeller)"
+        f"dataset {dataset!r}: none of the {count} of the ground truth is in the corpus: "
+        f"{some_of(data.absent, most=3)}; the corpus has ids such as {there}. If it is another "
+        "chunking, carry the ground truth over with groupgt rechunk, or match by places, texts or parents "
+        "(evaluate.labeller)"
     )
 
 

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, BinaryIO, NoReturn
@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, NoReturn
 from groupgt.errors import ConfigError, GroupgtError, RetrieverError
 from groupgt.formats.modules import imported
 from groupgt.private import private_messages
-from groupgt.retrievers.base import Corpus, Queries, Ranking, RetrieverPlugin, Setting, ask, checked
+from groupgt.retrievers.base import Answers, Corpus, Queries, RetrieverPlugin, Setting, ask
 from groupgt.runtime import interrupts_blocked, no_silent_exit, raised, users_code
 from groupgt.store.files import umask
 from groupgt.store.loaded import PROCESS, Loaded, changed
@@ -38,12 +38,12 @@ import json, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 sys.path[:] = json.loads(sys.argv[1])
 from groupgt.experiment.fresh import serve
-serve()
+serve(sys.argv[2])
 """
 # Each message is preceded by its length.
 LENGTH = struct.Struct("<Q")
-# Rankings, milliseconds per call, and newly loaded modules.
-Reply = tuple[Sequence[Ranking], list[float], dict[str, str]]
+# Results, milliseconds per call, and newly loaded modules.
+Reply = tuple[Answers, list[float], dict[str, str]]
 # Seconds between checks whether a process that does not reply is still running.
 LOOK_S = 0.5
 
@@ -57,7 +57,8 @@ class Here:
 
     process, shared = PROCESS, True
 
-    def __init__(self, kind: RetrieverPlugin, options: Any, setting: Setting) -> None:
+    def __init__(self, system: str, kind: RetrieverPlugin, options: Any, setting: Setting) -> None:
+        self.system = system
         start = time.perf_counter()
         with users_code():
             self.retriever = kind.built(setting, options)
@@ -67,9 +68,8 @@ class Here:
         self.modules = self._new()
 
     def ask(self, queries: Queries, k: int) -> Reply:
-        """Returns rankings, milliseconds per call, and newly loaded modules."""
-        rankings, spent = ask(self.retriever, queries, k)
-        return rankings, spent, self._new()
+        """Returns results, milliseconds per call, and newly loaded modules."""
+        return *ask(self.system, self.retriever, queries, k), self._new()
 
     def changed(self, modules: Mapping[str, str]) -> list[str]:
         """Returns the modules that have changed."""
@@ -94,13 +94,12 @@ class Fresh:
         # A new interpreter with the path of this one, and without the current folder unless the path contains it.
         with interrupts_blocked():
             self.child = subprocess.Popen(  # noqa: S603 - this interpreter
-                [sys.executable, "-P", "-c", BEGIN, json.dumps([*map(str, sys.path)])],
+                [sys.executable, "-P", "-c", BEGIN, json.dumps([*map(str, sys.path)]), str(folder)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 bufsize=0,
             )
         try:
-            self._call(folder)
             parts = None if setting is None else (setting.corpus.ids, setting.corpus.texts, setting.qids, setting.seed)
             self.way, self.singly, self.build_s, self.modules = self._call((system, kind.build, options, parts))
         except BaseException:
@@ -108,7 +107,7 @@ class Fresh:
             raise
 
     def ask(self, queries: Queries, k: int) -> Reply:
-        """Returns rankings (already validated), milliseconds per call, and newly loaded modules."""
+        """Returns results, milliseconds per call, and newly loaded modules."""
         answer: Reply = self._call((list(queries), queries.ids, k))
         return answer
 
@@ -219,24 +218,22 @@ def working_folder() -> str | None:
 # --- In the new process.
 
 
-def serve() -> NoReturn:
+def serve(folder: str) -> NoReturn:
     """Builds a retriever as requested, then answers queries until the parent process exits."""
     leave = os._exit
+    sys.path[:] = [folder, *(path for path in sys.path if path != folder)]
     requests, replies = _channels()
     messages: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_listen, args=[requests, messages, leave], daemon=True).start()
     # Bytecode written next to modules would be stale if a file changes twice within a second.
     sys.dont_write_bytecode = True
-    folder: Path = messages.get()
-    sys.path[:] = [str(folder), *(path for path in sys.path if path != str(folder))]
-    _send(replies, (None, None))
     system, build, options, parts = messages.get()
     retriever: Any = None
     modules = Loaded()
 
     def begin() -> tuple[str, bool | None, float, dict[str, str]]:
         nonlocal retriever
-        target = imported(options.target, folder)
+        target = imported(options.target, Path(folder))
         if parts is None:
             way = options.way(target) if hasattr(options, "way") else ""
             # The result of a factory is unknown before it is called, unless the options declare it.
@@ -248,13 +245,7 @@ def serve() -> NoReturn:
         return getattr(retriever, "way", ""), bool(getattr(retriever, "each", False)), took, modules.new()
 
     def answer(texts: list[str], qids: list[str], k: int) -> Reply:
-        rankings, spent = ask(retriever, Queries(texts, qids), k)
-        answers = checked(system, qids, rankings, k)
-        plain: list[Ranking] = [
-            names if answers.scores is None else list(zip(names, answers.scores[qid]))
-            for qid, names in answers.ids.items()
-        ]
-        return plain, spent, modules.new()
+        return *ask(system, retriever, Queries(texts, qids), k), modules.new()
 
     _reply(replies, begin)
     while True:

@@ -219,8 +219,7 @@ class GateChecks:
         system = self.families.systems[name]
         if system.kind.build is None or system.options.asks_singly() is not False:
             return True
-        timed = self.config.evaluate.timed
-        return bool(timed) if timed is not None else system.kind.cheap
+        return self.config.evaluate.repeats(system.kind) > 0
 
     def _is_timed(self, name: str) -> bool:
         system = self.families.systems[name]
@@ -301,7 +300,6 @@ def _checked(blank: GateResult, outcome: Outcome, timings: Mapping[tuple[str, st
 
 
 def _values(gate: Gate, evaluation: Evaluation) -> Floats:
-    """Returns the gate's metric values for the queries in its slice."""
     text = evaluation.text_of(gate.metric)
     return evaluation.tested.get(text, evaluation.values[text])[members(gate, evaluation)]
 

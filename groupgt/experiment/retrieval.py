@@ -25,8 +25,9 @@ from groupgt.experiment.cache import (
     warn_of_failure,
 )
 from groupgt.experiment.fresh import Fresh, Here
+from groupgt.experiment.systems import placed
 from groupgt.experiment.timing import Timing, machine
-from groupgt.retrievers.base import Answers, Corpus, Setting, checked
+from groupgt.retrievers.base import Answers, Corpus, Setting
 from groupgt.runtime import raised
 from groupgt.store.journal import SYNCED_EVERY_S, Journal, now
 from groupgt.store.loaded import Trace
@@ -47,7 +48,7 @@ def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = 
         if system.kind.runs_code:
             source = Fresh(task.name, system.kind, task.options, folder, setting)
         else:
-            source = Here(system.kind, task.options, setting)
+            source = Here(task.name, system.kind, task.options, setting)
         with closing(source):
             task.check_timed(singly=source.singly)
             done = _answered(task, source, unfinished, answered)
@@ -55,12 +56,10 @@ def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = 
         unfinished.flush()
         if isinstance(error, KeyboardInterrupt):
             raise
-        start = f"system {task.name!r}"
         if isinstance(error, GroupgtError):
-            faults = [text if text.startswith(start) else f"{start}: {text}" for text in error.faults]
-            raise RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in faults), total=error.total) from None
+            raise placed(error, task.dataset, task.name, RetrieverError) from None
         # A library's panic and sys.exit in user code are not an `Exception`.
-        raise RetrieverError(f"dataset {task.dataset!r}: {start}: {raised(error)}") from error
+        raise placed(RetrieverError(raised(error)), task.dataset, task.name, RetrieverError) from error
     unfinished.end(done)
     return done
 
@@ -72,14 +71,11 @@ def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered
     answered(len(begun.answers.ids))
     size = 1 if source.singly and unfinished.every_batch else task.options.batch_size()
     for first in range(len(begun.answers.ids), len(queries), size):
-        batch = queries.part(first, first + size)
-        batch_qids = [*batch.ids]  # a copy, in case the retriever changes its own
-        rankings, spent, modules = source.ask(batch, task.depth)
-        answers = checked(task.name, batch_qids, rankings, task.depth)
+        answers, spent, modules = source.ask(queries.part(first, first + size), task.depth)
         begun.add(answers, spent, modules)
         unfinished.add(answers, spent, modules)
         spent_ms += math.fsum(spent)
-        answered(len(batch_qids))
+        answered(len(answers.ids))
     timing = begun.done
     if timing is None:
         single_ms = begun.single_ms

@@ -202,8 +202,6 @@ def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Com
 
 
 def _ranked(experiment: Experiment, evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
-    """Sorts evaluations by the primary metric, best first."""
-
     def worse(system: str) -> tuple[bool, float]:
         evaluation = evaluations[system]
         text = evaluation.text_of(experiment.primary)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,13 +16,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from annotated_types import MinLen
 from typing_extensions import Doc
 
-from groupgt.errors import ConfigError, near_names
+from groupgt.errors import ConfigError, GroupgtError, near_names
 from groupgt.experiment.yaml import Document, Texts, as_yaml
 from groupgt.formats.detect import RUNS
 from groupgt.formats.modules import check_target
 from groupgt.formats.parts import is_url
 from groupgt.options import KeyPath, options_of, read_options
 from groupgt.plugins import find, ours
+from groupgt.render.tables import listed
 from groupgt.retrievers.base import RetrieverPlugin
 
 if TYPE_CHECKING:
@@ -108,8 +111,8 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
     names = list(names)
     if pattern in names:
         return [pattern]
-    expression = re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
-    return [name for name in names if expression.fullmatch(name)]
+    plain = pattern.replace("[", "[[]")
+    return [name for name in names if fnmatchcase(name, plain)]
 
 
 def combined(systems: Mapping[str, System], name: str) -> list[str]:
@@ -120,12 +123,18 @@ def combined(systems: Mapping[str, System], name: str) -> list[str]:
     return names
 
 
+def placed(error: GroupgtError, dataset: str, system: str, kind: type[GroupgtError]) -> GroupgtError:
+    """Returns an error of the given kind whose messages begin with the data set and the system."""
+    start = f"system {system!r}: "
+    texts = (f"dataset {dataset!r}: {start}{text.removeprefix(start)}" for text in error.faults)
+    return kind(*texts, total=error.total)
+
+
 # A sweep with more systems than this is a mistake.
 MOST_SYSTEMS = 10_000
-# Maximum depth of nested fusions.
 DEEPEST_FUSION = 20
-# Maximum number of names listed in a message.
-MOST_NAMES = 20
+# Joins the first names for a message.
+some_of = partial(listed, most=20, more=" …")
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,11 +169,6 @@ def is_option(path: KeyPath, document: Document) -> bool:
         return False
     use = document.value["systems"][path[1]].get("use")
     return use in ours("retriever") and path[2] in options_of(find("retriever", use).options)
-
-
-def some_of(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """Joins the first names for a message, with an ellipsis if there are more."""
-    return ", ".join(names[:most]) + (" …" if len(names) > most else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +216,7 @@ class Families:
         raw = document.value.get("systems") if isinstance(document.value, dict) else None
         names = raw if isinstance(raw, dict) else {}
         self.broken = {str(name) for name in names if not document.is_sound("systems", name)}
-        if not document.is_sound_above("systems"):
+        if ("systems",) in document.partial:
             self.broken.add("*")
 
     def walk(self) -> None:
@@ -244,7 +248,6 @@ class Families:
         return f" (all systems of this sweep are '{name}[*')" if is_swept else near_names(name, names)
 
     def _served(self, config: SystemConfig) -> list[str]:
-        """Returns the data sets that an entry runs on."""
         return [dataset for dataset in self.config.datasets if config.serves(dataset)]
 
     def _family(self, family: str, config: SystemConfig) -> None:
@@ -252,7 +255,7 @@ class Families:
         path: KeyPath = ("systems", family)
         for position, dataset in enumerate(config.only):
             is_there = dataset in self.config.datasets or not self.document.is_sound("datasets", dataset)
-            if not is_there and self.document.is_sound_above("datasets"):
+            if not is_there and ("datasets",) not in self.document.partial:
                 self.document.unknown((*path, "only", position), dataset, list(self.config.datasets))
         kind: RetrieverPlugin | None = self.code.plugin("retriever", config.use, (*path, "use"))
         if kind is None:
@@ -340,7 +343,7 @@ class Families:
                 matched = matching(pattern, others)
                 complete = complete and bool(matched) and not self.may_be(pattern)
                 if not matched and not self.may_be(pattern):
-                    near, choices = self.near(pattern, others), some_of(others) or "none"
+                    near, choices = self.near(pattern, others), some_of(others) if others else "none"
                     self.document.fault(path, f"no other system is named {pattern!r}{near}; there are {choices}")
                 for other, dataset in product(matched, self._served(system.config)):
                     if not self.systems[other].config.serves(dataset):

@@ -116,5 +116,4 @@ def _quantile(values: list[float], share: float) -> float | None:
     """Returns a quantile by the nearest-rank method; None if there are no values."""
     if not values:
         return None
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))]
+    return sorted(values)[math.ceil(share * len(values)) - 1]

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from yaml.composer import Composer
-from yaml.resolver import Resolver
 
 from groupgt.errors import ConfigError, Faults, listed, near_names
 from groupgt.formats.source import neighbors
@@ -38,7 +36,6 @@ PROBLEMS = {
     "expected ',' or '}'": "expected a comma or } : the mapping opened here is not closed",
     "found unexpected end of stream": "the quote opened here is not closed",
     "found character": "a value cannot begin with this character; put the text into quotes",
-    "found undefined alias": "a value cannot begin with *; put the text into quotes",
     "but found another document": "expected one document, found a second one after ---",
     "expected '<document start>'": "expected an experiment (keys with values), found something else",
 }
@@ -146,10 +143,6 @@ class Document:
         """Returns True if there is no schema error at, above or below a path."""
         return not any(faulty[: len(path)] == path or path[: len(faulty)] == faulty for faulty in self.partial)
 
-    def is_sound_above(self, *path: str | int) -> bool:
-        """Returns True if there is no schema error at or above a path."""
-        return not any(path[: len(faulty)] == faulty for faulty in self.partial)
-
     def as_written(self, value: Any, path: KeyPath) -> Any:
         """Returns a value as written in the file, with environment variables that may be secrets left unexpanded."""
         if isinstance(value, dict):
@@ -240,9 +233,8 @@ def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:
 def composed(text: str, document: Document, path: KeyPath) -> Any:
     """Parses YAML text into the values at a path of the document; raises `ConfigError` for invalid YAML."""
     try:
-        events = _events(text, document)
+        node = _Loader(text, document).get_single_node()
         document.faults.stop(ConfigError)
-        node = _Composer(events).get_single_node()
     except yaml.MarkedYAMLError as error:
         place = document.place_of(error.problem_mark or error.context_mark)
         raise ConfigError(f"{place}: {_meaning_of(error, text)}") from None
@@ -292,42 +284,30 @@ def _counts(line: str) -> bool:
     return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
-class _Composer(Composer, Resolver):
-    """Composes nodes from previously parsed events."""
+class _Loader(yaml.SafeLoader):
+    """Composes nodes; rejects aliases and deep nesting before anything is expanded."""
 
-    def __init__(self, events: list[yaml.Event]) -> None:
-        Composer.__init__(self)
-        Resolver.__init__(self)
-        self.events = events[::-1]
+    def __init__(self, text: str, document: Document) -> None:
+        super().__init__(text)
+        self.document, self.depth = document, 0
 
-    def peek_event(self) -> yaml.Event:
-        return self.events[-1]
-
-    def get_event(self) -> yaml.Event:
-        return self.events.pop()
-
-    def check_event(self, *kinds: type[yaml.Event]) -> bool:
-        return isinstance(self.events[-1], kinds)
-
-
-def _events(text: str, document: Document) -> list[yaml.Event]:
-    """Parses YAML into events; rejects aliases and deep nesting before anything is expanded."""
-    depth = 0
-    events = []
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        events.append(event)
-        anchor, place = getattr(event, "anchor", None), document.place_of(event.start_mark)
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]  # of PyYAML
+        place = self.document.place_of(event.start_mark)
         if isinstance(event, yaml.AliasEvent):
-            document.faults.add(place, f"aliases (*{anchor}) are not supported; write the value out")
-        elif anchor:
-            document.faults.add(place, f"anchors (&{anchor}) are not supported; remove it")
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > DEEPEST:
-                raise ConfigError(f"{place}: expected at most {DEEPEST} levels of nesting")
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-    return events
+            self.document.faults.add(place, f"aliases (*{event.anchor}) are not supported; write the value out")
+            self.get_event()  # type: ignore[no-untyped-call]  # of PyYAML
+            return yaml.ScalarNode("", "")  # never read
+        if event.anchor:
+            self.document.faults.add(place, f"anchors (&{event.anchor}) are not supported; remove it")
+            event.anchor = None  # a second one of this name would end the parsing
+        is_collection = isinstance(event, yaml.CollectionStartEvent)
+        if is_collection and self.depth == DEEPEST:
+            raise ConfigError(f"{place}: expected at most {DEEPEST} levels of nesting")
+        self.depth += is_collection
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self.depth -= is_collection
+        return node
 
 
 def _build(node: yaml.Node, path: KeyPath, document: Document) -> Any:
@@ -380,8 +360,6 @@ def _with_defaults(text: str) -> str:
 
 
 def _filled(text: str, path: KeyPath, document: Document) -> str:
-    """Expands environment variables in text."""
-
     def value(match: re.Match[str]) -> str:
         name, default = match[1], match[2]
         filled_in = os.environ.get(name, default)

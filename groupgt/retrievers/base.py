@@ -118,9 +118,9 @@ class Retriever(Protocol):
         ...
 
 
-def ask(retriever: Retriever, queries: Queries, k: int) -> tuple[Sequence[Ranking], list[float]]:
-    """Calls a retriever; returns its rankings and the milliseconds that each call took. Errors name the queries."""
-    which, start = queries.shown, time.perf_counter()
+def ask(system: str, retriever: Retriever, queries: Queries, k: int) -> tuple[Answers, list[float]]:
+    """Calls a retriever; returns its results and the milliseconds that each call took. Errors name the queries."""
+    which, qids, start = queries.shown, [*queries.ids], time.perf_counter()  # the retriever may change its own
     try:
         with users_code():
             rankings = retriever.retrieve(queries, k)
@@ -129,7 +129,8 @@ def ask(retriever: Retriever, queries: Queries, k: int) -> tuple[Sequence[Rankin
     except BaseException as error:  # neither a library's panic nor sys.exit in code of the user's is an `Exception`
         raise RetrieverError(f"{which}: {raised(error)}") from error
     took = 1000 * (time.perf_counter() - start)
-    return rankings, list(getattr(retriever, "spent", None) or [took])
+    spent = list(getattr(retriever, "spent", None) or [took])
+    return checked(system, qids, rankings, k), spent
 
 
 @dataclass(frozen=True, eq=False)

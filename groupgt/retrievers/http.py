@@ -420,7 +420,6 @@ def _spellings(values: Iterable[str], shortest: int) -> list[str]:
 
 
 def _either(texts: list[str]) -> re.Pattern[str] | None:
-    """Builds a pattern that matches any of the texts, ignoring case."""
     return re.compile("|".join(map(re.escape, texts)), re.IGNORECASE) if texts else None
 
 

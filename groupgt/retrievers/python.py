@@ -43,7 +43,7 @@ def adapted(target: Any, id_field: str) -> base.Retriever | None:
         results = [(_id(metadata, doc_id, id_field, framework), score) for metadata, doc_id, score in documents]
         return results if all(score is not None for _, score in results) else [name for name, _ in results]
 
-    return Called(ranking, is_single=True, convert=lambda results: results)
+    return Called(ranking, is_single=True, run=_Runner())
 
 
 # (metadata, id, score) of each document.
@@ -260,26 +260,19 @@ class _Runner:
 class Called:
     """A retriever that calls a function; `spent` is the duration of each call in the last batch, in milliseconds.
 
-    `each` is True if each call has one query; `convert` turns the return value for one query into a ranking.
+    `each` is True if each call has one query.
     """
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        *,
-        is_single: bool,
-        run: _Runner | None = None,
-        convert: Callable[[Any], Any] | None = None,
-    ) -> None:
-        self.function, self.each, self.spent = function, is_single, list[float]()
-        self.run, self.convert = run or _Runner(), convert or ranking_of
+    def __init__(self, function: Callable[..., Any], *, is_single: bool, run: _Runner) -> None:
+        self.function, self.each, self.run = function, is_single, run
+        self.spent: list[float] = []
         self.way = WAYS[is_single]
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[base.Ranking]:
         """Calls the function and converts its output to lists of ids or (id, score) pairs."""
         self.spent = []
         if self.each:
-            return [self.convert(self._call(query, k)) for query in queries]
+            return [ranking_of(self._call(query, k)) for query in queries]
         texts, qids = list(queries), list(getattr(queries, "ids", []))
         rankings = self._call(queries, k)
         if isinstance(rankings, dict):
@@ -297,7 +290,7 @@ class Called:
                 f"{signature_of(self.function)}: expected {len(texts):,} rankings, one a query, found "
                 f"{len(rankings):,}; {ONE_EACH}"
             )
-        return list(map(self.convert, rankings)) if isinstance(rankings, list) else rankings
+        return list(map(ranking_of, rankings)) if isinstance(rankings, list) else rankings
 
     def _call(self, argument: Any, k: int) -> Any:
         start = time.perf_counter()

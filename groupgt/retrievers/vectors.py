@@ -154,49 +154,42 @@ class QueryVectors:
         return self.encode([self.options.query_prefix + text for text in queries], "queries")
 
 
-class Embedded(QueryVectors):
-    """A source of query vectors and corpus vectors: `documents`, shape (n, d), scaled to length 1 for cosines."""
+class Dense:
+    """A retriever that compares a query with every document, without approximation; ties are in corpus order.
+
+    `documents`, shape (n, d), and query vectors are scaled to length 1 for cosines. A query whose vector is all zeros
+    has no results.
+    """
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
-        super().__init__(setting, options)
-        self.normalize = options.similarity == "cosine"
+        self.ids, self.options = setting.corpus.ids, options
+        self.queries = QueryVectors(setting, options)
+        self.scaled = unit if options.similarity == "cosine" else on_grid
         corpus, prefix = setting.corpus, options.document_prefix
         if options.documents:
             with _as_retriever_errors():
                 vectors = read_vectors(Path(options.documents), "doc_id", corpus.ids)
         else:
             key = (__name__, options.model, prefix)
-            vectors = corpus.once(key, lambda: self.encode([prefix + text for text in corpus.texts], "documents"))
-        self.documents = self._on_grid(vectors)
+            vectors = corpus.once(
+                key, lambda: self.queries.encode([prefix + text for text in corpus.texts], "documents")
+            )
+        self.documents = self.scaled(vectors)
 
-    def of(self, queries: Sequence[str]) -> Vectors:
+    def _vectors(self, queries: Sequence[str]) -> Vectors:
         """Returns the vectors of the given queries, checked to have as many dimensions as the documents."""
-        vectors = super().of(queries)
+        vectors = self.queries.of(queries)
         if vectors.shape[1] != self.documents.shape[1]:
             raise RetrieverError(
                 f"{self.options.queries or self.options.model}: expected {self.documents.shape[1]:,} dimensions, "
                 f"those of the documents, found {vectors.shape[1]:,}"
             )
-        return self._on_grid(vectors)
-
-    def _on_grid(self, vectors: Vectors) -> Vectors:
-        return unit(vectors) if self.normalize else on_grid(vectors)
-
-
-class Dense:
-    """A retriever that compares a query with every document, without approximation; ties are in corpus order.
-
-    A query whose vector is all zeros has no results.
-    """
-
-    def __init__(self, setting: base.Setting, options: Options) -> None:
-        self.ids = setting.corpus.ids
-        self.vectors = Embedded(setting, options)
+        return self.scaled(vectors)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
         """Returns the k best results for each query."""
-        vectors = self.vectors.of(queries)
-        scores = products(vectors, self.vectors.documents)
+        vectors = self._vectors(queries)
+        scores = products(vectors, self.documents)
         return [best(self.ids, row, k) if vector.any() else [] for row, vector in zip(scores, vectors)]
 
 
@@ -210,30 +203,28 @@ class Ann(Dense):
         from usearch.index import Index
 
         super().__init__(setting, options)
-        documents = self.vectors.documents
         self.graph = Index(
-            ndim=documents.shape[1],
-            metric="cos" if self.vectors.normalize else "ip",
+            ndim=self.documents.shape[1],
+            metric="cos" if options.similarity == "cosine" else "ip",
             dtype="f32",
             connectivity=options.connectivity,
             expansion_add=options.expansion_add,
             expansion_search=options.expansion_search,
         )
-        self.graph.add(np.arange(len(documents)), documents.astype(np.float32), threads=1)
+        self.graph.add(np.arange(len(self.documents)), self.documents.astype(np.float32), threads=1)
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
         """Returns the k best results from the graph for each query."""
-        return [self._best(vector, k) if vector.any() else [] for vector in self.vectors.of(queries)]
+        return [self._best(vector, k) if vector.any() else [] for vector in self._vectors(queries)]
 
     def _best(self, vector: Vectors, k: int) -> base.Ranking:
         matches = self.graph.search(vector.astype(np.float32), min(k, len(self.ids)), threads=1)
         rows = np.sort(matches.keys.astype(np.int64))
-        return best(self.ids, products(vector[None, :], self.vectors.documents[rows])[0], k, rows)
+        return best(self.ids, products(vector[None, :], self.documents[rows])[0], k, rows)
 
 
 @contextmanager
 def _as_retriever_errors() -> Iterator[None]:
-    """Converts data errors to `RetrieverError`."""
     try:
         yield
     except DataError as error:

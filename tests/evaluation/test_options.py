@@ -28,6 +28,7 @@ SIGNATURES = {
     "misses": f"truth, run, k=10, worst=20, *, {SOME}",
     "depth": f"truth, run, share=0.9, *, unit='results', by=(), confidence=0.95, lengths=None, {SOME}",
     "check": f"truth, runs=None, *, near_duplicates=False, threshold=0.9, {SOME}",
+    "agree": f"truth, run=None, *, other_truth=None, other_labeller=None, parts=False, {SOME}",
     "suggest": "truth, corpus, threshold=0.9, *, policy=None, truth_format=None",
     "rechunk": "truth, old=None, new=None, *, method=None, min_overlap=0.5, threshold=0.9, unit='chars', "
     "drop_lost=False, policy=None, truth_format=None",
@@ -41,6 +42,7 @@ MIDDLES = {
     "misses": ("", NAME, PARTS),
     "depth": ("", NAME, PARTS),
     "check": ("", "", ""),
+    "agree": ("", "", ""),
 }
 
 

@@ -45,7 +45,7 @@ def ranked(target: Any, k: int, id_field: str = "") -> list[Ranking]:
 
 
 def ids(ranking: Ranking) -> list[Any]:
-    return [each[0] if isinstance(each, tuple) else each for each in ranking]
+    return [each[0] if isinstance(each, list) else each for each in ranking]
 
 
 # ---- LangChain ---------------------------------------------------------------------------------------------------
@@ -132,9 +132,9 @@ def test_llama_index_retriever_of_ones_own() -> None:
             nodes = [(count, schema.TextNode(id_=name, text="")) for count, name in sorted(scored, reverse=True)]
             return [schema.NodeWithScore(node=node, score=count) for count, node in nodes]
 
-    assert ranked(Own(), 2) == [[("d11", 11.0), ("d10", 10.0)], []]
+    assert ranked(Own(), 2) == [[["d11", 11.0], ["d10", 10.0]], []]
     # a class is made first; its options are its keywords
-    assert made(Setting(Corpus([], [])), options_of(Own)).retrieve(["fares"], 1) == [[("d11", 11.0)]]
+    assert made(Setting(Corpus([], [])), options_of(Own)).retrieve(["fares"], 1) == [[["d11", 11.0]]]
 
 
 def options_of(target: type) -> Options:
@@ -162,7 +162,7 @@ def test_haystack_bm25(documents: Any) -> None:
     target = retrievers.InMemoryBM25Retriever(documents, top_k=2)
     expected = target.run(query="fares", top_k=8)["documents"]
     found = ranked(target, 8)[0]  # it is told k
-    assert found == [(document.id, document.score) for document in expected]
+    assert found == [[document.id, document.score] for document in expected]
     assert len(found) == 8
     assert ids(ranked(target, 3, "doc")[0]) == [document.id.upper() for document in expected[:3]]
 

@@ -461,7 +461,7 @@ def test_the_protocol_of_llama_index() -> None:
     target = of_module("Base", "llama_index.core.base.base_retriever", retrieve=lambda self, query: found[query])
     own = adapted(target, "")
     assert own is not None
-    assert own.retrieve(["one", "two", "three"], 2) == [[("a", 0.5), ("b", 0.25)], ["a", "b"], []]
+    assert own.retrieve(["one", "two", "three"], 2) == [[["a", 0.5], ["b", 0.25]], ["a", "b"], []]
     with pytest.raises(groupgt.RetrieverError, match=r"a document of LlamaIndex has no 'doc' .* it has nothing"):
         adapted(target, "doc").retrieve(["one"], 2)  # type: ignore[union-attr]
 
@@ -472,8 +472,8 @@ def test_the_protocol_of_haystack() -> None:
         return {"documents": [SimpleNamespace(id="a", meta={"doc": "d1"}, score=3.0)]}
 
     target = of_module("Retriever", "anywhere", run=run, __haystack_input__=SimpleNamespace(_sockets_dict={}))
-    assert adapted(target, "").retrieve(["one"], 2) == [[("a", 3.0)]]  # type: ignore[union-attr]
-    assert adapted(target, "doc").retrieve(["one"], 2) == [[("d1", 3.0)]]  # type: ignore[union-attr]
+    assert adapted(target, "").retrieve(["one"], 2) == [[["a", 3.0]]]  # type: ignore[union-attr]
+    assert adapted(target, "doc").retrieve(["one"], 2) == [[["d1", 3.0]]]  # type: ignore[union-attr]
 
 
 def test_anything_else_is_of_no_framework() -> None:
