@@ -14,7 +14,7 @@ import numpy as np
 
 from groupgt import native
 from groupgt.errors import Faults, display
-from groupgt.model.hits import Bools, Floats, Ints
+from groupgt.model.hits import Bools, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_fault, id_text, is_grade, plain
 from groupgt.model.values import TEXT, Form, kind_of, span_of
@@ -40,7 +40,7 @@ def read_groups(
     The second return value maps cached properties of `GroundTruth` to values that the compiled module has already
     computed.
     """
-    read = _read_plain(qids, rows) if native.built is None else _read_compiled(list(qids), list(rows))
+    read = _read_plain(qids, rows) if native.built is None else _read_compiled(qids, rows, graded=False)
     if read is not None:
         return read
     reader = _Reader(policy)
@@ -54,18 +54,9 @@ def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> Read:
 
     Returns the same pair as `read_groups`. Raises a `DataError` that lists all errors.
     """
-    read = None if native.built is None else native.built.index(list(qids), list(rows), native.SEED)
-    if read is not None and bool((np.abs(grades := np.frombuffer(read[3])) <= GRADE_LIMIT).all()):
-        names, facts = read[0], {"document_of": np.frombuffer(read[4], dtype=np.int64), "compiled": read[5]}
-    else:
-        (names, grades), facts = _checked_qrels(qids, rows), {}
-    sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-    texts = list(qids) if facts else [id_text(qid) or "" for qid in qids]
-    return _plain_columns(texts, names, sizes, np.ones(len(names), dtype=np.int64)) | {"grade": grades}, facts
-
-
-def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[list[str], Floats]:
-    """Check ids and grades one at a time, and return them for all queries."""
+    read = _read_compiled(qids, rows, graded=True)
+    if read is not None and bool((np.abs(read[0]["grade"]) <= GRADE_LIMIT).all()):
+        return read
     faults = Faults()
     names: list[str] = []
     grades: list[float] = []
@@ -87,19 +78,22 @@ def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tu
                 names.append(text)
                 grades.append(grade)
     faults.stop()
-    return names, np.array(grades, dtype=np.float64)
+    sizes = np.fromiter(map(len, rows), np.int64, len(rows))
+    columns = _plain_columns([id_text(qid) or "" for qid in qids], names, sizes, np.ones(len(names), dtype=np.int64))
+    return columns | {"grade": np.array(grades, dtype=np.float64)}, {}
 
 
-def _read_compiled(qids: list[str], rows: list[Any]) -> Read | None:
-    """Read lists of lists of strings with the compiled module; return None for any other input."""
-    read = None if native.built is None else native.built.index(qids, rows, native.SEED)
-    if read is None:
+def _read_compiled(qids: Sequence[Any], rows: Sequence[Any], *, graded: bool) -> Read | None:
+    """Read lists of lists of ids, or if `graded`, `{id: grade}`, with the compiled module; None for any other input."""
+    read = None if native.built is None else native.built.index(list(qids), list(rows), native.SEED)
+    if read is None or (read[3] is not None) != graded:
         return None
     ids, *arrays, grades, firsts, index = read
-    if grades is not None:
-        return None
     groups, sizes, firsts = (np.frombuffer(array, dtype=np.int64) for array in (*arrays, firsts))
-    return _plain_columns(qids, ids, groups, sizes), {"document_of": firsts, "compiled": index}
+    columns = _plain_columns(list(qids), ids, groups, sizes)
+    if graded:
+        columns["grade"] = np.frombuffer(grades)
+    return columns, {"document_of": firsts, "compiled": index}
 
 
 def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> Read | None:
