@@ -15,7 +15,7 @@ from groupgt.errors import ConfigError, DataError, Faults, display, first_of, li
 from groupgt.formats import beir, benchmarks, csv, frames, frameworks, journals, jsonl, otlp, parquet, trec
 from groupgt.formats import parts as run_parts
 from groupgt.formats.fields import NESTED, collect
-from groupgt.formats.names import OTHER_NAMES, REMOVED_ENDINGS, ending_of, kind_by_ending
+from groupgt.formats.names import ENDINGS, OTHER_NAMES, REMOVED_ENDINGS, ending_of
 from groupgt.formats.records import Format, keys_of
 from groupgt.formats.source import AnyPath, Source
 from groupgt.formats.validity import guarded
@@ -174,7 +174,7 @@ def located(path: AnyPath | Sequence[AnyPath], format: str | None = None) -> tup
             paths += [str(Source.at(file).path.resolve()) for file in run_parts.files_of(name) or [Path(name)]]
     title = os.fspath(names[0]) if len(names) == 1 else os.path.dirname(paths[0])
     _check_name(format, RUNS)
-    chosen = format or kind_by_ending(paths[0])
+    chosen = format or ENDINGS.get(ending_of(paths[0]))
     if chosen is None and not run_parts.is_url(paths[0]):
         chosen = _detect(Source.at(paths[0]), is_truth=False).name
     if chosen is None:

@@ -17,7 +17,6 @@ from groupgt.errors import DataError, Faults, display
 from groupgt.formats.fields import (
     CALL_LIST,
     NESTED,
-    NO_CALL,
     SCORES,
     Judgments,
     calls_fault,
@@ -90,17 +89,15 @@ def _elements(source: Source, faults: Faults) -> Iterator[tuple[str, str]]:
             faults.add(where, f"expected an element of the JSON array: {json_fault(error)}")
             return
         yield where, text[begin:position]
-        begin = _BLANKS.match(text, position).end()  # type: ignore[union-attr]
-        if text.startswith(",", begin):
-            position = begin + 1
-        elif text.startswith("]", begin):
-            position = begin
-        else:
+        separator = _SEPARATOR.match(text, position)
+        if separator is None:
             faults.add(where, "expected a comma or the end of the JSON array")
             return
+        position = separator.end()
 
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
+_SEPARATOR = re.compile(r"[ \t\r\n]*(?:,|(?=\]))")
 _ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
 
 
@@ -237,7 +234,7 @@ def read_run(source: Source) -> Run:
                 faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
             elif row.get(order) is None:
                 faults.add(where, "expected a finite number as score or rank, found neither")
-            elif error := result_fault(qid, document, score, row[order], order, row.get("call", NO_CALL)):
+            elif error := result_fault(qid, document, score, row[order], order, row.get("call", 1)):
                 faults.add(where, error)
             elif score is not None and not nested:
                 builder.add(qid, document, score, units_of(row), fields_of(row))

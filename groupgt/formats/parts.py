@@ -15,7 +15,7 @@ from typing import Any, TypeGuard, TypeVar
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed
 from groupgt.formats import csv, frames, parquet, trec
 from groupgt.formats.fields import collect
-from groupgt.formats.names import kind_by_ending, name_of
+from groupgt.formats.names import ENDINGS, ending_of, name_of
 from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import AnyPath, Source
 from groupgt.formats.validity import guarded
@@ -144,7 +144,7 @@ def at_url(url: str, format: str | None = None) -> Run:
     Credentials and endpoints come from the usual environment variables of the object store (`AWS_ACCESS_KEY_ID`,
     `AWS_ENDPOINT_URL`, …). Instead of a URL, users can pass a frame from `polars.scan_parquet` with `storage_options`.
     """
-    chosen = format or kind_by_ending(url)
+    chosen = format or ENDINGS.get(ending_of(url))
     if chosen not in ("parquet", "csv", "trec"):
         names = listed(["parquet", "csv", "trec"])
         raise ConfigError(f"{url}: expected results as {names}, by the ending or by name (--run-format; run_format=)")
