@@ -317,7 +317,6 @@ def schema_of(kind: type[Any], definitions: dict[str, Any] | None = None) -> dic
 
 
 def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of an annotation."""
     plain, notes = _plain(hint)
     rule = _note(notes, Rule)
     schema = dict(rule.schema) if rule is not None else _type_schema(plain, definitions)
@@ -330,7 +329,6 @@ def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _type_schema(plain: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a type without annotations."""
     kind, arguments = get_origin(plain) or plain, get_args(plain)
     if kind is Literal:
         return {"enum": list(arguments), "type": "string"}

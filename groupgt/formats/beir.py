@@ -95,7 +95,6 @@ def _columns_of(qrels: Source) -> str:
 
 
 def _judged(qrels: Source) -> list[Judgment]:
-    """Read the rows of a table or the records of a file; raises `DataError` with all errors."""
     judgments = Judgments(called="score")
     has_records = has_keys(qrels, *HEADER[:2])
     for where, row in records(qrels, judgments.faults) if has_records else table(qrels, HEADER, judgments.faults):

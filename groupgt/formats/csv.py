@@ -178,7 +178,6 @@ def read_run(source: Source) -> Run:
 
 
 def _read_rows(source: Source) -> Run:
-    """Read results into lists row by row; raises `DataError` with every invalid row."""
     builder = RunBuilder()
     for qid, document, score, cells in _results(_Text.of(source), builder.faults):
         # An empty cell counts as missing, as in columns.

@@ -332,5 +332,4 @@ def _recognized(source: Source) -> tuple[Format | None, str]:
 
 
 def _first_lines(source: Source) -> list[bytes]:
-    """Return the first lines that are neither blank nor comments."""
     return [line for line in source.head().split(b"\n") if line.strip() and not line.startswith(b"#")][:50]

@@ -141,7 +141,6 @@ def _lazy(value: Any, title: str) -> pl.LazyFrame:
 
 
 def _reject_duplicates(names: list[str], title: str) -> None:
-    """Raise `DataError` if two columns have the same name."""
     faults = Faults()
     for name, count in Counter(names).items():
         if count > 1:
@@ -228,7 +227,6 @@ def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
 
 
 def _texts(frame: pl.DataFrame, name: str, title: str) -> pl.Series:
-    """Return an id column as text; integers become decimal text."""
     return frame.select(_id_column(frame.schema[name], name, title))[name]
 
 
@@ -319,7 +317,6 @@ def _reject_invalid_ids(rows: pl.DataFrame, column: str, title: str) -> None:
 
 
 def _place(rows: pl.DataFrame, row: int, title: str) -> str:
-    """Return the location of a row, with its query if it has one."""
     return f"{title}: row {row + 1}" + (f": query {display(rows['qid'][row])}" if "qid" in rows.columns else "")
 
 

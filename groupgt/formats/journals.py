@@ -371,7 +371,6 @@ def _row(
     settings: Mapping[str, Mapping[str, Any]],
     spans: bool,
 ) -> dict[str, Any]:
-    """Build one row of ground truth with its judgments, annotator, time, and other query columns."""
     row: dict[str, Any] = {"qid": qid, "query": None if judged is None else judged[1].query}
     position = base.index.get(qid) if base is not None else None
     if base is not None and position is not None:

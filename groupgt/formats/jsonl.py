@@ -102,7 +102,6 @@ _ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
 
 
 def _keys_of(row: Record, expected: Sequence[str]) -> str:
-    """List the keys of a line, with a hint about possible misspellings."""
     return (", ".join(row) or "no keys") + rename_hint(row, expected)
 
 
@@ -300,7 +299,6 @@ def _truth_rows(truth: GroundTruth) -> Iterator[Record]:
 
 
 def _only_nonrelevant(group: Any) -> bool:
-    """Return whether all documents in a group were judged non-relevant."""
     if not isinstance(group, list):
         return False
     return all(isinstance(cell, dict) and cell.get("grade") == 0 and "id" in cell for cell in group)
@@ -414,6 +412,5 @@ def _are_ratings(values: Iterable[Any]) -> bool:
 
 
 def _by_query(source: Source) -> Record:
-    """Return the JSON object in a file; raises `DataError` if there is none."""
     source.warn_if_empty("queries")
     return object_of(source, "one JSON object keyed by query")

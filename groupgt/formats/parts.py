@@ -158,7 +158,6 @@ def at_url(url: str, format: str | None = None) -> Run:
 
 
 def _lines_at(url: str) -> Iterator[bytes]:
-    """Stream the lines of a text file at a URL."""
     guard = partial(guarded, url, "cannot be read")
     batches = guard(lambda: iter(pl.scan_lines(url).collect_batches(maintain_order=True)))
     while (batch := guard(lambda: next(batches, None))) is not None:

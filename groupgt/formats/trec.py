@@ -123,7 +123,6 @@ def read_run(source: Source) -> Run:
 
 
 def _read_lines(source: Source) -> Run:
-    """Read results into lists line by line; raises `DataError` with every invalid line."""
     faults = Faults()
     source.warn_if_empty("results")
     # Bytes that may be invalid in ids, or a carriage return within a line.

@@ -96,7 +96,6 @@ class Spans(Labeller):
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        """Ids of all chunks in the table."""
         return frozenset(self.chunks.ids if self.chunks is not None else ())
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
@@ -174,7 +173,6 @@ class Spans(Labeller):
     def _match_carried(
         self, truth: GroundTruth, results: Results, alternatives: Places, numbers: Mapping[str, int]
     ) -> Matches:
-        """Match spans that come with results."""
         query, keys = results.queries, results.names
         carried = self._carried(truth, query, keys, numbers)
         # Documents without judgments in a query are excluded before the join.
@@ -266,7 +264,6 @@ def _places_of(truth: GroundTruth) -> list[Span]:
 
 
 def _refuse_empty(names: Sequence[str], start: Ints, end: Ints, what: str) -> None:
-    """Raise `DataError` for spans that end at or before their start."""
     faults = Faults()
     for place in np.flatnonzero(end <= start).tolist():
         bounds = f"{start[place]} to {end[place]}"

@@ -143,7 +143,6 @@ class GroundTruth:
         return replace(truth, excluded=read_excluded(truth.qids, excluded, truth._relevant_ids(), place))
 
     def _relevant_ids(self) -> list[set[str]]:
-        """Return the set of relevant ids for each query."""
         ids: list[set[str]] = [set() for _ in self.qids]
         for alternative in np.flatnonzero(self.grade > 0).tolist():
             if not self.forms or self.forms[alternative] is None:
@@ -253,7 +252,6 @@ class GroundTruth:
         return judged_by._of_importance(policy.importance) if policy.importance else judged_by
 
     def _of_importance(self, selected: tuple[str, ...]) -> GroundTruth:
-        """Keep only the groups with these importance levels."""
         importances = list(dict.fromkeys(name for name in self.importance or () if name is not None))
         unknown = [name for name in selected if name not in importances]
         if unknown:
@@ -369,7 +367,6 @@ class GroundTruth:
         return documents
 
     def _without_repeats(self) -> GroundTruth:
-        """Remove duplicate ids from each group and count them."""
         documents = self.document_of
         if np.all(documents == np.arange(len(documents))):
             return self
@@ -488,7 +485,6 @@ def _keys(names: list[str], forms: list[Form] | None) -> list[str]:
 
 
 def _sorted_by_bytes(ids: list[str], query: Ints) -> Ints:
-    """Return the positions sorted by query, then by UTF-8 id."""
     encoded = [name.encode("utf-8", "surrogatepass") for name in ids]
     width = -(-max(map(len, encoded), default=0) // 8) * 8
     if not 0 < width <= WIDEST_SORT_BYTES:

@@ -214,7 +214,6 @@ class _Reader:
         }
 
     def read(self, qid: Any, row: Any, place: str) -> None:
-        """Read the groups of one query."""
         name = id_text(qid)
         fault = None if name is None else id_fault(name)
         if name is None or fault:
@@ -323,7 +322,6 @@ class _Reader:
         return [*distinct.values()]
 
     def described_group(self, cell: Mapping[Any, Any]) -> _Group:
-        """Read a group written as a mapping with alternatives, weight, name and importance."""
         listed = {"alternatives", "ids"} & set(cell)
         if not listed or set(cell) - {"alternatives", "ids", "weight", "name", "importance"}:
             expected = '{"alternatives": [...], "weight", "name", "importance"}'
@@ -364,7 +362,6 @@ class _Reader:
 
 
 def _if_any(cells: list[Any]) -> list[Any] | None:
-    """Return these cells, or None if all of them are None."""
     return cells if any(cell is not None for cell in cells) else None
 
 
@@ -376,7 +373,6 @@ def _in_order(cell: Any) -> Sequence[Any]:
 
 
 def _grade(cell: Mapping[str, Any]) -> float:
-    """Read the grade of an alternative or a set."""
     grade = finite_number(cell.get("grade", 1))
     if grade is None or not is_grade(grade):
         raise _GroupError(f"expected a grade (a number within ±2^31), found {cell.get('grade')!r}")

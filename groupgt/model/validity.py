@@ -76,7 +76,6 @@ def id_fault(name: str) -> str | None:
 
 
 def _named(letter: str) -> str:
-    """Return the name of a forbidden character for use in messages."""
     if letter == "\0":
         return "a NUL character"
     if "\ud800" <= letter <= "\udfff":

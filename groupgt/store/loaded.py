@@ -108,7 +108,6 @@ PYTHON_FOLDERS = tuple(_beginning(sysconfig.get_path(key)) for key in ("stdlib",
 
 @lru_cache(maxsize=4)
 def _site_folders(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the folders in which distributions are installed."""
     folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
     folders += [site.getusersitepackages()]
     folders += [folder for folder in path if os.path.basename(folder) in ("site-packages", "dist-packages")]

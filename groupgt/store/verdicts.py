@@ -149,7 +149,6 @@ class VerdictStore:
 
 
 def _scores(lines: Iterable[Any]) -> dict[str, float]:
-    """Extracts the verdicts from the lines of a journal."""
     scores = {}
     for line in lines:
         if isinstance(line, list) and len(line) == 2 and isinstance(line[0], str) and isinstance(line[1], (int, float)):
