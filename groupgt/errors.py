@@ -102,11 +102,15 @@ _Location = tuple[int, str]
 
 @dataclass
 class _Fault:
-    """Fault that occurs in one or more locations, with a count and the first locations."""
+    """Fault in one or more locations, with a count and the first locations.
+
+    If it stands for a group of faults that differ only in values, `faults` maps each distinct text to its fault.
+    """
 
     what: str
     locations: list[_Location] = field(default_factory=list)
     count: int = 0
+    faults: dict[str, _Fault] = field(default_factory=dict)
 
     def add(self, location: _Location) -> None:
         self.count += 1
@@ -120,13 +124,6 @@ class _Fault:
         (order, first), *others = self.locations
         also = ", ".join(where for _, where in others[:EXAMPLES])
         return [(order, f"{first}: {self.what} ({self.count:,} {how_often}; also at {also}, …)", self.count)]
-
-
-@dataclass
-class _FaultGroup(_Fault):
-    """Group of faults that differ only in values; `faults` maps each distinct text to its fault."""
-
-    faults: dict[str, _Fault] = field(default_factory=dict)
 
 
 class Faults:
@@ -152,7 +149,7 @@ class Faults:
         self.grouped = grouped
         # The key by which texts are sorted; None for the order in which they were added.
         self.order: Callable[[str], Any] | None = None
-        self._groups: dict[str, _FaultGroup] = {}
+        self._groups: dict[str, _Fault] = {}
         self._seen: set[str] = set()
 
     def add(self, where: str, what: str) -> None:
@@ -167,7 +164,7 @@ class Faults:
         if group is None:
             if len(self._groups) >= KEPT:
                 return
-            group = self._groups[name] = _FaultGroup(what)
+            group = self._groups[name] = _Fault(what)
         location = (self.total, where)
         group.add(location)
         fault = group.faults.get(what)
@@ -202,10 +199,8 @@ class Faults:
             else:
                 lines += [line for fault in group.faults.values() for line in fault.lines()]
         lines.sort()
-        if self.order is not None:
-            order = self.order
-            lines.sort(key=lambda line: order(line[1]))
-        return lines
+        order = self.order
+        return lines if order is None else sorted(lines, key=lambda line: order(line[1]))
 
     def __bool__(self) -> bool:
         return self.total > 0

@@ -13,6 +13,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import cache
 from inspect import getdoc
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -386,20 +387,15 @@ class Option:
         return words(self.hint)
 
 
-# The options of each dataclass, cached.
-OPTIONS: dict[Any, dict[str, Option]] = {}
-
-
+@cache
 def options_of(kind: type[Any] | None) -> dict[str, Option]:
     """Return the options of a dataclass by key: the field name, but `with` for `with_`."""
     if kind is None:
         return {}
-    if kind in OPTIONS:
-        return OPTIONS[kind]
     hints = get_type_hints(kind, include_extras=True)
-    options = OPTIONS[kind] = {}
+    options = {}
     for dataclass_field in fields(kind):
-        name, factory, metadata = dataclass_field.name, dataclass_field.default_factory, dataclass_field.metadata
+        name, factory = dataclass_field.name, dataclass_field.default_factory
         default = factory() if factory is not MISSING else dataclass_field.default
         notes = _plain(hints[name])[1]
         options[name.rstrip("_")] = Option(
@@ -407,9 +403,9 @@ def options_of(kind: type[Any] | None) -> dict[str, Option]:
             hints[name],
             None if default is MISSING else default,
             default is MISSING,
-            is_path=FILE in notes or "path" in metadata,
-            is_folder=FOLDER in notes or "folder" in metadata,
-            written=metadata.get("written", ""),
+            is_path=FILE in notes,
+            is_folder=FOLDER in notes,
+            written=dataclass_field.metadata.get("written", ""),
             description=next((note.documentation for note in notes if hasattr(note, "documentation")), ""),
         )
     return options
