@@ -13,7 +13,6 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from functools import cache
 from inspect import getdoc
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -387,13 +386,18 @@ class Option:
         return words(self.hint)
 
 
-@cache
+# The options of each dataclass, cached.
+OPTIONS: dict[Any, dict[str, Option]] = {}
+
+
 def options_of(kind: type[Any] | None) -> dict[str, Option]:
     """Return the options of a dataclass by key: the field name, but `with` for `with_`."""
     if kind is None:
         return {}
+    if kind in OPTIONS:
+        return OPTIONS[kind]
     hints = get_type_hints(kind, include_extras=True)
-    options = {}
+    options = OPTIONS[kind] = {}
     for dataclass_field in fields(kind):
         name, factory = dataclass_field.name, dataclass_field.default_factory
         default = factory() if factory is not MISSING else dataclass_field.default
