@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice, pairwise
@@ -292,10 +292,7 @@ class GroundTruth:
 
     def renamed(self, names: list[str], forms: list[Form] | None = None) -> GroundTruth:
         """Rename alternatives; equal names within a group are merged into one alternative with the highest grade."""
-        codes: dict[str, int] = {}
-        keys = _keys(names, forms)
-        code = np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, len(names))
-        within = self._group_and_set * len(names) + code
+        within = self._group_and_set * len(names) + _codes(names, forms)
         _, first, place = np.unique(within, return_index=True, return_inverse=True)
         renamed = replace(self, ids=names, forms=forms)
         if len(first) == len(names):
@@ -340,7 +337,8 @@ class GroundTruth:
     @cached_property
     def id_sets(self) -> list[frozenset[str]]:
         """Names that may match each query's results: its ids, plus the blank strings that are never ids."""
-        return _probes(self.ids, self.per_query)
+        rest = iter(self.ids)
+        return [BLANK_IDS.union(islice(rest, size)) for size in self.per_query.tolist()]
 
     @cached_property
     def compiled(self) -> bytes | None:
@@ -350,33 +348,15 @@ class GroundTruth:
     @cached_property
     def document_of(self) -> Ints:
         """Document number of each alternative: the position of the first alternative with the same id."""
-        documents = np.arange(len(self.ids), dtype=np.int64)
-        sizes, names, sets = self.per_query, self.ids, self.id_sets
-        if self.forms:
-            names = _keys(self.ids, self.forms)
-            sets = _probes(names, sizes)
-        distinct = np.fromiter(map(len, sets), np.int64, len(sets)) - len(BLANK_IDS)
-        ends = np.cumsum(sizes)
-        for query in np.flatnonzero(distinct < sizes).tolist():
-            end = int(ends[query])
-            start = end - int(sizes[query])
-            of_query = names[start:end]
-            # The first of equal names wins, since it is written last.
-            first = dict(zip(reversed(of_query), range(end - 1, start - 1, -1)))
-            documents[start:end] = [first[name] for name in of_query]
+        within = self.query_of * len(self.ids) + _codes(self.ids, self.forms)
+        _, first, place = np.unique(within, return_index=True, return_inverse=True)
+        documents: Ints = first[place]
         return documents
 
     def _without_repeats(self) -> GroundTruth:
-        documents = self.document_of
-        if np.all(documents == np.arange(len(documents))):
-            return self
-        pairs = self._group_and_set * len(self.ids) + documents
-        order = np.argsort(pairs, kind="stable")
-        again = order[1:][pairs[order][1:] == pairs[order][:-1]]
-        if not len(again):
-            return self
-        kept = np.delete(np.arange(len(pairs)), again)
-        return replace(self._chosen(kept), repeated_ids=len(again))
+        _, first = np.unique(self._group_and_set * len(self.ids) + self.document_of, return_index=True)
+        repeated = len(self.ids) - len(first)
+        return replace(self._chosen(np.sort(first)), repeated_ids=repeated) if repeated else self
 
     @cached_property
     def is_relevant(self) -> Bools:
@@ -471,17 +451,11 @@ class GroundTruth:
         return places[where]
 
 
-def _probes(names: list[str], sizes: Ints) -> list[frozenset[str]]:
-    """Return the set of names for each query, including `BLANK_IDS`; `sizes` contains the name counts."""
-    rest = iter(names)
-    return [BLANK_IDS.union(islice(rest, size)) for size in sizes.tolist()]
-
-
-def _keys(names: list[str], forms: list[Form] | None) -> list[str]:
-    """Return keys that distinguish an id, a span and a text with the same spelling."""
-    if not forms:
-        return names
-    return [name if form is None else f"{kind_of(form)}\0{name}" for name, form in zip(names, forms)]
+def _codes(names: list[str], forms: list[Form] | None) -> Ints:
+    """Number the distinct alternatives; an id, a span and a text with the same spelling are distinct."""
+    keys: Iterable[Hashable] = zip(names, map(kind_of, forms)) if forms else names
+    numbers: dict[Hashable, int] = {}
+    return np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys), np.int64, len(names))
 
 
 def _sorted_by_bytes(ids: list[str], query: Ints) -> Ints:
