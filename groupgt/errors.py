@@ -140,8 +140,9 @@ class Faults:
     >>> faults.texts
     ['qa.jsonl:3: expected a list, found 5 (17 times; also at qa.jsonl:4, qa.jsonl:5, …)']
     >>> faults.add("qa.jsonl:20", "expected a list, found 'x'")
-    >>> faults.messages(DataError)
-    ['qa.jsonl:3: expected a list, found 5 (18 like this; also at qa.jsonl:4, qa.jsonl:5, …)']
+    >>> faults.stop()
+    Traceback (most recent call last):
+    groupgt.errors.DataError: qa.jsonl:3: expected a list, found 5 (18 like this; also at qa.jsonl:4, qa.jsonl:5, …)
     """
 
     def __init__(self, *, grouped: bool = True) -> None:
@@ -185,11 +186,7 @@ class Faults:
     @property
     def texts(self) -> list[str]:
         """Text of each fault that is kept; a fault in many locations has a single text."""
-        return self.messages(ConfigError)
-
-    def messages(self, error: type[GroupgtError]) -> list[str]:
-        """Return the messages for an exception of this class."""
-        return [text for _, text, _ in self._lines(error)]
+        return [text for _, text, _ in self._lines(ConfigError)]
 
     def _lines(self, error: type[GroupgtError]) -> list[tuple[int, str, int]]:
         lines = []
