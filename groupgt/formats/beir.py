@@ -73,7 +73,7 @@ def _qrels_of(source: Source) -> Source:
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """Read a folder (its `test` split or its only split) or one file from `qrels/`; each document is its own group."""
-    qrels = _qrels_of(source) if source.is_folder else source
+    qrels = _qrels_of(source) if source.path.is_dir() else source
     faults, texts = Faults(), {}
     if queries := table_in(qrels.path.parent.parent, "queries"):
         rows_of_queries = records(Source(queries), faults)

@@ -50,7 +50,7 @@ def queries_file(path: Path) -> Path:
 
 def _source_of(path: AnyPath) -> Source:
     source = Source.at(path)
-    return Source.at(corpus_file(source.path)) if source.is_folder else source
+    return Source.at(corpus_file(source.path)) if source.path.is_dir() else source
 
 
 def read_corpus(path: AnyPath) -> dict[str, str]:

@@ -95,7 +95,7 @@ def _first_keys(text: str) -> dict[str, bool]:
 
 def parts_of(source: Source, endings: tuple[str, ...]) -> list[Source]:
     """Return the file itself, or the files in a folder that have one of these endings, sorted by name."""
-    if not source.is_folder:
+    if not source.path.is_dir():
         return [source]
     paths = sorted(path for path in source.path.iterdir() if path.is_file() and path.name.endswith(endings))
     return [Source(path, ceiling=source.ceiling) for path in paths]

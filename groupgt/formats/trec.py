@@ -116,7 +116,9 @@ def read_run(source: Source) -> Run:
     """
     if not source.is_large:
         return _read_lines(source)
-    if native.built is None or source.streamed or not source.has_parts:
+    # Parts can be read separately if they are in memory, or stored uncompressed.
+    has_parts = not (source.is_compressed and source.is_huge)
+    if native.built is None or source.streamed or not has_parts:
         return _streamed(source)
     lines = Lines(source.part, *source.extent, read=partial(_streamed, source), recheck=partial(_read_strictly, source))
     return run_in(source, lines)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, Any
 
 from typing_extensions import Doc
@@ -62,7 +61,6 @@ class Parents(Named):
 
     name = "parents"
     described = frozenset({"pattern"})
-    mapping: Mapping[str, str] | None
 
     def __init__(self, options: Options, inputs: Any) -> None:
         self.options = options
@@ -71,6 +69,7 @@ class Parents(Named):
             inputs.parents(options.mapping, options.column) if options.maps else None
         )
         self.column = "" if options.maps or options.pattern else "parent"
+        self.parents = frozenset(self.mapping.values() if self.mapping is not None else ())
         self.parent_of = Cached(self._match_parent, self.mapping or {})
 
     @property
@@ -90,11 +89,6 @@ class Parents(Named):
     def unknown_is_fault(self) -> bool:
         """False with a pattern, because an id that does not match it may be a parent."""
         return self.pattern is None
-
-    @cached_property
-    def parents(self) -> frozenset[str]:
-        """Set of all parents in the mapping."""
-        return frozenset(self.mapping.values() if self.mapping is not None else ())
 
     def names(self, ids: Sequence[str]) -> Sequence[str]:
         """Return the parent of each id."""
