@@ -240,9 +240,8 @@ def alternative_texts(
             faults.add(where, f"the text of the alternative {display(name)} is blank")
         texts.append(text or "")
     # Without a reference, report only one: no text can be looked up.
-    for place, alternative in enumerate(unknown if reference else unknown[:1]):
-        others = len(unknown) - 1 if not reference and place == 0 else 0
-        more = f", nor of {others:,} more" if others else ""
+    more = f", nor of {len(unknown) - 1:,} more" if len(unknown) > 1 and not reference else ""
+    for alternative in unknown if reference else unknown[:1]:
         what = f"the text of the alternative {display(truth.ids[alternative])} is not known{more}; {way}"
         faults.add(query_of(truth, alternative), what)
     faults.stop(DataError)

@@ -327,7 +327,7 @@ class GroundTruth:
     @cached_property
     def query_of(self) -> Ints:
         """Position of each alternative's query."""
-        return self.group_query[self.group_of] if len(self.group_of) else self.group_of
+        return self.group_query[self.group_of]
 
     @cached_property
     def per_query(self) -> Ints:
@@ -385,9 +385,7 @@ class GroundTruth:
         return Judgments(
             size=len(self.qids),
             alternative_query=self.query_of,
-            alternative_group=np.where(self.is_relevant, renumber[self.group_of], -1)
-            if len(self.ids)
-            else self.group_of,
+            alternative_group=np.where(self.is_relevant, renumber[self.group_of], -1),
             alternative_grade=self.grade,
             alternative_document=self.document_of,
             group_query=self.group_query[kept],
@@ -446,9 +444,7 @@ class GroundTruth:
         """Rank the documents of these alternatives by query, then by id in byte order."""
         documents, where = np.unique(self.document_of[alternatives], return_inverse=True)
         order = _sorted_by_bytes([self.ids[place] for place in documents.tolist()], self.query_of[documents])
-        places = np.empty(len(order), dtype=np.int64)
-        places[order] = np.arange(len(order))
-        return places[where]
+        return np.argsort(order)[where]
 
 
 def _codes(names: list[str], forms: list[Form] | None) -> Ints:

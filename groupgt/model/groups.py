@@ -31,9 +31,7 @@ NO_ID = "N/A"
 SHAPES: dict[str, set[str]] = {"id": set(), "start": {"doc", "doc_id", "end"}, "text": set()}
 
 
-def read_groups(
-    qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None = None
-) -> Read:
+def read_groups(qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None) -> Read:
     """Read the groups of each query into the columns of a `GroundTruth`; raise a `DataError` that lists all errors.
 
     `place` returns the location of a row for messages. Groups read from plain lists may still contain duplicate ids.
@@ -148,8 +146,7 @@ def read_excluded(
             elif name != NO_ID:
                 ids.add(name)
         if both := ids & relevant[query]:
-            what = "is both excluded and relevant; remove one"
-            faults.add(where, f"{display(min(both))} {what}")
+            faults.add(where, f"{display(min(both))} is both excluded and relevant; remove one")
         excluded.append(frozenset(ids))
     faults.stop()
     return excluded if any(excluded) else None
@@ -319,7 +316,7 @@ class _Reader:
         if len(distinct) == 1:
             return [member._replace(set_number=ALONE) for member in distinct.values()]
         self.sets += 1
-        return [*distinct.values()]
+        return list(distinct.values())
 
     def described_group(self, cell: Mapping[Any, Any]) -> _Group:
         listed = {"alternatives", "ids"} & set(cell)
@@ -402,8 +399,8 @@ def declared_unanswerable(qids: Sequence[str], cells: Sequence[Any] | None, rele
     `relevant` contains the positions of queries with relevant alternatives. Raises `DataError` for any query that has
     relevant alternatives but is declared to have no answer.
     """
-    declared = np.array([str(cell).strip().lower() in ("false", "0") for cell in cells or ()], dtype=np.bool_)
-    declared = declared if cells else np.zeros(len(qids), dtype=np.bool_)
+    cells = cells or [None] * len(qids)
+    declared = np.array([str(cell).strip().lower() in ("false", "0") for cell in cells], dtype=np.bool_)
     faults = Faults()
     for query in np.flatnonzero(declared & np.isin(np.arange(len(qids)), relevant)).tolist():
         faults.add(f"query {qids[query]!r}", f"declared {ANSWERABLE}: false, but it has relevant alternatives")
