@@ -215,6 +215,14 @@ class Faults:
         raise kind(*first, *(text for _, text, _ in lines), total=self.total - repeated + len(first))
 
 
+def refuse(faults: Iterable[tuple[str, str]], kind: type[GroupgtError] = DataError) -> None:
+    """Raise an error that lists these faults, each as (where, what), if there are any."""
+    collected = Faults()
+    for where, what in faults:
+        collected.add(where, what)
+    collected.stop(kind)
+
+
 def _shortened(text: str) -> str:
     """Cut the middle out of a fault that is too long for a terminal, such as one with a 64 KiB id."""
     return text if len(text) <= LONGEST_CHARS else f"{text[: LONGEST_CHARS - 300]} … {text[-200:]}"

@@ -16,7 +16,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from inspect import getdoc
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from groupgt.errors import ConfigError, Faults, GroupgtError, display, listed, near_names
+from groupgt.errors import ConfigError, GroupgtError, display, listed, near_names, refuse
 from groupgt.plugins import Plugin, plugin_named
 
 KeyPath = tuple[str | int, ...]
@@ -121,10 +121,7 @@ def options_from(kind: type[Any] | None, values: Mapping[str, Any], where: str =
 
 
 def _stop(faults: Iterable[Fault], where: str) -> None:
-    collected = Faults()
-    for fault in faults:
-        collected.add(f"{where}{'.'.join(map(str, fault.path))}", fault.what)
-    collected.stop(ConfigError)
+    refuse(((f"{where}{'.'.join(map(str, fault.path))}", fault.what) for fault in faults), ConfigError)
 
 
 def read_options(

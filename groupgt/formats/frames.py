@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.errors import DataError, Faults, display
+from groupgt.errors import DataError, Faults, display, refuse
 from groupgt.formats.fields import (
     CALL_COLUMN,
     COLUMNS,
@@ -53,13 +53,10 @@ def is_pandas(value: Any) -> bool:
 
 def _to_polars(value: Any, names: Collection[str], title: str) -> pl.DataFrame:
     """Convert the named columns of a frame, with ids as text; raises `DataError` for invalid ids."""
+    kept = [(position, name) for position, name in enumerate(map(str, value.columns)) if name in names]
+    _reject_duplicates([name for _, name in kept], title)
     faults = Faults()
-    columns: dict[str, pl.Series] = {}
-    for position, name in enumerate(map(str, value.columns)):
-        if name in columns:
-            faults.add(title, f"duplicate column {name!r}; rename or drop one")
-        elif name in names:
-            columns[name] = _series(value.iloc[:, position], name, title, faults)
+    columns = {name: _series(value.iloc[:, position], name, title, faults) for position, name in kept}
     faults.stop()
     return pl.DataFrame(columns)
 
@@ -141,11 +138,8 @@ def _lazy(value: Any, title: str) -> pl.LazyFrame:
 
 
 def _reject_duplicates(names: list[str], title: str) -> None:
-    faults = Faults()
-    for name, count in Counter(names).items():
-        if count > 1:
-            faults.add(title, f"duplicate column {name!r}; rename or drop one")
-    faults.stop()
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    refuse((title, f"duplicate column {name!r}; rename or drop one") for name in twice)
 
 
 # Column names in the frames of other libraries.

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from typing_extensions import Doc
 
-from groupgt.errors import Faults, display
+from groupgt.errors import display, refuse
 from groupgt.labellers.base import Cached, Table, all_ids, query_of
 from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
@@ -102,12 +102,13 @@ class Parents(Named):
         """Return groups of parents; raise `DataError` for alternatives that are not in the mapping."""
         all_ids(truth, self.name)
         if self.mapping is not None:
-            faults = Faults()
-            for alternative, name in enumerate(truth.ids):
-                if name not in self.mapping and name not in self.parents:
-                    what = f"expected the id of a chunk or a parent in the mapping, found {display(name)}"
-                    faults.add(query_of(truth, alternative), what)
-            faults.stop()
+            unknown = set(self.unknown_ids(truth.ids))
+            what = "expected the id of a chunk or a parent in the mapping, found"
+            refuse(
+                (query_of(truth, alternative), f"{what} {display(name)}")
+                for alternative, name in enumerate(truth.ids)
+                if name in unknown
+            )
         return truth.renamed(list(self.names(truth.ids)))
 
     def description(self) -> str:

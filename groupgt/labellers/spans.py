@@ -13,7 +13,7 @@ import numpy as np
 from annotated_types import Gt, Le
 from typing_extensions import Doc
 
-from groupgt.errors import DataError, Faults, GroupgtWarning, display
+from groupgt.errors import DataError, Faults, GroupgtWarning, display, refuse
 from groupgt.labellers.base import NONE, Labeller, Matches, Results, Table, matches_of, query_of, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
@@ -264,11 +264,10 @@ def _places_of(truth: GroundTruth) -> list[Span]:
 
 
 def _refuse_empty(names: Sequence[str], start: Ints, end: Ints, what: str) -> None:
-    faults = Faults()
-    for place in np.flatnonzero(end <= start).tolist():
-        bounds = f"{start[place]} to {end[place]}"
-        faults.add(f"{what} {display(names[place])}", f"expected an end behind its start, found {bounds}")
-    faults.stop(DataError)
+    refuse(
+        (f"{what} {display(names[place])}", f"expected an end behind its start, found {start[place]} to {end[place]}")
+        for place in np.flatnonzero(end <= start).tolist()
+    )
 
 
 def _refuse_other_documents(chunks: Chunks, numbers: Mapping[str, int], there: Set[int]) -> None:

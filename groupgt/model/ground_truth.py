@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from groupgt import native
-from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
+from groupgt.errors import ConfigError, DataError, listed, near_names, refuse
 from groupgt.model.groups import ALONE, ANSWERABLE, Read, declared_unanswerable, read_excluded, read_groups, read_qrels
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
 from groupgt.model.policy import Policy
@@ -84,11 +84,8 @@ class GroundTruth:
         """
         excluded = None
         if excluded_ids is not None:
-            faults = Faults()
-            for qid in excluded_ids:
-                if qid not in groups:
-                    faults.add(f"excluded_ids of query {qid!r}", "this query is not in the ground truth")
-            faults.stop()
+            unknown = [qid for qid in excluded_ids if qid not in groups]
+            refuse((f"excluded_ids of query {qid!r}", "this query is not in the ground truth") for qid in unknown)
             excluded = [excluded_ids.get(qid) for qid in groups]
         qids, rows = list(groups), list(groups.values())
         if rows and isinstance(rows[0], Mapping):

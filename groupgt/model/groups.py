@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from groupgt import native
-from groupgt.errors import Faults, display
+from groupgt.errors import Faults, display, refuse
 from groupgt.model.hits import Bools, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_fault, id_text, is_grade, plain
@@ -401,8 +401,7 @@ def declared_unanswerable(qids: Sequence[str], cells: Sequence[Any] | None, rele
     """
     cells = cells or [None] * len(qids)
     declared = np.array([str(cell).strip().lower() in ("false", "0") for cell in cells], dtype=np.bool_)
-    faults = Faults()
-    for query in np.flatnonzero(declared & np.isin(np.arange(len(qids)), relevant)).tolist():
-        faults.add(f"query {qids[query]!r}", f"declared {ANSWERABLE}: false, but it has relevant alternatives")
-    faults.stop()
+    wrong = np.flatnonzero(declared & np.isin(np.arange(len(qids)), relevant)).tolist()
+    what = f"declared {ANSWERABLE}: false, but it has relevant alternatives"
+    refuse((f"query {qids[query]!r}", what) for query in wrong)
     return declared
