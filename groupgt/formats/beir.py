@@ -14,7 +14,7 @@ from groupgt.formats import trec
 from groupgt.formats.csv import header_of, table
 from groupgt.formats.fields import Judgments, ids_at
 from groupgt.formats.jsonl import write_objects
-from groupgt.formats.names import misnamed_grade
+from groupgt.formats.names import ending_of, misnamed_grade
 from groupgt.formats.records import has_keys, records
 from groupgt.formats.rows import Judgment, gather, number_text, write_lines
 from groupgt.formats.source import Source
@@ -26,7 +26,6 @@ HEADER = ["query-id", "corpus-id", "score"]
 # File name endings of splits, and of queries and corpora.
 QRELS = (".tsv", ".txt", ".qrels", ".trec", ".jsonl", ".parquet")
 TABLES = (".jsonl", ".parquet")
-PACKED = (".gz", ".zst")
 
 
 def is_folder(path: Path) -> bool:
@@ -52,8 +51,8 @@ def table_in(folder: Path, name: str) -> Path | None:
 
 def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     """Return the files in a folder that have one of these endings, compressed or not."""
-    plain = {path: path.with_suffix("") if path.suffix in PACKED else path for path in sorted(folder.iterdir())}
-    return [path for path, name in plain.items() if name.suffix in endings and not name.name.startswith(".")]
+    files = (path for path in sorted(folder.iterdir()) if not path.name.startswith("."))
+    return [path for path in files if ending_of(path.name) in endings]
 
 
 def split_of(path: Path) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats.fields import CALL_COLUMN, Judgments, carried, fields_of, result_fault, units_of
 from groupgt.formats.layout import Layout, layout_of
-from groupgt.formats.names import SHOWN_NAMES, misnamed_grade, missing_columns
+from groupgt.formats.names import SHOWN_NAMES, ending_of, misnamed_grade, missing_columns
 from groupgt.formats.rows import (
     SHAPE,
     Calls,
@@ -241,7 +241,7 @@ def _read_strictly(source: Source) -> Run:
 
 def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Columns:
     """Return the results at a URL as columns; `lines` is only called to locate errors."""
-    separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
+    separator = "\t" if ending_of(url) == ".tsv" else ","
     header = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
     missing = [name for name in ("qid", "doc_id", _order(header)) if name not in header]
     if missing:

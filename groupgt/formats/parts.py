@@ -87,7 +87,6 @@ def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> 
 
 
 def _in_one(parts: Sequence[Run], title: str) -> Run:
-    """Join runs as lists if all parts are in memory, otherwise as columns."""
     return _of_lists(parts, title) if all(part.in_memory for part in parts) else _of_columns(parts, title)
 
 
