@@ -23,8 +23,6 @@ from groupgt.model.values import TEXT, Form, Span, kind_of
 # The shape of the rows that were read: single documents, documents of subtopics to cover, or groups.
 Shape = Literal["flat", "subtopics", "groups"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
-# Ids of at most this many bytes are sorted as numbers.
-WIDEST_SORT_BYTES = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -440,7 +438,9 @@ class GroundTruth:
     def _byte_order(self, alternatives: Ints) -> Ints:
         """Rank the documents of these alternatives by query, then by id in byte order."""
         documents, where = np.unique(self.document_of[alternatives], return_inverse=True)
-        order = _sorted_by_bytes([self.ids[place] for place in documents.tolist()], self.query_of[documents])
+        # Strings have the same order as their UTF-8 bytes.
+        keys = list(zip(self.query_of[documents].tolist(), map(self.ids.__getitem__, documents.tolist())))
+        order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
         return np.argsort(order)[where]
 
 
@@ -449,16 +449,6 @@ def _codes(names: list[str], forms: list[Form] | None) -> Ints:
     keys: Iterable[Hashable] = zip(names, map(kind_of, forms)) if forms else names
     numbers: dict[Hashable, int] = {}
     return np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys), np.int64, len(names))
-
-
-def _sorted_by_bytes(ids: list[str], query: Ints) -> Ints:
-    encoded = [name.encode("utf-8", "surrogatepass") for name in ids]
-    width = -(-max(map(len, encoded), default=0) // 8) * 8
-    if not 0 < width <= WIDEST_SORT_BYTES:
-        return np.array(sorted(range(len(ids)), key=lambda at: (query[at], encoded[at])), dtype=np.int64)
-    # Compare eight bytes at a time, as numbers, most significant first.
-    words = np.array(encoded, dtype=f"S{width}").view(">u8").reshape(len(ids), -1).astype(np.uint64)
-    return np.lexsort((*words.T[::-1], query))
 
 
 def _number(value: float) -> float | int:
