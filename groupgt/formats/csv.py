@@ -234,9 +234,7 @@ def _streamed(source: Source) -> Run:
 
 def _read_strictly(source: Source) -> Run:
     """Read an irregular or invalid file row by row; huge files are returned as columns."""
-    if not source.is_huge:
-        return _read_rows(source)
-    return run_in(source, _checked(_Text.of(source), header_of(source)).contents)
+    return _checked(_Text.of(source), header_of(source)) if source.is_huge else _read_rows(source)
 
 
 def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Columns:

@@ -84,10 +84,8 @@ def _ids(cell: Any, where: str, name: str, faults: Faults) -> Any:
         return [_ids(inner, where, name, faults) for inner in cell]
     text = id_text(cell)
     if text is None and cell is not None:
-        what = (
-            f"expected strings or integers in the column {name!r}, found {display(cell)} of type {type(cell).__name__}"
-        )
-        faults.add(where, what)
+        what = f"expected strings or integers in the column {name!r}"
+        faults.add(where, f"{what}, found {display(cell)} of type {type(cell).__name__}")
     return text
 
 

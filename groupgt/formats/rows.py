@@ -207,7 +207,7 @@ def checked_columns(
         raise DataError(f"{title}: the results changed while they were being read")
 
     frame = register_io_source(batches, schema=dict(schema))
-    return Run(Columns(frame, recheck, ids_checked=True), source=title)
+    return Run(Columns(frame, recheck, ids_checked=True), name=without_endings(Path(title).name), source=title)
 
 
 def order_fault(

@@ -232,9 +232,7 @@ def _streamed(source: Source) -> Run:
 
 def _read_strictly(source: Source) -> Run:
     """Read an irregular or invalid file line by line; huge files are returned as columns."""
-    if not source.is_huge:
-        return _read_lines(source)
-    return run_in(source, _checked(str(source.path), source.lines).contents)
+    return _checked(str(source.path), source.lines) if source.is_huge else _read_lines(source)
 
 
 def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:

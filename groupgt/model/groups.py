@@ -380,9 +380,8 @@ def _of_id(cell: Any, grade: float, original: Any) -> _Alternative:
     """Read an alternative written as an id; a missing id counts as blank."""
     name = "" if cell is None else id_text(cell)
     if name is None:
-        raise _GroupError(
-            f"expected an id (a string or integer), found {display(original)} of type {type(cell).__name__}"
-        )
+        kind = type(cell).__name__
+        raise _GroupError(f"expected an id (a string or integer), found {display(original)} of type {kind}")
     fault = id_fault(name)
     if fault and name.strip():
         raise _GroupError(f"an id {fault}: {display(name)}")
