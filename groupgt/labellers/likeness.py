@@ -128,9 +128,8 @@ def partial_ratio(pairs: TextPairs, least: float = 0.0) -> Floats:
     """
     from rapidfuzz import fuzz, process
 
-    lengths, sizes = (
-        np.fromiter(map(len, texts), np.int64, len(texts)) for texts in (pairs.results, pairs.alternatives)
-    )
+    lengths = np.fromiter(map(len, pairs.results), np.int64, len(pairs.results))
+    sizes = np.fromiter(map(len, pairs.alternatives), np.int64, len(pairs.alternatives))
     is_shorter = lengths[pairs.result] < sizes[pairs.alternative]
     score = np.zeros(len(pairs.result))
     for mask, scorer in ((~is_shorter, fuzz.partial_ratio), (is_shorter, fuzz.ratio)):

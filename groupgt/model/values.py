@@ -141,9 +141,8 @@ class Chunks:
             name = id_text(key)
             listed = isinstance(place, (list, tuple)) and len(place) == 3
             cell = dict(zip(("doc", "start", "end"), place)) if listed else place
-            span = (
-                span_of(cell) if isinstance(cell, Mapping) else f"expected doc, start and end, found {display(place)}"
-            )
+            what = f"expected doc, start and end, found {display(place)}"
+            span = span_of(cell) if isinstance(cell, Mapping) else what
             if name is None or name in spans:
                 faults.add(f"chunk {key!r}", "expected an id (a string or integer) that no other chunk has")
             elif isinstance(span, str):

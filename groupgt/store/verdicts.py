@@ -115,9 +115,8 @@ class VerdictStore:
             if not resumed:
                 journal.remove()
 
-        return Verdicts(
-            Journal.of(folder, name), earlier, loaded, {"built": built, "process": PROCESS}, begin
-        ), finished
+        header = {"built": built, "process": PROCESS}
+        return Verdicts(Journal.of(folder, name), earlier, loaded, header, begin), finished
 
     def finish(self) -> None:
         """Marks the run as finished, after which its verdicts are reused only with `reuse`."""
