@@ -343,13 +343,19 @@ class GroundTruth:
     @cached_property
     def document_of(self) -> Ints:
         """Document number of each alternative: the position of the first alternative with the same id."""
+        # Most queries repeat no id, and the sets are needed to match results.
+        if not self.forms and sum(map(len, self.id_sets)) == len(self.ids) + len(BLANK_IDS) * len(self.qids):
+            return np.arange(len(self.ids))
         within = self.query_of * len(self.ids) + _codes(self.ids, self.forms)
         _, first, place = np.unique(within, return_index=True, return_inverse=True)
         documents: Ints = first[place]
         return documents
 
     def _without_repeats(self) -> GroundTruth:
-        _, first = np.unique(self._group_and_set * len(self.ids) + self.document_of, return_index=True)
+        documents = self.document_of
+        if np.all(documents == np.arange(len(documents))):
+            return self
+        _, first = np.unique(self._group_and_set * len(documents) + documents, return_index=True)
         repeated = len(self.ids) - len(first)
         return replace(self._chosen(np.sort(first)), repeated_ids=repeated) if repeated else self
 
