@@ -102,11 +102,15 @@ _Location = tuple[int, str]
 
 @dataclass
 class _Fault:
-    """Fault that occurs in one or more locations, with a count and the first locations."""
+    """Fault in one or more locations, with a count and the first locations.
+
+    If it stands for a group of faults that differ only in values, `faults` maps each distinct text to its fault.
+    """
 
     what: str
     locations: list[_Location] = field(default_factory=list)
     count: int = 0
+    faults: dict[str, _Fault] = field(default_factory=dict)
 
     def add(self, location: _Location) -> None:
         self.count += 1
@@ -120,13 +124,6 @@ class _Fault:
         (order, first), *others = self.locations
         also = ", ".join(where for _, where in others[:EXAMPLES])
         return [(order, f"{first}: {self.what} ({self.count:,} {how_often}; also at {also}, …)", self.count)]
-
-
-@dataclass
-class _FaultGroup(_Fault):
-    """Group of faults that differ only in values; `faults` maps each distinct text to its fault."""
-
-    faults: dict[str, _Fault] = field(default_factory=dict)
 
 
 class Faults:
@@ -143,8 +140,9 @@ class Faults:
     >>> faults.texts
     ['qa.jsonl:3: expected a list, found 5 (17 times; also at qa.jsonl:4, qa.jsonl:5, …)']
     >>> faults.add("qa.jsonl:20", "expected a list, found 'x'")
-    >>> faults.messages(DataError)
-    ['qa.jsonl:3: expected a list, found 5 (18 like this; also at qa.jsonl:4, qa.jsonl:5, …)']
+    >>> faults.stop()
+    Traceback (most recent call last):
+    groupgt.errors.DataError: qa.jsonl:3: expected a list, found 5 (18 like this; also at qa.jsonl:4, qa.jsonl:5, …)
     """
 
     def __init__(self, *, grouped: bool = True) -> None:
@@ -152,7 +150,7 @@ class Faults:
         self.grouped = grouped
         # The key by which texts are sorted; None for the order in which they were added.
         self.order: Callable[[str], Any] | None = None
-        self._groups: dict[str, _FaultGroup] = {}
+        self._groups: dict[str, _Fault] = {}
         self._seen: set[str] = set()
 
     def add(self, where: str, what: str) -> None:
@@ -167,7 +165,7 @@ class Faults:
         if group is None:
             if len(self._groups) >= KEPT:
                 return
-            group = self._groups[name] = _FaultGroup(what)
+            group = self._groups[name] = _Fault(what)
         location = (self.total, where)
         group.add(location)
         fault = group.faults.get(what)
@@ -188,11 +186,7 @@ class Faults:
     @property
     def texts(self) -> list[str]:
         """Text of each fault that is kept; a fault in many locations has a single text."""
-        return self.messages(ConfigError)
-
-    def messages(self, error: type[GroupgtError]) -> list[str]:
-        """Return the messages for an exception of this class."""
-        return [text for _, text, _ in self._lines(error)]
+        return [text for _, text, _ in self._lines(ConfigError)]
 
     def _lines(self, error: type[GroupgtError]) -> list[tuple[int, str, int]]:
         lines = []
@@ -202,10 +196,8 @@ class Faults:
             else:
                 lines += [line for fault in group.faults.values() for line in fault.lines()]
         lines.sort()
-        if self.order is not None:
-            order = self.order
-            lines.sort(key=lambda line: order(line[1]))
-        return lines
+        order = self.order
+        return lines if order is None else sorted(lines, key=lambda line: order(line[1]))
 
     def __bool__(self) -> bool:
         return self.total > 0
@@ -221,6 +213,14 @@ class Faults:
         first = [before] if before else []
         repeated = sum(count - 1 for _, _, count in lines)
         raise kind(*first, *(text for _, text, _ in lines), total=self.total - repeated + len(first))
+
+
+def refuse(faults: Iterable[tuple[str, str]], kind: type[GroupgtError] = DataError) -> None:
+    """Raise an error that lists these faults, each as (where, what), if there are any."""
+    collected = Faults()
+    for where, what in faults:
+        collected.add(where, what)
+    collected.stop(kind)
 
 
 def _shortened(text: str) -> str:

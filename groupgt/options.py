@@ -16,7 +16,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from inspect import getdoc
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from groupgt.errors import ConfigError, Faults, GroupgtError, display, listed, near_names
+from groupgt.errors import ConfigError, GroupgtError, display, listed, near_names, refuse
 from groupgt.plugins import Plugin, plugin_named
 
 KeyPath = tuple[str | int, ...]
@@ -121,10 +121,7 @@ def options_from(kind: type[Any] | None, values: Mapping[str, Any], where: str =
 
 
 def _stop(faults: Iterable[Fault], where: str) -> None:
-    collected = Faults()
-    for fault in faults:
-        collected.add(f"{where}{'.'.join(map(str, fault.path))}", fault.what)
-    collected.stop(ConfigError)
+    refuse(((f"{where}{'.'.join(map(str, fault.path))}", fault.what) for fault in faults), ConfigError)
 
 
 def read_options(
@@ -317,7 +314,6 @@ def schema_of(kind: type[Any], definitions: dict[str, Any] | None = None) -> dic
 
 
 def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of an annotation."""
     plain, notes = _plain(hint)
     rule = _note(notes, Rule)
     schema = dict(rule.schema) if rule is not None else _type_schema(plain, definitions)
@@ -330,7 +326,6 @@ def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _type_schema(plain: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a type without annotations."""
     kind, arguments = get_origin(plain) or plain, get_args(plain)
     if kind is Literal:
         return {"enum": list(arguments), "type": "string"}
@@ -401,7 +396,7 @@ def options_of(kind: type[Any] | None) -> dict[str, Option]:
     hints = get_type_hints(kind, include_extras=True)
     options = OPTIONS[kind] = {}
     for dataclass_field in fields(kind):
-        name, factory, metadata = dataclass_field.name, dataclass_field.default_factory, dataclass_field.metadata
+        name, factory = dataclass_field.name, dataclass_field.default_factory
         default = factory() if factory is not MISSING else dataclass_field.default
         notes = _plain(hints[name])[1]
         options[name.rstrip("_")] = Option(
@@ -409,9 +404,9 @@ def options_of(kind: type[Any] | None) -> dict[str, Option]:
             hints[name],
             None if default is MISSING else default,
             default is MISSING,
-            is_path=FILE in notes or "path" in metadata,
-            is_folder=FOLDER in notes or "folder" in metadata,
-            written=metadata.get("written", ""),
+            is_path=FILE in notes,
+            is_folder=FOLDER in notes,
+            written=dataclass_field.metadata.get("written", ""),
             description=next((note.documentation for note in notes if hasattr(note, "documentation")), ""),
         )
     return options

@@ -198,7 +198,6 @@ def _ours(kind: str, name: str) -> Any:
 
 
 def _loaded(kind: str, name: str, point: Any) -> Any:
-    """Load the object that an entry point refers to."""
     try:
         with users_code():
             loaded = point.load()

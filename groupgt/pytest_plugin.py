@@ -233,7 +233,6 @@ def _place(node: Any, name: str) -> Place:
 
 
 def _stem(truth: Any) -> str:
-    """Return the page name: the file name of the ground truth, without its extension."""
     return Path(truth).stem if isinstance(truth, (str, Path)) else "ground-truth"
 
 

@@ -101,6 +101,8 @@ def test_faults_that_differ_in_where_objects_lie_are_one() -> None:
         faults = Faults()
         for number in range(2000):
             faults.add("query 'q'", f"expected an id, found <object object at {hex(0x7F0000000000 + 16 * number)}>")
-        assert faults.messages(kind) == ["query 'q': expected an id, found <object object at 0x…>"]
+        with pytest.raises(kind) as caught:
+            faults.stop(kind)
+        assert caught.value.faults == ("query 'q': expected an id, found <object object at 0x…>",)
     faults.add("query 'q'", "the id 0xdeadbeef is given twice")
     assert "0xdeadbeef" in faults.texts[1]

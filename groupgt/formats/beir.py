@@ -14,7 +14,7 @@ from groupgt.formats import trec
 from groupgt.formats.csv import header_of, table
 from groupgt.formats.fields import Judgments, ids_at
 from groupgt.formats.jsonl import write_objects
-from groupgt.formats.names import misnamed_grade
+from groupgt.formats.names import ending_of, misnamed_grade
 from groupgt.formats.records import has_keys, records
 from groupgt.formats.rows import Judgment, gather, number_text, write_lines
 from groupgt.formats.source import Source
@@ -26,7 +26,6 @@ HEADER = ["query-id", "corpus-id", "score"]
 # File name endings of splits, and of queries and corpora.
 QRELS = (".tsv", ".txt", ".qrels", ".trec", ".jsonl", ".parquet")
 TABLES = (".jsonl", ".parquet")
-PACKED = (".gz", ".zst")
 
 
 def is_folder(path: Path) -> bool:
@@ -52,8 +51,8 @@ def table_in(folder: Path, name: str) -> Path | None:
 
 def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     """Return the files in a folder that have one of these endings, compressed or not."""
-    plain = {path: path.with_suffix("") if path.suffix in PACKED else path for path in sorted(folder.iterdir())}
-    return [path for path, name in plain.items() if name.suffix in endings and not name.name.startswith(".")]
+    files = (path for path in sorted(folder.iterdir()) if not path.name.startswith("."))
+    return [path for path in files if ending_of(path.name) in endings]
 
 
 def split_of(path: Path) -> str:
@@ -73,7 +72,7 @@ def _qrels_of(source: Source) -> Source:
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """Read a folder (its `test` split or its only split) or one file from `qrels/`; each document is its own group."""
-    qrels = _qrels_of(source) if source.is_folder else source
+    qrels = _qrels_of(source) if source.path.is_dir() else source
     faults, texts = Faults(), {}
     if queries := table_in(qrels.path.parent.parent, "queries"):
         rows_of_queries = records(Source(queries), faults)
@@ -95,7 +94,6 @@ def _columns_of(qrels: Source) -> str:
 
 
 def _judged(qrels: Source) -> list[Judgment]:
-    """Read the rows of a table or the records of a file; raises `DataError` with all errors."""
     judgments = Judgments(called="score")
     has_records = has_keys(qrels, *HEADER[:2])
     for where, row in records(qrels, judgments.faults) if has_records else table(qrels, HEADER, judgments.faults):

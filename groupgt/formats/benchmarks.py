@@ -59,14 +59,8 @@ def _read(
 ) -> GroundTruth:
     """Read one query per record; raises `DataError` with all errors.
 
-    Args:
-        source: The file.
-        policy: How to handle invalid or ambiguous data.
-        groups: A function that builds groups from a record.
-        text: The keys of the query text; several texts are joined.
-        qid: The key of the query id; empty if queries are numbered from 1.
-        columns: The keys to keep as columns, if present.
-        excludes: Whether records list ids to exclude from their results.
+    `text`, `qid` and `columns` are keys: several texts are joined, queries without `qid` are numbered from 1, and
+    columns are kept if present. If a record `excludes` results, it lists their ids.
     """
     queries = Queries()
     for number, record in enumerate(queries.records(source), 1):
@@ -78,18 +72,11 @@ def _read(
     return queries.truth(policy)
 
 
-# The entry of BRIGHT's `excluded_ids` if nothing is excluded.
-NONE = "N/A"
-
-
 def _excluded(queries: Queries, record: Record) -> list[str]:
-    """Return the ids to exclude from the results of a BRIGHT query."""
-    key = "excluded_ids"
-    return [] if record.get(key) is None else [name for name in queries.ids_at(record, key) if name != NONE]
+    return [] if record.get("excluded_ids") is None else queries.ids_at(record, "excluded_ids")
 
 
 def _each(key: str, group: Groups) -> Groups:
-    """Return a function that makes a group from each object in the list at a key."""
     return lambda queries, record: [group(queries, cell) for cell in queries.list_at(record, key)]
 
 
@@ -102,7 +89,6 @@ def _nugget(queries: Queries, nugget: Record) -> Record:
 
 
 def _gold(key: str) -> Groups:
-    """Return a function that makes a group from each gold document."""
     return lambda queries, record: singles(queries.ids_at(record, key))
 
 
@@ -188,7 +174,6 @@ def _page(queries: Queries, answer: Record) -> Record:
 
 
 def _any_of(texts: list[str]) -> Record:
-    """Make a group that is covered by any of these texts."""
     return {"alternatives": [{"text": text} for text in dict.fromkeys(texts) if text.strip()]}
 
 
@@ -241,7 +226,6 @@ def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
 
 
 def _assigned(source: Source, policy: Policy) -> GroundTruth:
-    """Read output with one record per query and passage."""
     queries = Queries()
     judged: dict[str, dict[str, dict[str, int]]] = {}
     importances: dict[tuple[str, str], Any] = {}

@@ -49,8 +49,7 @@ def queries_file(path: Path) -> Path:
 
 
 def _source_of(path: AnyPath) -> Source:
-    source = Source.at(path)
-    return Source.at(corpus_file(source.path)) if source.is_folder else source
+    return Source.at(corpus_file(Source.at(path).path))
 
 
 def read_corpus(path: AnyPath) -> dict[str, str]:
@@ -298,7 +297,6 @@ def _query(cells: tuple[Any, Any]) -> tuple[str, str] | str:
 
 
 def _query_rows(source: Source, faults: Faults) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """Yield the location of each query, and its id and text."""
     begin = b"" if source.is_parquet else source.head().lstrip()[:1]
     names = set(csv.header_of(source)) if begin else set()
     has_header = bool(names & set(QUERY_IDS)) and bool(names & set(QUERY_TEXTS))
@@ -308,9 +306,8 @@ def _query_rows(source: Source, faults: Faults) -> Iterator[tuple[str, tuple[Any
         for where, row in table_rows(source, faults):
             qid = _first_of(QUERY_IDS, row)
             if qid is None:
-                faults.add(
-                    where, f"expected a query id ({', '.join(QUERY_IDS[:2])}, _id or id), found {', '.join(row)}"
-                )
+                expected = f"expected a query id ({', '.join(QUERY_IDS[:2])}, _id or id)"
+                faults.add(where, f"{expected}, found {', '.join(row)}")
             else:
                 yield where, (qid, _first_of(QUERY_TEXTS, row))
     else:

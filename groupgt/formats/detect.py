@@ -15,7 +15,7 @@ from groupgt.errors import ConfigError, DataError, Faults, display, first_of, li
 from groupgt.formats import beir, benchmarks, csv, frames, frameworks, journals, jsonl, otlp, parquet, trec
 from groupgt.formats import parts as run_parts
 from groupgt.formats.fields import NESTED, collect
-from groupgt.formats.names import OTHER_NAMES, REMOVED_ENDINGS, ending_of, kind_by_ending
+from groupgt.formats.names import ENDINGS, OTHER_NAMES, REMOVED_ENDINGS, ending_of
 from groupgt.formats.records import Format, keys_of
 from groupgt.formats.source import AnyPath, Source
 from groupgt.formats.validity import guarded
@@ -174,7 +174,7 @@ def located(path: AnyPath | Sequence[AnyPath], format: str | None = None) -> tup
             paths += [str(Source.at(file).path.resolve()) for file in run_parts.files_of(name) or [Path(name)]]
     title = os.fspath(names[0]) if len(names) == 1 else os.path.dirname(paths[0])
     _check_name(format, RUNS)
-    chosen = format or kind_by_ending(paths[0])
+    chosen = format or ENDINGS.get(ending_of(paths[0]))
     if chosen is None and not run_parts.is_url(paths[0]):
         chosen = _detect(Source.at(paths[0]), is_truth=False).name
     if chosen is None:
@@ -267,7 +267,7 @@ def _format_of(source: Source, name: str | None, readers: dict[str, Any]) -> For
     """Return the named or detected format; raises `DataError` for a folder that lacks this format's layout."""
     _check_name(name, readers)
     chosen = _BY_NAME[name] if name is not None else _detect(source, is_truth=readers is TRUTHS)
-    if source.is_folder and not (chosen.folder is not None and chosen.folder(source.path)):
+    if source.path.is_dir() and not (chosen.folder is not None and chosen.folder(source.path)):
         raise DataError(
             f"{source.path}: expected a file or a BEIR folder (with queries.jsonl and qrels/), found another folder"
         )
@@ -284,7 +284,7 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
         return _BY_NAME["trec"]
     if recognized is not None and kind in ("either", "truth" if is_truth else "run"):
         return _BY_NAME["autorag"] if is_truth and recognized.name == "parquet" else recognized
-    if not (source.is_folder or source.is_parquet) and b"\r" in source.first_line:
+    if not (source.path.is_dir() or source.is_parquet) and b"\r" in source.first_line:
         raise DataError(f"{source.path}:1: {trec.BARE_RETURN}")
     looks = f"its first line is {kind}"
     if recognized is not None:
@@ -319,7 +319,7 @@ EMPTY, COMMENTS = "empty", "only comments"
 
 def _recognized(source: Source) -> tuple[Format | None, str]:
     """Return the format of a file and its kind of content, or None and its first line if no format matches."""
-    if source.is_folder:
+    if source.path.is_dir():
         matches = (candidate for candidate in FORMATS if candidate.folder is not None and candidate.folder(source.path))
         return next(matches, _BY_NAME["beir"]), "truth"
     if not source.is_parquet and not _first_lines(source):
@@ -332,5 +332,4 @@ def _recognized(source: Source) -> tuple[Format | None, str]:
 
 
 def _first_lines(source: Source) -> list[bytes]:
-    """Return the first lines that are neither blank nor comments."""
     return [line for line in source.head().split(b"\n") if line.strip() and not line.startswith(b"#")][:50]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.errors import DataError, Faults, display
+from groupgt.errors import DataError, Faults, display, refuse
 from groupgt.formats.fields import (
     CALL_COLUMN,
     COLUMNS,
@@ -53,13 +53,10 @@ def is_pandas(value: Any) -> bool:
 
 def _to_polars(value: Any, names: Collection[str], title: str) -> pl.DataFrame:
     """Convert the named columns of a frame, with ids as text; raises `DataError` for invalid ids."""
+    kept = [(position, name) for position, name in enumerate(map(str, value.columns)) if name in names]
+    _reject_duplicates([name for _, name in kept], title)
     faults = Faults()
-    columns: dict[str, pl.Series] = {}
-    for position, name in enumerate(map(str, value.columns)):
-        if name in columns:
-            faults.add(title, f"duplicate column {name!r}; rename or drop one")
-        elif name in names:
-            columns[name] = _series(value.iloc[:, position], name, title, faults)
+    columns = {name: _series(value.iloc[:, position], name, title, faults) for position, name in kept}
     faults.stop()
     return pl.DataFrame(columns)
 
@@ -87,10 +84,8 @@ def _ids(cell: Any, where: str, name: str, faults: Faults) -> Any:
         return [_ids(inner, where, name, faults) for inner in cell]
     text = id_text(cell)
     if text is None and cell is not None:
-        what = (
-            f"expected strings or integers in the column {name!r}, found {display(cell)} of type {type(cell).__name__}"
-        )
-        faults.add(where, what)
+        what = f"expected strings or integers in the column {name!r}"
+        faults.add(where, f"{what}, found {display(cell)} of type {type(cell).__name__}")
     return text
 
 
@@ -141,12 +136,8 @@ def _lazy(value: Any, title: str) -> pl.LazyFrame:
 
 
 def _reject_duplicates(names: list[str], title: str) -> None:
-    """Raise `DataError` if two columns have the same name."""
-    faults = Faults()
-    for name, count in Counter(names).items():
-        if count > 1:
-            faults.add(title, f"duplicate column {name!r}; rename or drop one")
-    faults.stop()
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    refuse((title, f"duplicate column {name!r}; rename or drop one") for name in twice)
 
 
 # Column names in the frames of other libraries.
@@ -228,7 +219,6 @@ def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
 
 
 def _texts(frame: pl.DataFrame, name: str, title: str) -> pl.Series:
-    """Return an id column as text; integers become decimal text."""
     return frame.select(_id_column(frame.schema[name], name, title))[name]
 
 
@@ -319,7 +309,6 @@ def _reject_invalid_ids(rows: pl.DataFrame, column: str, title: str) -> None:
 
 
 def _place(rows: pl.DataFrame, row: int, title: str) -> str:
-    """Return the location of a row, with its query if it has one."""
     return f"{title}: row {row + 1}" + (f": query {display(rows['qid'][row])}" if "qid" in rows.columns else "")
 
 

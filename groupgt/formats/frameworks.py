@@ -122,7 +122,6 @@ def read_trec_rag(source: Source) -> Run:
 
 
 def _cited(references: list[Any], answer: list[Any], where: str, faults: Faults) -> list[str]:
-    """Return the distinct ids of all citations."""
     names = [id_text(reference) for reference in references]
     cited: dict[str, None] = {}
     for number, sentence in enumerate(answer, 1):

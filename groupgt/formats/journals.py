@@ -14,7 +14,8 @@ from types import NoneType
 from typing import Any
 
 from groupgt.errors import Faults, display, listed, warn
-from groupgt.formats.jsonl import distinct_keys, json_fault, no_constant
+from groupgt.formats.jsonl import NONRELEVANT, distinct_keys, json_fault, no_constant
+from groupgt.formats.rows import truth_of_rows
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -306,7 +307,6 @@ def truth_of(
     *,
     base: GroundTruth | None = None,
     spans: bool = False,
-    unfinished: bool = False,
     unsettled: list[str] | None = None,
 ) -> GroundTruth:
     """Build ground truth from several annotators' acts; raises `DataError` for disagreements without adjudication.
@@ -316,7 +316,6 @@ def truth_of(
         policy: How to handle invalid or ambiguous data.
         base: Ground truth that provides further columns, and everything that an audit of all queries left unchanged.
         spans: Whether to write marked words as spans instead of ids.
-        unfinished: Whether to include queries that are neither done nor skipped.
         unsettled: A list that receives queries on which annotators disagree; these are omitted without an error.
     """
     faults = Faults()
@@ -327,7 +326,7 @@ def truth_of(
     # An adjudicator decides.
     for by in sorted(acts, key=lambda annotator: not all_settings[annotator].get(ADJUDICATES)):
         for qid, state in replayed(acts[by]).items():
-            if state.status == OPEN and not (unfinished or keep_all):
+            if state.status == OPEN and not keep_all:
                 continue
             first, before = chosen.setdefault(qid, (by, state))
             if not all_settings[first].get(ADJUDICATES) and not same_groups(before, state):
@@ -342,26 +341,9 @@ def truth_of(
     earlier = [qid for qid in (base.qids if base is not None else []) if qid in chosen or keep_all]
     order = list(dict.fromkeys([*earlier, *chosen]))
     rows = [_row(qid, chosen.get(qid), base, all_settings, spans) for qid in order]
-    keys = list(dict.fromkeys(key for row in rows for key in row))
-    columns = {key: [row.get(key) for row in rows] for key in keys}
-    texts = columns.pop("query", None)
-    truth = GroundTruth.from_rows(
-        order,
-        [[*row["retrieval_gt"], *([{"id": doc, "grade": 0}] for doc in row["nonrelevant"])] for row in rows],
-        policy or Policy(),
-        texts=texts,
-        columns={key: values for key, values in columns.items() if key not in ("qid", "retrieval_gt", "nonrelevant")},
-        excluded=_excluded(base, order),
-    )
-    return replace(truth, keys=("qid", "query", "retrieval_gt", "nonrelevant"))
-
-
-def _excluded(base: GroundTruth | None, qids: Sequence[str]) -> list[list[str] | None] | None:
-    """Return the ids that existing ground truth excludes from the results of each query."""
-    if base is None or base.excluded is None:
-        return None
-    excluded, positions = base.excluded, map(base.index.get, qids)
-    return [None if position is None else sorted(excluded[position]) for position in positions]
+    truth = truth_of_rows(rows, policy or Policy(), faults)
+    keys = ("qid", "query", "retrieval_gt", NONRELEVANT)
+    return replace(truth, texts=[row["query"] for row in rows], keys=keys)
 
 
 def _row(
@@ -371,24 +353,25 @@ def _row(
     settings: Mapping[str, Mapping[str, Any]],
     spans: bool,
 ) -> dict[str, Any]:
-    """Build one row of ground truth with its judgments, annotator, time, and other query columns."""
     row: dict[str, Any] = {"qid": qid, "query": None if judged is None else judged[1].query}
     position = base.index.get(qid) if base is not None else None
     if base is not None and position is not None:
         row["query"] = base.texts[position] if base.texts else None
         row |= {name: values[position] for name, values in base.columns.items()}
+        if base.excluded:
+            row["excluded_ids"] = sorted(base.excluded[position])
     if judged is None:
-        return {**row, "retrieval_gt": base[qid] if base is not None else [], "nonrelevant": []}
+        return {**row, "retrieval_gt": base[qid] if base is not None else []}
     by, state = judged
     mine = settings[by]
-    row |= {"retrieval_gt": state.grouped(spans=spans), "nonrelevant": state.nonrelevant}
+    row["retrieval_gt"] = [*state.grouped(spans=spans), *([{"id": doc, "grade": 0}] for doc in state.nonrelevant)]
     row |= {"judged_by": by, "judged_at": state.at}
     if mine.get("kind") == "judge" and "pool" in mine:
         row["pool"] = mine["pool"]
     if state.spans:
         row["spans"] = state.spans
     if state.status == SKIPPED:
-        row |= {"skipped": state.reason or True, "retrieval_gt": [], "nonrelevant": []}
+        row |= {"skipped": state.reason or True, "retrieval_gt": []}
     if mine.get(ASSISTED):
         row[ASSISTED] = True
     if sample := mine.get(SAMPLE):

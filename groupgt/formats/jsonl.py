@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from groupgt.errors import DataError, Faults, display
 from groupgt.formats.fields import (
     CALL_LIST,
     NESTED,
-    NO_CALL,
     SCORES,
     Judgments,
     calls_fault,
@@ -29,7 +27,7 @@ from groupgt.formats.fields import (
     units_of,
 )
 from groupgt.formats.names import rename_hint
-from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, gather, shape_of, write_lines
+from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, gather, shape_of, truth_of_rows, write_lines
 from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -38,7 +36,6 @@ from groupgt.model.validity import are_texts, finite_number, id_fault, id_text
 from groupgt.model.values import CALLS, SCORE
 
 NONRELEVANT = "nonrelevant"
-TRUTH_KEYS = ("qid", "retrieval_gt", "query", SHAPE, "declared", "excluded_ids", NONRELEVANT)
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
 
 
@@ -90,22 +87,19 @@ def _elements(source: Source, faults: Faults) -> Iterator[tuple[str, str]]:
             faults.add(where, f"expected an element of the JSON array: {json_fault(error)}")
             return
         yield where, text[begin:position]
-        begin = _BLANKS.match(text, position).end()  # type: ignore[union-attr]
-        if text.startswith(",", begin):
-            position = begin + 1
-        elif text.startswith("]", begin):
-            position = begin
-        else:
+        separator = _SEPARATOR.match(text, position)
+        if separator is None:
             faults.add(where, "expected a comma or the end of the JSON array")
             return
+        position = separator.end()
 
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
+_SEPARATOR = re.compile(r"[ \t\r\n]*(?:,|(?=\]))")
 _ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
 
 
 def _keys_of(row: Record, expected: Sequence[str]) -> str:
-    """List the keys of a line, with a hint about possible misspellings."""
     return (", ".join(row) or "no keys") + rename_hint(row, expected)
 
 
@@ -158,41 +152,23 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     places: list[str] = []
     rows: list[Record] = []
     for where, row in objects(source, faults):
-        if "qid" in row and "retrieval_gt" in row:
-            places.append(where)
-            rows.append(row)
-        else:
+        if "qid" not in row or "retrieval_gt" not in row:
             what = f"expected the keys qid and retrieval_gt, found {_keys_of(row, ('qid', 'retrieval_gt'))}"
             faults.add(where, what)
-    # Rows share few key sequences; keys are in order of first appearance.
-    keys = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
-    columns: dict[str, list[Any]] = {key: [row.get(key) for row in rows] for key in keys}
-    texts = [None if text is None else str(text) for text in columns.get("query", ())]
-    # Documents judged non-relevant follow as groups with grade 0.
-    groups = columns.get("retrieval_gt", [])
-    for position, ids in enumerate(columns.get(NONRELEVANT, ())):
+            continue
+        places.append(where)
+        rows.append(row)
+        ids = row.get(NONRELEVANT)
         if isinstance(ids, list):
-            cells = groups[position] if isinstance(groups[position], list) else []
-            groups[position] = [*cells, *([{"id": name, "grade": 0}] for name in ids)]
+            # Documents judged non-relevant follow as groups with grade 0.
+            row["retrieval_gt"] = [*_listed(row["retrieval_gt"]), *([{"id": name, "grade": 0}] for name in ids)]
         elif ids is not None:
-            faults.add(places[position], f"expected {NONRELEVANT} to be a list, found {display(ids)}")
-    try:
-        truth = GroundTruth.from_rows(
-            columns.get("qid", []),
-            groups,
-            policy,
-            place=places.__getitem__,
-            texts=texts if any(text is not None for text in texts) else None,
-            columns={key: column for key, column in columns.items() if key not in TRUTH_KEYS},
-            excluded=columns.get("excluded_ids"),
-        )
-    except DataError as error:
-        faults.merge(error)
-    faults.stop()
+            faults.add(where, f"expected {NONRELEVANT} to be a list, found {display(ids)}")
+    truth = truth_of_rows(rows, policy, faults, places.__getitem__)
     # Older files mark flat ground truth this way.
-    is_flat = "declared" in keys and not all(row.get("declared", True) for row in rows)
-    shape = shape_of(columns.get(SHAPE, ()), "flat" if is_flat else "groups", source.path)
-    return replace(truth, keys=keys, shape=shape)
+    is_flat = not all(row.get("declared", True) for row in rows)
+    shape = shape_of((row.get(SHAPE) for row in rows), "flat" if is_flat else "groups", source.path)
+    return replace(truth, shape=shape)
 
 
 def read_run(source: Source) -> Run:
@@ -237,7 +213,7 @@ def read_run(source: Source) -> Run:
                 faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
             elif row.get(order) is None:
                 faults.add(where, "expected a finite number as score or rank, found neither")
-            elif error := result_fault(qid, document, score, row[order], order, row.get("call", NO_CALL)):
+            elif error := result_fault(qid, document, score, row[order], order, row.get("call", 1)):
                 faults.add(where, error)
             elif score is not None and not nested:
                 builder.add(qid, document, score, units_of(row), fields_of(row))
@@ -303,7 +279,6 @@ def _truth_rows(truth: GroundTruth) -> Iterator[Record]:
 
 
 def _only_nonrelevant(group: Any) -> bool:
-    """Return whether all documents in a group were judged non-relevant."""
     if not isinstance(group, list):
         return False
     return all(isinstance(cell, dict) and cell.get("grade") == 0 and "id" in cell for cell in group)
@@ -417,6 +392,5 @@ def _are_ratings(values: Iterable[Any]) -> bool:
 
 
 def _by_query(source: Source) -> Record:
-    """Return the JSON object in a file; raises `DataError` if there is none."""
     source.warn_if_empty("queries")
     return object_of(source, "one JSON object keyed by query")

@@ -40,17 +40,13 @@ def imported(target: str, folder: Path) -> Any:
 def check_target(target: str, folder: Path) -> None:
     """Raise `ConfigError` if the module or the name in it certainly does not exist, without executing the module."""
     module_name, _, name = target.partition(":")
-    parts = module_name.split(".")
-    path, origin = [str(folder), *sys.path], None
-    for depth in range(1, len(parts) + 1):
-        spec = spec_of(".".join(parts[:depth]), path)
-        if spec is None:
-            raise _no_module(module_name)
-        path, origin = list(spec.submodule_search_locations or []), spec.origin
-    if origin is None or not origin.endswith(".py"):
+    spec = spec_of(module_name, [str(folder), *sys.path])
+    if spec is None:
+        raise _no_module(module_name)
+    if spec.origin is None or not spec.origin.endswith(".py"):
         return
     try:
-        source = Path(origin).read_bytes()
+        source = Path(spec.origin).read_bytes()
         tree = ast.parse(source)
     except (OSError, SyntaxError, ValueError):
         return  # importing it reports the error
@@ -69,8 +65,14 @@ def _no_name(module_name: str, name: str, names: Iterable[str]) -> ConfigError:
     return ConfigError(f"target: {module_name} has no {name!r}{hint}")
 
 
-def spec_of(name: str, path: list[str] | None) -> ModuleSpec | None:
-    """Find the spec of a module with the path finder and installed finders, without executing the module."""
+def spec_of(name: str, path: list[str]) -> ModuleSpec | None:
+    """Find the spec of a module with the path finder and installed finders, without executing it or its packages."""
+    parent, _, _ = name.rpartition(".")
+    if parent:
+        package = spec_of(parent, path)
+        if package is None:
+            return None
+        path = list(package.submodule_search_locations or [])
     finders: list[Any] = [PathFinder, *sys.meta_path]
     for finder in finders:
         try:

@@ -33,15 +33,6 @@ def ending_of(path: str) -> str:
     return endings[-1] if endings else ""
 
 
-def kind_by_ending(path: str) -> str | None:
-    """Return the format that a path's ending indicates.
-
-    >>> kind_by_ending("s3://bucket/bm25.trec.gz"), kind_by_ending("s3://bucket/bm25")
-    ('trec', None)
-    """
-    return ENDINGS.get(ending_of(path))
-
-
 def without_endings(name: str) -> str:
     """Return a file name without its known endings.
 

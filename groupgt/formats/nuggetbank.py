@@ -69,7 +69,6 @@ class _Banks(Queries):
             raise DataError(f"{source.path}: {what}; add references to its answers, questions or claims")
 
     def read(self, bank: Record) -> None:
-        """Read one bank."""
         if bank.get("format_version") not in VERSIONS:
             self.fault(f"expected the format_version v3, found {display(bank['format_version'])}")
         if all(bank.get(key) is None for key in BANKS):
@@ -95,7 +94,6 @@ class _Banks(Queries):
         self.add(qid if qid is not None else about.get("topic_id", about.get("query_id")), groups, title)
 
     def groups_of(self, nugget: Record, importance: Any) -> list[Record]:
-        """Return the groups for a nugget and its sub-nuggets."""
         text = nugget.get("question", nugget.get("claim"))
         if not isinstance(text, str):
             self.fault(f"expected a string as the question or claim of a nugget, found {display(text)}")
@@ -130,7 +128,6 @@ class _Banks(Queries):
         return []
 
     def documents_of(self, holder: Record) -> list[Any]:
-        """Return the referenced documents, or the referenced spans."""
         alternatives: list[Any] = []
         for reference in self.list_at(holder, "references", object, optional=True):
             named = reference if isinstance(reference, Mapping) else {"doc_id": reference}

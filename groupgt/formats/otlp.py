@@ -174,7 +174,6 @@ def _spans(source: Source, faults: Faults) -> Iterator[Span]:
 
 
 def _rows(row: Record, *names: str) -> list[Record]:
-    """Return the records in the list at a key."""
     cells = _first(row, names)
     return list(map(_folded, cells)) if isinstance(cells, list) else []
 
@@ -238,7 +237,6 @@ def _first(row: Any, names: Iterable[str]) -> Any:
 
 
 def _is_within(span: Span, spans: Mapping[tuple[str, str], Span]) -> bool:
-    """Return whether a span is inside another search."""
     seen: set[str] = set()
     while (above := spans.get((span.trace, span.parent))) is not None and above.id not in seen:
         if above.is_search:

@@ -15,7 +15,7 @@ from typing import Any, TypeGuard, TypeVar
 from groupgt.errors import ConfigError, DataError, Faults, first_of, listed
 from groupgt.formats import csv, frames, parquet, trec
 from groupgt.formats.fields import collect
-from groupgt.formats.names import kind_by_ending, name_of
+from groupgt.formats.names import ENDINGS, ending_of, name_of
 from groupgt.formats.rows import RunBuilder
 from groupgt.formats.source import AnyPath, Source
 from groupgt.formats.validity import guarded
@@ -87,7 +87,6 @@ def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> 
 
 
 def _in_one(parts: Sequence[Run], title: str) -> Run:
-    """Join runs as lists if all parts are in memory, otherwise as columns."""
     return _of_lists(parts, title) if all(part.in_memory for part in parts) else _of_columns(parts, title)
 
 
@@ -144,7 +143,7 @@ def at_url(url: str, format: str | None = None) -> Run:
     Credentials and endpoints come from the usual environment variables of the object store (`AWS_ACCESS_KEY_ID`,
     `AWS_ENDPOINT_URL`, …). Instead of a URL, users can pass a frame from `polars.scan_parquet` with `storage_options`.
     """
-    chosen = format or kind_by_ending(url)
+    chosen = format or ENDINGS.get(ending_of(url))
     if chosen not in ("parquet", "csv", "trec"):
         names = listed(["parquet", "csv", "trec"])
         raise ConfigError(f"{url}: expected results as {names}, by the ending or by name (--run-format; run_format=)")
@@ -158,7 +157,6 @@ def at_url(url: str, format: str | None = None) -> Run:
 
 
 def _lines_at(url: str) -> Iterator[bytes]:
-    """Stream the lines of a text file at a URL."""
     guard = partial(guarded, url, "cannot be read")
     batches = guard(lambda: iter(pl.scan_lines(url).collect_batches(maintain_order=True)))
     while (batch := guard(lambda: next(batches, None))) is not None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import DataError, Faults, display, near_names
+from groupgt.errors import Faults, display, near_names
 from groupgt.formats import parquet
 from groupgt.formats.fields import Firsts
 from groupgt.formats.jsonl import is_array, object_of, objects
 from groupgt.formats.names import rename_hint
+from groupgt.formats.rows import truth_of_rows
 from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.policy import Policy
@@ -94,7 +95,7 @@ def _first_keys(text: str) -> dict[str, bool]:
 
 def parts_of(source: Source, endings: tuple[str, ...]) -> list[Source]:
     """Return the file itself, or the files in a folder that have one of these endings, sorted by name."""
-    if not source.is_folder:
+    if not source.path.is_dir():
         return [source]
     paths = sorted(path for path in source.path.iterdir() if path.is_file() and path.name.endswith(endings))
     return [Source(path, ceiling=source.ceiling) for path in paths]
@@ -122,8 +123,8 @@ class Queries:
     def __init__(self) -> None:
         self.faults = Faults()
         self.where = ""
-        # For each query: its id, groups, text, further columns, excluded ids, and its location.
-        self.rows: list[tuple[Any, list[Any], str | None, Record, list[str], str]] = []
+        self.rows: list[Record] = []
+        self.places: list[str] = []
         self._firsts = Firsts()
         self._reported = 0
 
@@ -156,7 +157,9 @@ class Queries:
             if isinstance(group, Mapping):
                 self.is_important(qid, group.get("name"), group.get("importance"), number)
         query = text if isinstance(text, str) and text.strip() else None
-        self.rows.append((qid, groups, query, columns or {}, excluded or [], self.where))
+        row = {"qid": qid, "retrieval_gt": groups, "query": query, "excluded_ids": excluded}
+        self.rows.append(row | (columns or {}))
+        self.places.append(self.where)
 
     def has(self, record: Record, key: str) -> bool:
         """Return whether a record has a key; if not, add an error that suggests similar keys."""
@@ -224,22 +227,7 @@ class Queries:
 
     def truth(self, policy: Policy) -> GroundTruth:
         """Return the ground truth for all queries; raises `DataError` with every error."""
-        qids, groups, texts, columns, excluded, places = zip(*self.rows) if self.rows else ((),) * 6
-        names = dict.fromkeys(name for row in columns for name in row)
-        try:
-            truth = GroundTruth.from_rows(
-                qids,
-                groups,
-                policy,
-                place=places.__getitem__,
-                texts=list(texts) if any(texts) else None,
-                columns={name: [row.get(name) for row in columns] for name in names},
-                excluded=excluded if any(excluded) else None,
-            )
-        except DataError as error:
-            self.faults.merge(error)
-        self.faults.stop()
-        return truth
+        return replace(truth_of_rows(self.rows, policy, self.faults, self.places.__getitem__), keys=())
 
 
 @lru_cache

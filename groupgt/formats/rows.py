@@ -9,13 +9,13 @@ import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, listed
 from groupgt.formats.names import without_endings
-from groupgt.formats.source import Source
+from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import SHAPES, GroundTruth, Shape
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lines, Lists, Remote, Run
@@ -61,6 +61,32 @@ def gather(
 
 # The key of the shape of ground truth, for formats that do not imply it.
 SHAPE = "gt_shape"
+# The keys of rows that do not become columns.
+TRUTH_KEYS = ("qid", "retrieval_gt", "query", SHAPE, "declared", "excluded_ids", "nonrelevant")
+
+
+def truth_of_rows(
+    rows: Sequence[Record], policy: Policy, faults: Faults, place: Callable[[int], str] | None = None
+) -> GroundTruth:
+    """Build ground truth from rows with the keys of a JSON Lines file; raises `DataError` with `faults` and others."""
+    # Rows share few key sequences; keys are in order of first appearance.
+    keys = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
+    columns: dict[str, list[Any]] = {key: [row.get(key) for row in rows] for key in keys}
+    texts = [None if text is None else str(text) for text in columns.get("query", ())]
+    try:
+        truth = GroundTruth.from_rows(
+            columns.get("qid", []),
+            columns.get("retrieval_gt", []),
+            policy,
+            place=place,
+            texts=texts if any(text is not None for text in texts) else None,
+            columns={key: column for key, column in columns.items() if key not in TRUTH_KEYS},
+            excluded=columns.get("excluded_ids"),
+        )
+    except DataError as error:
+        faults.merge(error)
+    faults.stop()
+    return replace(truth, keys=keys)
 
 
 def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
@@ -182,7 +208,7 @@ def checked_columns(
         raise DataError(f"{title}: the results changed while they were being read")
 
     frame = register_io_source(batches, schema=dict(schema))
-    return Run(Columns(frame, recheck, ids_checked=True), source=title)
+    return Run(Columns(frame, recheck, ids_checked=True), name=without_endings(Path(title).name), source=title)
 
 
 def order_fault(

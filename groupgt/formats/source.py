@@ -82,11 +82,6 @@ class Source:
         result: T = self._cache[read]
         return result
 
-    @property
-    def is_folder(self) -> bool:
-        """True if the source is a folder."""
-        return self.path.is_dir()
-
     @cached_property
     def is_pipe(self) -> bool:
         """True if the source can be read only once."""
@@ -95,7 +90,7 @@ class Source:
     @cached_property
     def magic(self) -> bytes:
         """The first bytes of the file as stored on disk."""
-        if self.is_folder:
+        if self.path.is_dir():
             return b""
         with self._opened() as file:
             return file.read(4)
@@ -200,11 +195,6 @@ class Source:
             begin += piece
         yield self._without_mark(begin)
         yield from content
-
-    @property
-    def has_parts(self) -> bool:
-        """True if any part of the content can be read separately: it is in memory, or stored uncompressed."""
-        return not (self.is_compressed and self.is_huge)
 
     @cached_property
     def extent(self) -> tuple[int, int]:

@@ -16,7 +16,6 @@ from groupgt.options import options_from, options_of
 from groupgt.plugins import Plugin, entry_points, find, ours, plugin_named
 
 Count = Callable[[Sequence[str]], Sequence[int]]
-HINT = "pip install 'groupgt[tokens]'"
 
 
 def tokenizer_named(name: str, *, allow_code: bool = False, folder: Path | None = None) -> Count:
@@ -29,6 +28,8 @@ def tokenizer_named(name: str, *, allow_code: bool = False, folder: Path | None 
     [3, 0]
     """
     plugin, options = check_tokenizer(name, allow_code=allow_code)
+    if missing := plugin.missing():
+        raise ConfigError(f"tokenizer: {plugin.name} {missing}")
     count: Count = plugin.built(options, folder or Path())
     return count
 
@@ -88,10 +89,8 @@ def _whitespace(options: None, folder: Path) -> Count:
 
 
 def _tiktoken(options: Encoding, folder: Path) -> Count:
-    try:
-        import tiktoken
-    except ImportError:
-        raise ConfigError(f"tokenizer: tiktoken is not installed: {HINT}") from None
+    import tiktoken
+
     name, names = options.encoding, tiktoken.list_encoding_names()
     if name not in names:
         raise ConfigError(f"tokenizer: tiktoken has no encoding {name!r}; it has {listed(names)}")
@@ -103,10 +102,8 @@ def _tiktoken(options: Encoding, folder: Path) -> Count:
 
 
 def _tokenizers(options: Vocabulary, folder: Path) -> Count:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        raise ConfigError(f"tokenizer: tokenizers is not installed: {HINT}") from None
+    from tokenizers import Tokenizer
+
     name = options.file_or_name
     path = folder / name
     if name.endswith(".json") and not path.is_file():

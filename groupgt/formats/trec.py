@@ -116,14 +116,15 @@ def read_run(source: Source) -> Run:
     """
     if not source.is_large:
         return _read_lines(source)
-    if native.built is None or source.streamed or not source.has_parts:
+    # Parts can be read separately if they are in memory, or stored uncompressed.
+    has_parts = not (source.is_compressed and source.is_huge)
+    if native.built is None or source.streamed or not has_parts:
         return _streamed(source)
     lines = Lines(source.part, *source.extent, read=partial(_streamed, source), recheck=partial(_read_strictly, source))
     return run_in(source, lines)
 
 
 def _read_lines(source: Source) -> Run:
-    """Read results into lists line by line; raises `DataError` with every invalid line."""
     faults = Faults()
     source.warn_if_empty("results")
     # Bytes that may be invalid in ids, or a carriage return within a line.
@@ -231,9 +232,7 @@ def _streamed(source: Source) -> Run:
 
 def _read_strictly(source: Source) -> Run:
     """Read an irregular or invalid file line by line; huge files are returned as columns."""
-    if not source.is_huge:
-        return _read_lines(source)
-    return run_in(source, _checked(str(source.path), source.lines).contents)
+    return _checked(str(source.path), source.lines) if source.is_huge else _read_lines(source)
 
 
 def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:

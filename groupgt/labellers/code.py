@@ -134,7 +134,6 @@ class Code(Reader):
         return matches_of(truth, query, keys, result[hits], alternative[hits])
 
     def _judged(self, batch: Sequence[Pair]) -> list[float]:
-        """Return the function's verdicts on a batch; raise `DataError` if it fails or returns invalid verdicts."""
         where = f"labeller code: {self.title}"
         first = f"(the first of the batch: query {batch[0].qid!r}, result {display(batch[0].result)})"
         start = time.perf_counter()

@@ -11,7 +11,7 @@ from annotated_types import Gt, Le
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from groupgt.errors import DataError, Faults, display
+from groupgt.errors import DataError, display, refuse
 from groupgt.labellers.base import Matches, Results, Table, matches_of, pairs_of
 from groupgt.labellers.likeness import Reader, alternative_texts, result_texts
 from groupgt.model.ground_truth import GroundTruth
@@ -107,11 +107,8 @@ class Embedding(Reader):
 
 
 def _looked_up(vectors: Mapping[str, Any], names: list[str], what: str, option: str) -> Vectors:
-    faults = Faults()
-    for name in dict.fromkeys(names):
-        if name not in vectors:
-            faults.add(f"{what} {display(name)}", f"has no vector in `{option}`")
-    faults.stop(DataError)
+    missing = [name for name in dict.fromkeys(names) if name not in vectors]
+    refuse((f"{what} {display(name)}", f"has no vector in `{option}`") for name in missing)
     try:
         rows = np.array([vectors[name] for name in names], dtype=np.float64).reshape(len(names), -1 if names else 0)
     except (TypeError, ValueError):

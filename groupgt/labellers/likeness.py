@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -129,9 +128,8 @@ def partial_ratio(pairs: TextPairs, least: float = 0.0) -> Floats:
     """
     from rapidfuzz import fuzz, process
 
-    lengths, sizes = (
-        np.fromiter(map(len, texts), np.int64, len(texts)) for texts in (pairs.results, pairs.alternatives)
-    )
+    lengths = np.fromiter(map(len, pairs.results), np.int64, len(pairs.results))
+    sizes = np.fromiter(map(len, pairs.alternatives), np.int64, len(pairs.alternatives))
     is_shorter = lengths[pairs.result] < sizes[pairs.alternative]
     score = np.zeros(len(pairs.result))
     for mask, scorer in ((~is_shorter, fuzz.partial_ratio), (is_shorter, fuzz.ratio)):
@@ -167,43 +165,35 @@ def common_words(pairs: TextPairs, split: Callable[[str], list[str]]) -> tuple[I
     Also returns the number of words in each distinct result text and alternative text.
     """
     codes: dict[str, int] = {}
-    result_of, result_words, result_counts, result_sizes = _counted(pairs.results, codes, split)
-    alternative_of, alternative_words, alternative_counts, alternative_sizes = _counted(
-        pairs.alternatives, codes, split
-    )
+    result, result_word, result_sizes = _coded(pairs.results, codes, split)
+    alternative, alternative_word, alternative_sizes = _coded(pairs.alternatives, codes, split)
     size = max(len(codes), 1)
+    # The distinct words of each text, and how often they occur in it.
+    table, result_counts = np.unique(result * size + result_word, return_counts=True)
+    words, alternative_counts = np.unique(alternative * size + alternative_word, return_counts=True)
     # Add a last row that matches no word, so that every search ends within the table.
-    table = np.append(result_of * size + result_words, np.iinfo(np.int64).max)
-    order = np.argsort(table)
-    table, result_counts = table[order], np.append(result_counts, 0)[order]
-    starts, rows_of_words = starts_of(alternative_of, len(pairs.alternatives)), np.arange(len(alternative_of))
+    table, result_counts = np.append(table, np.iinfo(np.int64).max), np.append(result_counts, 0)
+    starts, rows_of_words = starts_of(words // size, len(pairs.alternatives)), np.arange(len(words))
     common = np.zeros(len(pairs.result), dtype=np.int64)
     for begin in range(0, len(common), BLOCK // 10):
         rows = slice(begin, begin + BLOCK // 10)
         pair, word = spread(pairs.alternative[rows], starts, rows_of_words)
-        code = pairs.result[rows][pair] * size + alternative_words[word]
+        code = pairs.result[rows][pair] * size + words[word] % size
         place = np.searchsorted(table, code)
         both = np.where(table[place] == code, np.minimum(result_counts[place], alternative_counts[word]), 0)
         common[rows] = np.bincount(pair, both, minlength=len(common[rows])).astype(np.int64)
     return common, result_sizes, alternative_sizes
 
 
-def _counted(
-    texts: list[str], codes: dict[str, int], split: Callable[[str], list[str]]
-) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return (text, word, count) for the distinct words in each text, and the number of words in each text."""
-    distinct_words: list[int] = []
+def _coded(texts: list[str], codes: dict[str, int], split: Callable[[str], list[str]]) -> tuple[Ints, Ints, Ints]:
+    """Return the text and the code of each word, and the number of words in each text."""
+    sizes = np.zeros(len(texts), dtype=np.int64)
     words: list[int] = []
-    times: list[int] = []
-    sizes: list[int] = []
-    for text in texts:
-        counts = Counter(split(text))
-        distinct_words.append(len(counts))
-        words += [codes.setdefault(word, len(codes)) for word in counts]
-        times += counts.values()
-        sizes.append(sum(counts.values()))
-    columns = (np.repeat(np.arange(len(texts)), distinct_words), words, times, sizes)
-    return tuple(np.asarray(column, dtype=np.int64) for column in columns)  # type: ignore[return-value]  # four of them
+    for position, text in enumerate(texts):
+        before = len(words)
+        words += [codes.setdefault(word, len(codes)) for word in split(text)]
+        sizes[position] = len(words) - before
+    return np.repeat(np.arange(len(texts)), sizes), np.array(words, dtype=np.int64), sizes
 
 
 # Hint when texts of alternatives are missing.
@@ -249,9 +239,8 @@ def alternative_texts(
             faults.add(where, f"the text of the alternative {display(name)} is blank")
         texts.append(text or "")
     # Without a reference, report only one: no text can be looked up.
-    for place, alternative in enumerate(unknown if reference else unknown[:1]):
-        others = len(unknown) - 1 if not reference and place == 0 else 0
-        more = f", nor of {others:,} more" if others else ""
+    more = f", nor of {len(unknown) - 1:,} more" if len(unknown) > 1 and not reference else ""
+    for alternative in unknown if reference else unknown[:1]:
         what = f"the text of the alternative {display(truth.ids[alternative])} is not known{more}; {way}"
         faults.add(query_of(truth, alternative), what)
     faults.stop(DataError)

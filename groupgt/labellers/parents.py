@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, Any
 
 from typing_extensions import Doc
 
-from groupgt.errors import Faults, display
+from groupgt.errors import display, refuse
 from groupgt.labellers.base import Cached, Table, all_ids, query_of
 from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
@@ -62,7 +61,6 @@ class Parents(Named):
 
     name = "parents"
     described = frozenset({"pattern"})
-    mapping: Mapping[str, str] | None
 
     def __init__(self, options: Options, inputs: Any) -> None:
         self.options = options
@@ -71,6 +69,7 @@ class Parents(Named):
             inputs.parents(options.mapping, options.column) if options.maps else None
         )
         self.column = "" if options.maps or options.pattern else "parent"
+        self.parents = frozenset(self.mapping.values() if self.mapping is not None else ())
         self.parent_of = Cached(self._match_parent, self.mapping or {})
 
     @property
@@ -91,11 +90,6 @@ class Parents(Named):
         """False with a pattern, because an id that does not match it may be a parent."""
         return self.pattern is None
 
-    @cached_property
-    def parents(self) -> frozenset[str]:
-        """Set of all parents in the mapping."""
-        return frozenset(self.mapping.values() if self.mapping is not None else ())
-
     def names(self, ids: Sequence[str]) -> Sequence[str]:
         """Return the parent of each id."""
         return ids if self.column else list(map(self.parent_of.__getitem__, ids))
@@ -108,12 +102,13 @@ class Parents(Named):
         """Return groups of parents; raise `DataError` for alternatives that are not in the mapping."""
         all_ids(truth, self.name)
         if self.mapping is not None:
-            faults = Faults()
-            for alternative, name in enumerate(truth.ids):
-                if name not in self.mapping and name not in self.parents:
-                    what = f"expected the id of a chunk or a parent in the mapping, found {display(name)}"
-                    faults.add(query_of(truth, alternative), what)
-            faults.stop()
+            unknown = set(self.unknown_ids(truth.ids))
+            what = "expected the id of a chunk or a parent in the mapping, found"
+            refuse(
+                (query_of(truth, alternative), f"{what} {display(name)}")
+                for alternative, name in enumerate(truth.ids)
+                if name in unknown
+            )
         return truth.renamed(list(self.names(truth.ids)))
 
     def description(self) -> str:

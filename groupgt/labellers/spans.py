@@ -13,7 +13,7 @@ import numpy as np
 from annotated_types import Gt, Le
 from typing_extensions import Doc
 
-from groupgt.errors import DataError, Faults, GroupgtWarning, display
+from groupgt.errors import DataError, Faults, GroupgtWarning, display, refuse
 from groupgt.labellers.base import NONE, Labeller, Matches, Results, Table, matches_of, query_of, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
@@ -96,7 +96,6 @@ class Spans(Labeller):
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        """Ids of all chunks in the table."""
         return frozenset(self.chunks.ids if self.chunks is not None else ())
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
@@ -174,7 +173,6 @@ class Spans(Labeller):
     def _match_carried(
         self, truth: GroundTruth, results: Results, alternatives: Places, numbers: Mapping[str, int]
     ) -> Matches:
-        """Match spans that come with results."""
         query, keys = results.queries, results.names
         carried = self._carried(truth, query, keys, numbers)
         # Documents without judgments in a query are excluded before the join.
@@ -266,12 +264,10 @@ def _places_of(truth: GroundTruth) -> list[Span]:
 
 
 def _refuse_empty(names: Sequence[str], start: Ints, end: Ints, what: str) -> None:
-    """Raise `DataError` for spans that end at or before their start."""
-    faults = Faults()
-    for place in np.flatnonzero(end <= start).tolist():
-        bounds = f"{start[place]} to {end[place]}"
-        faults.add(f"{what} {display(names[place])}", f"expected an end behind its start, found {bounds}")
-    faults.stop(DataError)
+    refuse(
+        (f"{what} {display(names[place])}", f"expected an end behind its start, found {start[place]} to {end[place]}")
+        for place in np.flatnonzero(end <= start).tolist()
+    )
 
 
 def _refuse_other_documents(chunks: Chunks, numbers: Mapping[str, int], there: Set[int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice, pairwise
@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from groupgt import native
-from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
+from groupgt.errors import ConfigError, DataError, listed, near_names, refuse
 from groupgt.model.groups import ALONE, ANSWERABLE, Read, declared_unanswerable, read_excluded, read_groups, read_qrels
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
 from groupgt.model.policy import Policy
@@ -23,8 +23,6 @@ from groupgt.model.values import TEXT, Form, Span, kind_of
 # The shape of the rows that were read: single documents, documents of subtopics to cover, or groups.
 Shape = Literal["flat", "subtopics", "groups"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
-# Ids of at most this many bytes are sorted as numbers.
-WIDEST_SORT_BYTES = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,11 +82,8 @@ class GroundTruth:
         """
         excluded = None
         if excluded_ids is not None:
-            faults = Faults()
-            for qid in excluded_ids:
-                if qid not in groups:
-                    faults.add(f"excluded_ids of query {qid!r}", "this query is not in the ground truth")
-            faults.stop()
+            unknown = [qid for qid in excluded_ids if qid not in groups]
+            refuse((f"excluded_ids of query {qid!r}", "this query is not in the ground truth") for qid in unknown)
             excluded = [excluded_ids.get(qid) for qid in groups]
         qids, rows = list(groups), list(groups.values())
         if rows and isinstance(rows[0], Mapping):
@@ -143,7 +138,6 @@ class GroundTruth:
         return replace(truth, excluded=read_excluded(truth.qids, excluded, truth._relevant_ids(), place))
 
     def _relevant_ids(self) -> list[set[str]]:
-        """Return the set of relevant ids for each query."""
         ids: list[set[str]] = [set() for _ in self.qids]
         for alternative in np.flatnonzero(self.grade > 0).tolist():
             if not self.forms or self.forms[alternative] is None:
@@ -253,7 +247,6 @@ class GroundTruth:
         return judged_by._of_importance(policy.importance) if policy.importance else judged_by
 
     def _of_importance(self, selected: tuple[str, ...]) -> GroundTruth:
-        """Keep only the groups with these importance levels."""
         importances = list(dict.fromkeys(name for name in self.importance or () if name is not None))
         unknown = [name for name in selected if name not in importances]
         if unknown:
@@ -294,10 +287,7 @@ class GroundTruth:
 
     def renamed(self, names: list[str], forms: list[Form] | None = None) -> GroundTruth:
         """Rename alternatives; equal names within a group are merged into one alternative with the highest grade."""
-        codes: dict[str, int] = {}
-        keys = _keys(names, forms)
-        code = np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, len(names))
-        within = self._group_and_set * len(names) + code
+        within = self._group_and_set * len(names) + _codes(names, forms)
         _, first, place = np.unique(within, return_index=True, return_inverse=True)
         renamed = replace(self, ids=names, forms=forms)
         if len(first) == len(names):
@@ -332,7 +322,7 @@ class GroundTruth:
     @cached_property
     def query_of(self) -> Ints:
         """Position of each alternative's query."""
-        return self.group_query[self.group_of] if len(self.group_of) else self.group_of
+        return self.group_query[self.group_of]
 
     @cached_property
     def per_query(self) -> Ints:
@@ -342,7 +332,8 @@ class GroundTruth:
     @cached_property
     def id_sets(self) -> list[frozenset[str]]:
         """Names that may match each query's results: its ids, plus the blank strings that are never ids."""
-        return _probes(self.ids, self.per_query)
+        rest = iter(self.ids)
+        return [BLANK_IDS.union(islice(rest, size)) for size in self.per_query.tolist()]
 
     @cached_property
     def compiled(self) -> bytes | None:
@@ -352,34 +343,21 @@ class GroundTruth:
     @cached_property
     def document_of(self) -> Ints:
         """Document number of each alternative: the position of the first alternative with the same id."""
-        documents = np.arange(len(self.ids), dtype=np.int64)
-        sizes, names, sets = self.per_query, self.ids, self.id_sets
-        if self.forms:
-            names = _keys(self.ids, self.forms)
-            sets = _probes(names, sizes)
-        distinct = np.fromiter(map(len, sets), np.int64, len(sets)) - len(BLANK_IDS)
-        ends = np.cumsum(sizes)
-        for query in np.flatnonzero(distinct < sizes).tolist():
-            end = int(ends[query])
-            start = end - int(sizes[query])
-            of_query = names[start:end]
-            # The first of equal names wins, since it is written last.
-            first = dict(zip(reversed(of_query), range(end - 1, start - 1, -1)))
-            documents[start:end] = [first[name] for name in of_query]
+        # Most queries repeat no id, and the sets are needed to match results.
+        if not self.forms and sum(map(len, self.id_sets)) == len(self.ids) + len(BLANK_IDS) * len(self.qids):
+            return np.arange(len(self.ids))
+        within = self.query_of * len(self.ids) + _codes(self.ids, self.forms)
+        _, first, place = np.unique(within, return_index=True, return_inverse=True)
+        documents: Ints = first[place]
         return documents
 
     def _without_repeats(self) -> GroundTruth:
-        """Remove duplicate ids from each group and count them."""
         documents = self.document_of
         if np.all(documents == np.arange(len(documents))):
             return self
-        pairs = self._group_and_set * len(self.ids) + documents
-        order = np.argsort(pairs, kind="stable")
-        again = order[1:][pairs[order][1:] == pairs[order][:-1]]
-        if not len(again):
-            return self
-        kept = np.delete(np.arange(len(pairs)), again)
-        return replace(self._chosen(kept), repeated_ids=len(again))
+        _, first = np.unique(self._group_and_set * len(documents) + documents, return_index=True)
+        repeated = len(self.ids) - len(first)
+        return replace(self._chosen(np.sort(first)), repeated_ids=repeated) if repeated else self
 
     @cached_property
     def is_relevant(self) -> Bools:
@@ -408,9 +386,7 @@ class GroundTruth:
         return Judgments(
             size=len(self.qids),
             alternative_query=self.query_of,
-            alternative_group=np.where(self.is_relevant, renumber[self.group_of], -1)
-            if len(self.ids)
-            else self.group_of,
+            alternative_group=np.where(self.is_relevant, renumber[self.group_of], -1),
             alternative_grade=self.grade,
             alternative_document=self.document_of,
             group_query=self.group_query[kept],
@@ -468,34 +444,17 @@ class GroundTruth:
     def _byte_order(self, alternatives: Ints) -> Ints:
         """Rank the documents of these alternatives by query, then by id in byte order."""
         documents, where = np.unique(self.document_of[alternatives], return_inverse=True)
-        order = _sorted_by_bytes([self.ids[place] for place in documents.tolist()], self.query_of[documents])
-        places = np.empty(len(order), dtype=np.int64)
-        places[order] = np.arange(len(order))
-        return places[where]
+        # Strings have the same order as their UTF-8 bytes.
+        keys = list(zip(self.query_of[documents].tolist(), map(self.ids.__getitem__, documents.tolist())))
+        order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+        return np.argsort(order)[where]
 
 
-def _probes(names: list[str], sizes: Ints) -> list[frozenset[str]]:
-    """Return the set of names for each query, including `BLANK_IDS`; `sizes` contains the name counts."""
-    rest = iter(names)
-    return [BLANK_IDS.union(islice(rest, size)) for size in sizes.tolist()]
-
-
-def _keys(names: list[str], forms: list[Form] | None) -> list[str]:
-    """Return keys that distinguish an id, a span and a text with the same spelling."""
-    if not forms:
-        return names
-    return [name if form is None else f"{kind_of(form)}\0{name}" for name, form in zip(names, forms)]
-
-
-def _sorted_by_bytes(ids: list[str], query: Ints) -> Ints:
-    """Return the positions sorted by query, then by UTF-8 id."""
-    encoded = [name.encode("utf-8", "surrogatepass") for name in ids]
-    width = -(-max(map(len, encoded), default=0) // 8) * 8
-    if not 0 < width <= WIDEST_SORT_BYTES:
-        return np.array(sorted(range(len(ids)), key=lambda at: (query[at], encoded[at])), dtype=np.int64)
-    # Compare eight bytes at a time, as numbers, most significant first.
-    words = np.array(encoded, dtype=f"S{width}").view(">u8").reshape(len(ids), -1).astype(np.uint64)
-    return np.lexsort((*words.T[::-1], query))
+def _codes(names: list[str], forms: list[Form] | None) -> Ints:
+    """Number the distinct alternatives; an id, a span and a text with the same spelling are distinct."""
+    keys: Iterable[Hashable] = zip(names, map(kind_of, forms)) if forms else names
+    numbers: dict[Hashable, int] = {}
+    return np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys), np.int64, len(names))
 
 
 def _number(value: float) -> float | int:

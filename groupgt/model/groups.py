@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from groupgt import native
-from groupgt.errors import Faults, display
-from groupgt.model.hits import Bools, Floats, Ints
+from groupgt.errors import Faults, display, refuse
+from groupgt.model.hits import Bools, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_fault, id_text, is_grade, plain
 from groupgt.model.values import TEXT, Form, kind_of, span_of
@@ -31,16 +31,14 @@ NO_ID = "N/A"
 SHAPES: dict[str, set[str]] = {"id": set(), "start": {"doc", "doc_id", "end"}, "text": set()}
 
 
-def read_groups(
-    qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None = None
-) -> Read:
+def read_groups(qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None) -> Read:
     """Read the groups of each query into the columns of a `GroundTruth`; raise a `DataError` that lists all errors.
 
     `place` returns the location of a row for messages. Groups read from plain lists may still contain duplicate ids.
     The second return value maps cached properties of `GroundTruth` to values that the compiled module has already
     computed.
     """
-    read = _read_plain(qids, rows) if native.built is None else _read_compiled(list(qids), list(rows))
+    read = _read_plain(qids, rows) if native.built is None else _read_compiled(qids, rows, graded=False)
     if read is not None:
         return read
     reader = _Reader(policy)
@@ -54,18 +52,9 @@ def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> Read:
 
     Returns the same pair as `read_groups`. Raises a `DataError` that lists all errors.
     """
-    read = None if native.built is None else native.built.index(list(qids), list(rows), native.SEED)
-    if read is not None and bool((np.abs(grades := np.frombuffer(read[3])) <= GRADE_LIMIT).all()):
-        names, facts = read[0], {"document_of": np.frombuffer(read[4], dtype=np.int64), "compiled": read[5]}
-    else:
-        (names, grades), facts = _checked_qrels(qids, rows), {}
-    sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-    texts = list(qids) if facts else [id_text(qid) or "" for qid in qids]
-    return _plain_columns(texts, names, sizes, np.ones(len(names), dtype=np.int64)) | {"grade": grades}, facts
-
-
-def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[list[str], Floats]:
-    """Check ids and grades one at a time, and return them for all queries."""
+    read = _read_compiled(qids, rows, graded=True)
+    if read is not None and bool((np.abs(read[0]["grade"]) <= GRADE_LIMIT).all()):
+        return read
     faults = Faults()
     names: list[str] = []
     grades: list[float] = []
@@ -87,19 +76,22 @@ def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tu
                 names.append(text)
                 grades.append(grade)
     faults.stop()
-    return names, np.array(grades, dtype=np.float64)
+    sizes = np.fromiter(map(len, rows), np.int64, len(rows))
+    columns = _plain_columns([id_text(qid) or "" for qid in qids], names, sizes, np.ones(len(names), dtype=np.int64))
+    return columns | {"grade": np.array(grades, dtype=np.float64)}, {}
 
 
-def _read_compiled(qids: list[str], rows: list[Any]) -> Read | None:
-    """Read lists of lists of strings with the compiled module; return None for any other input."""
-    read = None if native.built is None else native.built.index(qids, rows, native.SEED)
-    if read is None:
+def _read_compiled(qids: Sequence[Any], rows: Sequence[Any], *, graded: bool) -> Read | None:
+    """Read lists of lists of ids, or if `graded`, `{id: grade}`, with the compiled module; None for any other input."""
+    read = None if native.built is None else native.built.index(list(qids), list(rows), native.SEED)
+    if read is None or (read[3] is not None) != graded:
         return None
     ids, *arrays, grades, firsts, index = read
-    if grades is not None:
-        return None
     groups, sizes, firsts = (np.frombuffer(array, dtype=np.int64) for array in (*arrays, firsts))
-    return _plain_columns(qids, ids, groups, sizes), {"document_of": firsts, "compiled": index}
+    columns = _plain_columns(list(qids), ids, groups, sizes)
+    if graded:
+        columns["grade"] = np.frombuffer(grades)
+    return columns, {"document_of": firsts, "compiled": index}
 
 
 def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> Read | None:
@@ -154,8 +146,7 @@ def read_excluded(
             elif name != NO_ID:
                 ids.add(name)
         if both := ids & relevant[query]:
-            what = "is both excluded and relevant; remove one"
-            faults.add(where, f"{display(min(both))} {what}")
+            faults.add(where, f"{display(min(both))} is both excluded and relevant; remove one")
         excluded.append(frozenset(ids))
     faults.stop()
     return excluded if any(excluded) else None
@@ -220,7 +211,6 @@ class _Reader:
         }
 
     def read(self, qid: Any, row: Any, place: str) -> None:
-        """Read the groups of one query."""
         name = id_text(qid)
         fault = None if name is None else id_fault(name)
         if name is None or fault:
@@ -326,10 +316,9 @@ class _Reader:
         if len(distinct) == 1:
             return [member._replace(set_number=ALONE) for member in distinct.values()]
         self.sets += 1
-        return [*distinct.values()]
+        return list(distinct.values())
 
     def described_group(self, cell: Mapping[Any, Any]) -> _Group:
-        """Read a group written as a mapping with alternatives, weight, name and importance."""
         listed = {"alternatives", "ids"} & set(cell)
         if not listed or set(cell) - {"alternatives", "ids", "weight", "name", "importance"}:
             expected = '{"alternatives": [...], "weight", "name", "importance"}'
@@ -370,7 +359,6 @@ class _Reader:
 
 
 def _if_any(cells: list[Any]) -> list[Any] | None:
-    """Return these cells, or None if all of them are None."""
     return cells if any(cell is not None for cell in cells) else None
 
 
@@ -382,7 +370,6 @@ def _in_order(cell: Any) -> Sequence[Any]:
 
 
 def _grade(cell: Mapping[str, Any]) -> float:
-    """Read the grade of an alternative or a set."""
     grade = finite_number(cell.get("grade", 1))
     if grade is None or not is_grade(grade):
         raise _GroupError(f"expected a grade (a number within ±2^31), found {cell.get('grade')!r}")
@@ -393,9 +380,8 @@ def _of_id(cell: Any, grade: float, original: Any) -> _Alternative:
     """Read an alternative written as an id; a missing id counts as blank."""
     name = "" if cell is None else id_text(cell)
     if name is None:
-        raise _GroupError(
-            f"expected an id (a string or integer), found {display(original)} of type {type(cell).__name__}"
-        )
+        kind = type(cell).__name__
+        raise _GroupError(f"expected an id (a string or integer), found {display(original)} of type {kind}")
     fault = id_fault(name)
     if fault and name.strip():
         raise _GroupError(f"an id {fault}: {display(name)}")
@@ -412,10 +398,9 @@ def declared_unanswerable(qids: Sequence[str], cells: Sequence[Any] | None, rele
     `relevant` contains the positions of queries with relevant alternatives. Raises `DataError` for any query that has
     relevant alternatives but is declared to have no answer.
     """
-    declared = np.array([str(cell).strip().lower() in ("false", "0") for cell in cells or ()], dtype=np.bool_)
-    declared = declared if cells else np.zeros(len(qids), dtype=np.bool_)
-    faults = Faults()
-    for query in np.flatnonzero(declared & np.isin(np.arange(len(qids)), relevant)).tolist():
-        faults.add(f"query {qids[query]!r}", f"declared {ANSWERABLE}: false, but it has relevant alternatives")
-    faults.stop()
+    cells = cells or [None] * len(qids)
+    declared = np.array([str(cell).strip().lower() in ("false", "0") for cell in cells], dtype=np.bool_)
+    wrong = np.flatnonzero(declared & np.isin(np.arange(len(qids)), relevant)).tolist()
+    what = f"declared {ANSWERABLE}: false, but it has relevant alternatives"
+    refuse((f"query {qids[query]!r}", what) for query in wrong)
     return declared

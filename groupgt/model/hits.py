@@ -107,10 +107,7 @@ class Judgments(_Remembering):
     def document_grade(self) -> Floats:
         """Highest grade of each document across its groups, shape (D,); −inf for unused numbers."""
         grade = np.full(self.documents, -np.inf)
-        if self.one_to_one:
-            grade[self.alternative_document] = self.alternative_grade
-        else:
-            np.maximum.at(grade, self.alternative_document, self.alternative_grade)
+        np.maximum.at(grade, self.alternative_document, self.alternative_grade)
         return grade
 
     @cached_property

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from typing_extensions import Doc
 
-from groupgt.errors import ConfigError, Faults, display, listed, near_names
+from groupgt.errors import ConfigError, display, listed, near_names, refuse
 from groupgt.model.validity import GRADE_LIMIT, finite_number, number_of, plain
 from groupgt.options import Rule, check_options, choices, options_of
 
@@ -126,11 +126,10 @@ class Policy:
         preset = options.pop("preset", "default")
         if not isinstance(preset, str) or preset not in PRESETS:
             raise ConfigError(f"policy: expected {listed(PRESETS)}, found {preset!r}{near_names(str(preset), PRESETS)}")
-        faults = Faults()
-        for name in options.keys() - options_of(cls):
-            near = near_names(name, options_of(cls))
-            faults.add("policy", f"unknown field {name!r}; known fields: {', '.join(options_of(cls))}{near}")
-        faults.stop(ConfigError)
+        known = f"known fields: {', '.join(options_of(cls))}"
+        unknown = [name for name in options if name not in options_of(cls)]
+        faults = (("policy", f"unknown field {name!r}; {known}{near_names(name, options_of(cls))}") for name in unknown)
+        refuse(faults, ConfigError)
         return replace(PRESETS[preset], **options)
 
     @property

@@ -17,7 +17,6 @@ from groupgt.model.validity import id_fault, id_text, is_integer
 LARGE = 2.0**900
 # The unit is the smallest double: every double is an integer number of units.
 SCALE = 1074
-HALF = 32
 
 
 def exact_sum(values: Floats) -> int:
@@ -26,17 +25,8 @@ def exact_sum(values: Floats) -> int:
     >>> exact_sum(np.array([0.5, 0.25])) == 3 << 1072
     True
     """
-    mantissa, exponent = np.frexp(values)
-    integers = np.ldexp(mantissa, 53).astype(np.int64)
-    # Subnormal doubles have fewer bits: the bits shifted out are zero.
-    shifts = exponent.astype(np.int64) - 53 + SCALE
-    total = 0
-    for shift in np.unique(shifts).tolist():
-        parts = integers[shifts == shift]
-        # Add in halves, so that 2^31 values fit 64 bits.
-        part = (int((parts >> HALF).sum()) << HALF) + int((parts & ((1 << HALF) - 1)).sum())
-        total += part << shift if shift >= 0 else part >> -shift
-    return total
+    ratios = map(float.as_integer_ratio, _parts(values))
+    return sum(numerator * ((1 << SCALE) // denominator) for numerator, denominator in ratios)
 
 
 def summed(values: Floats) -> float:
@@ -45,17 +35,22 @@ def summed(values: Floats) -> float:
     >>> summed(np.array([0.1, 0.2, 0.3])), 0.1 + 0.2 + 0.3
     (0.6, 0.6000000000000001)
     """
+    return math.fsum(_parts(values))
+
+
+def _parts(values: Floats) -> list[float]:
+    """Return few doubles with the same exact sum, or all of these if a sum might overflow."""
     parts: list[float] = []
     rest = values
     while len(rest) and (highest := float(np.abs(rest).max())):
         if not highest < LARGE:
-            return math.fsum(values.tolist())
+            return list(map(float, values))
         # Adding so large a number keeps only the leading bits of each value, which add up without rounding.
         beside = math.ldexp(1.0, math.frexp(highest)[1] + len(rest).bit_length())
         leading = (rest + beside) - beside
         parts.append(float(leading.sum()))
         rest = rest - leading
-    return math.fsum(parts)
+    return parts
 
 
 def rounded(parts: Iterable[int]) -> float:
@@ -146,9 +141,8 @@ class Chunks:
             name = id_text(key)
             listed = isinstance(place, (list, tuple)) and len(place) == 3
             cell = dict(zip(("doc", "start", "end"), place)) if listed else place
-            span = (
-                span_of(cell) if isinstance(cell, Mapping) else f"expected doc, start and end, found {display(place)}"
-            )
+            what = f"expected doc, start and end, found {display(place)}"
+            span = span_of(cell) if isinstance(cell, Mapping) else what
             if name is None or name in spans:
                 faults.add(f"chunk {key!r}", "expected an id (a string or integer) that no other chunk has")
             elif isinstance(span, str):

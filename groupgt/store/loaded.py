@@ -65,15 +65,9 @@ def changed(modules: Mapping[str, str], path: Iterable[str]) -> list[str]:
 
 
 def _origin(module: str, path: list[str]) -> str | None:
-    """Returns the file from which a module with this name would be imported."""
-    parts, folders, origin = module.split("."), path, None
-    for depth in range(1, len(parts) + 1):
-        spec = spec_of(".".join(parts[:depth]), folders)
-        if spec is None:
-            return None
-        folders = list(spec.submodule_search_locations or [])
-        origin = spec.origin or next(iter(folders), None)
-    return origin
+    """Returns the file, or else the folder, from which a module with this name would be imported."""
+    spec = spec_of(module, path)
+    return None if spec is None else spec.origin or next(iter(spec.submodule_search_locations or ()), None)
 
 
 def _digest(module: str, file: str | None, since: float | None = None) -> str:
@@ -114,7 +108,6 @@ PYTHON_FOLDERS = tuple(_beginning(sysconfig.get_path(key)) for key in ("stdlib",
 
 @lru_cache(maxsize=4)
 def _site_folders(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the folders in which distributions are installed."""
     folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
     folders += [site.getusersitepackages()]
     folders += [folder for folder in path if os.path.basename(folder) in ("site-packages", "dist-packages")]

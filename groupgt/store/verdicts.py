@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from groupgt.store.loaded import Loaded
 
 
+@dataclass(eq=False)
 class Verdicts:
     """Scores from one judge, from earlier runs and the current one.
 
@@ -27,21 +28,15 @@ class Verdicts:
     {'a': 1.0}
     """
 
-    def __init__(
-        self,
-        journal: Journal | None = None,
-        earlier: Mapping[str, float] | None = None,
-        loaded: Loaded | None = None,
-        header: Mapping[str, Any] | None = None,
-        begin: Callable[[], None] | None = None,
-    ) -> None:
-        self.journal = journal or Journal(None)
-        self.earlier = dict(earlier or {})
+    journal: Journal = field(default_factory=lambda: Journal(None))
+    earlier: Mapping[str, float] = field(default_factory=dict)
+    loaded: Loaded | None = None
+    header: Mapping[str, Any] = field(default_factory=dict)
+    on_begin: Callable[[], None] | None = None
+    used: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
         self.scores = dict(self.earlier)
-        self.used: set[str] = set()
-        self.loaded = loaded
-        self.header = header or {}
-        self._begin = begin
 
     def available(self, keys: Iterable[str]) -> dict[str, float]:
         """Returns the scores available for the given keys."""
@@ -56,9 +51,9 @@ class Verdicts:
 
     def begin(self) -> None:
         """Prepares the folder once, before the first verdict is added; reading verdicts changes nothing on disk."""
-        if self._begin is not None:
-            self._begin()
-            self._begin = None
+        if self.on_begin is not None:
+            self.on_begin()
+            self.on_begin = None
 
     def keep(self, scores: Mapping[str, float]) -> None:
         """Adds scores; raises `DataError` if they cannot be written."""
@@ -120,9 +115,8 @@ class VerdictStore:
             if not resumed:
                 journal.remove()
 
-        return Verdicts(
-            Journal.of(folder, name), earlier, loaded, {"built": built, "process": PROCESS}, begin
-        ), finished
+        header = {"built": built, "process": PROCESS}
+        return Verdicts(Journal.of(folder, name), earlier, loaded, header, begin), finished
 
     def finish(self) -> None:
         """Marks the run as finished, after which its verdicts are reused only with `reuse`."""
@@ -149,7 +143,6 @@ class VerdictStore:
 
 
 def _scores(lines: Iterable[Any]) -> dict[str, float]:
-    """Extracts the verdicts from the lines of a journal."""
     scores = {}
     for line in lines:
         if isinstance(line, list) and len(line) == 2 and isinstance(line[0], str) and isinstance(line[1], (int, float)):

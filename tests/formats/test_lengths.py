@@ -642,5 +642,5 @@ def test_a_library_that_is_not_installed(library: str, monkeypatch: pytest.Monke
     import sys
 
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(groupgt.ConfigError, match=r"not installed.*groupgt\[tokens\]"):
+    with pytest.raises(groupgt.ConfigError, match=rf"needs {library}: pip install .groupgt\[tokens\]"):
         tokenizer_named(f"{library}:name")
