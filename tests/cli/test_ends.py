@@ -156,7 +156,6 @@ main()
         "groupgt.cli.experiments",
         "numpy",
         "yaml",
-        "pydantic",
     ],
 )
 def test_ctrl_c_while_modules_are_loaded_is_quiet(file: Path, module: str) -> None:
