@@ -1,6 +1,6 @@
 """Page and figure data for systems on one ground truth, built from their evaluations.
 
-`report.comparison` adds comparisons between systems; `report.page` adds gates, times and versions.
+`report.comparison` adds comparisons between systems; `report.experiment` adds gates, times and versions.
 """
 
 from __future__ import annotations

@@ -27,11 +27,9 @@ from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text, write_rows
 from groupgt.render.tables import Grid
 from groupgt.report import across, previous
-from groupgt.report.experiment import text
 from groupgt.report.folder import Manifest, file_name, slug
 from groupgt.report.gates import reason
 from groupgt.report.means import means_and_slices
-from groupgt.report.page import page_bytes_of
 from groupgt.report.shapes import plain
 from groupgt.report.stages import StagesTeller
 from groupgt.report.times import from_cache
@@ -186,9 +184,9 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
     formats = outcome.experiment.config.output.formats
     writers: dict[str, Writer] = {}
     for name, style in (STYLES[kind] for kind in formats if kind in STYLES):
-        writers[name] = _text(text(outcome, style) + "\n")
+        writers[name] = _text(outcome.text(style) + "\n")
     if "report" in formats:
-        writers["report.html"] = partial(_write_page, outcome=outcome)
+        writers["report.html"] = outcome.to_html
     if "json" in formats:
         writers["results.json"] = _text(json_text(results_of(outcome)) + "\n")
     if "csv" in formats:
@@ -213,10 +211,6 @@ def _text(text: str) -> Writer:
         path.write_text(text, encoding="utf-8", newline="")
 
     return write
-
-
-def _write_page(path: Path, outcome: Outcome) -> None:
-    path.write_bytes(page_bytes_of(outcome))
 
 
 def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:

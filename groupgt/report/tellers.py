@@ -21,7 +21,7 @@ TELLERS = {
     "HardestGroups": "misses",
     "Identified": "identify",
     "Misses": "misses",
-    "Outcome": "outcome",
+    "Outcome": "experiment",
     "PowerAnalysis": "power",
     "Rechunked": "curation",
     "Stages": "stages",
