@@ -84,16 +84,17 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
         return "\n\n".join(_on_screen(shown, screen))
     parts = [rendered(item, style) for item in shown]
     if style.startswith("latex"):
-        parts = [_typeset(part) if isinstance(item, (tuple, Table)) else part for item, part in zip(shown, parts)]
+        parts = [_typeset(part) if isinstance(item, Table) else part for item, part in zip(shown, parts)]
     if style == "latex_booktabs":
         parts.insert(0, r"% needs \usepackage{booktabs}")
     body = "\n\n".join(parts)
     return PAGE.format(title=html.escape(printable(title)), body=body) if style == "html" else body
 
 
-def bare(item: Item) -> Block | Verdict:
-    """Returns the item, unwrapped if it is a `Detail`."""
-    return item.item if isinstance(item, Detail) else item
+def bare(item: Item) -> Table | Verdict | str:
+    """Returns the item, unwrapped if it is a `Detail`, with every grid as a `Table`."""
+    item = item.item if isinstance(item, Detail) else item
+    return Table(*item) if isinstance(item, tuple) else item
 
 
 def sentence_text(sentence: Sentence) -> str:
@@ -102,12 +103,10 @@ def sentence_text(sentence: Sentence) -> str:
     return start + "".join(sentence["parts"])
 
 
-def rendered(item: Block | Verdict, style: str) -> str:
+def rendered(item: Table | Verdict | str, style: str) -> str:
     """Renders a table, verdict or text in a tabulate format."""
     if isinstance(item, Table):
         return tables.table(item.headers, item.rows, style)
-    if isinstance(item, tuple):
-        return tables.table(*item, style)
     text = printable("\n".join(map(sentence_text, item.sentences)) if isinstance(item, Verdict) else item)
     if style == "html":
         return f"<p>{html.escape(text).replace(chr(10), '<br>')}</p>"
@@ -118,7 +117,7 @@ def rendered(item: Block | Verdict, style: str) -> str:
     return text
 
 
-def _on_screen(items: Sequence[Block | Verdict], screen: Screen) -> Iterator[str]:
+def _on_screen(items: Sequence[Table | Verdict | str], screen: Screen) -> Iterator[str]:
     """Yields items in the default format, fitted to the screen width, followed by a list of hidden columns."""
     left_out: list[str] = []
     for item in items:
@@ -128,8 +127,7 @@ def _on_screen(items: Sequence[Block | Verdict], screen: Screen) -> Iterator[str
             lines = layout.wrapped(printable(item), screen.width).split("\n")
             yield "\n".join(map(layout.paint_line, lines) if screen.color else lines)
         else:
-            table = item if isinstance(item, Table) else Table(*item)
-            parts, columns = _parts(table, screen)
+            parts, columns = _parts(item, screen)
             left_out += [column for column in columns if column not in left_out]
             yield "\n\n".join(parts)
     if left_out:

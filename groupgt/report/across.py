@@ -29,7 +29,7 @@ from groupgt.report.comparison import OF_CONTRAST, cells_of
 from groupgt.report.contrasts import beside_grid, beside_rows, how_tested, marks_in, verdict_by
 from groupgt.report.folder import AGAIN, ResultFolder
 from groupgt.report.means import worth
-from groupgt.report.sentences import doubt
+from groupgt.report.sentences import doubt, sentence_of
 from groupgt.report.shapes import plain
 from groupgt.report.verdict import Other, changes
 
@@ -198,8 +198,8 @@ def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
         ordered = sorted(filter(lambda name: math.isfinite(means[name]), means), key=means.__getitem__, reverse=higher)
         most, least = (fixed(means[name]) for name in (ordered[0], ordered[-1])) if ordered else ("", "")
         if most != least:
-            parts = ["", system, " does best on the data set ", ordered[0], f" ({label} {most}), and worst on "]
-            yield {"kind": "note", "parts": [*parts, ordered[-1], f" ({least}); same queries."]}
+            best = ["", system, " does best on the data set ", ordered[0], f" ({label} {most}), and worst on "]
+            yield sentence_of("note", *best, ordered[-1], f" ({least}); same queries.")
 
 
 def sharing(experiment: Experiment) -> list[list[str]]:

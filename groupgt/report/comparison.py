@@ -189,7 +189,7 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     resampling = "" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
     how = f"{INTERVALS[comparison.basis]} of means{resampling if not comparison.basis else ''}"
     of_details = [f"{100 * settings.confidence:g} % {how}"]
-    of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(map(bare, above)) if mark not in shown]
+    of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(above) if mark not in shown]
     lines = []
     if settings.correction != "none":
         for by in dict.fromkeys(part.by for part in comparison.slices):

@@ -15,7 +15,7 @@ from groupgt.comparison.tests import SLACK, TESTS
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.result import mean_of
 from groupgt.render import figures
-from groupgt.render.document import Block, Item, Table
+from groupgt.render.document import Block, Item, Table, bare
 from groupgt.render.drawing import Figure, template
 from groupgt.render.layout import Strong
 from groupgt.render.page import data
@@ -39,8 +39,7 @@ MEANINGS = {
 
 def marks_in(items: Iterable[Item]) -> list[str]:
     """Returns the marks that occur in the given tables."""
-    grids = [item for item in items if isinstance(item, (tuple, Table))]
-    rows = chain.from_iterable(grid.rows if isinstance(grid, Table) else grid[1] for grid in grids)
+    rows = chain.from_iterable(item.rows for item in map(bare, items) if isinstance(item, Table))
     ends = {cell[-1:] for row in rows for cell in row if isinstance(cell, str)}
     return [mark for mark in MEANINGS if mark in ends]
 

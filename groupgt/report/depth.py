@@ -10,7 +10,7 @@ from groupgt.render.document import Detail, Item, Table, Verdict
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
 from groupgt.report.means import with_slices
-from groupgt.report.sentences import NAMED, appended, doubt, doubts, enumerated, subject
+from groupgt.report.sentences import NAMED, appended, doubt, doubts, enumerated, sentence_of, subject
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Drawable
@@ -75,16 +75,14 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
         key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached),
     )
     if not ordered:
-        return {"kind": "doubt", "parts": ["No queries to evaluate, so there is no depth."]}
+        return doubt("No queries to evaluate, so there is no depth")
     first = ordered[0]
     tied = [first] if first.depth is None else [depth for depth in ordered if depth.depth == first.depth]
     others = ordered[len(tied) :]
     share = f"{100 * first.share:g} % of {counted(first.queries, 'query')}"
     if first.depth is None:
-        parts = [
-            *subject(first.run),
-            f" never completes {share}; all of its results together complete {100 * first.reached:.3g} %",
-        ]
+        never = f" never completes {share}; all of its results together complete {100 * first.reached:.3g} %"
+        parts = [*subject(first.run), never]
     else:
         one_interval = first.interval[1] is not None and len({depth.interval for depth in tied}) == 1
         between = f" ({100 * level:g} % CI {_range(*first.interval)})" if one_interval else ""
@@ -97,7 +95,7 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
         needs = ever if depth.depth is None else f" needs {depth.depth:,}"
         parts = appended(parts, "; ", depth.run, needs)
     parts[-1] += f"; {len(others) - NAMED:,} more below." if len(others) > NAMED else "."
-    return {"kind": "best" if first.depth is not None else "same", "parts": parts}
+    return sentence_of("best" if first.depth is not None else "same", *parts)
 
 
 def _range(low: int | None, high: int | None) -> str:

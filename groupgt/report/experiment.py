@@ -25,7 +25,7 @@ from groupgt.render.tables import Grid
 from groupgt.report import across as datasets
 from groupgt.report import comparison, contrasts, curves, gates, means, previous, times, verdict
 from groupgt.report.results import means_grid, results_of
-from groupgt.report.sentences import doubt, enumerated, every, grouped
+from groupgt.report.sentences import doubt, enumerated, every, grouped, sentence_of
 from groupgt.report.stages import funnel_of, tables_of
 from groupgt.report.tracking import tracked
 
@@ -134,11 +134,9 @@ def failure_summary(title: str, why: str) -> str:
 
 def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
     """Yields sentences on gates, the best system overall, and every data set."""
-    judged = [result for result in outcome.gates if not result.timed]
-    on_time = [result for result in outcome.gates if timed and result.timed]
     first = [
-        *gates.sentences(judged, timed=False),
-        *gates.sentences(on_time, timed=True),
+        *gates.sentences([gate for gate in outcome.gates if not gate.timed], timed=False),
+        *gates.sentences([gate for gate in outcome.gates if timed and gate.timed], timed=True),
         *across(outcome, timed=timed),
     ]
     if len(outcome.evaluations) == 1:
@@ -154,17 +152,16 @@ def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = Fals
     """Returns the sentences on one data set except gates, warnings last; `timed` adds sentences that vary by run."""
     compared = list(verdict.sentences(outcome.systems[dataset], brief=brief)) if outcome.evaluations[dataset] else []
     absent = outcome.absent.get(dataset, [])
-    since = list(previous.sentences(outcome, dataset))
-    failed: list[data.Sentence] = [
-        {"kind": "doubt", "parts": ["", name, f" failed and has no results: {why}"]}
-        for name, why in outcome.failed.get(dataset, {}).items()
-    ]
+    told = [*previous.sentences(outcome, dataset), *compared]
     return [
-        *(sentence for sentence in [*since, *compared] if sentence["kind"] not in LAST),
+        *(sentence for sentence in told if sentence["kind"] not in LAST),
         *_best(outcome, dataset, timed=timed),
-        *failed,
+        *(
+            sentence_of("doubt", "", name, f" failed and has no results: {why}")
+            for name, why in outcome.failed.get(dataset, {}).items()
+        ),
         *([doubt(absent_ids(dataset, absent))] if absent else []),
-        *(sentence for sentence in [*since, *compared] if sentence["kind"] in LAST),
+        *(sentence for sentence in told if sentence["kind"] in LAST),
     ]
 
 
@@ -181,14 +178,12 @@ def across(outcome: Outcome, *, timed: bool) -> Iterator[data.Sentence]:
     leaders = outcome.overall_leaders
     if count > 1 and leaders and (timed or outcome.experiment.rule.is_timeless):
         sets = every(len(outcome.evaluations), "data set").lower()
-        over = f"over {sets} by {outcome.experiment.rule.words}"
-        if len(leaders) == 1:
-            parts = ["", leaders[0], f" is the best {over}, by mean over data sets."]
-        elif len(leaders) == count:
-            parts = [f"{every(count, 'system')} are tied {over}, by mean over data sets."]
+        over = f"over {sets} by {outcome.experiment.rule.words}, by mean over data sets."
+        if len(leaders) == count:
+            yield sentence_of("best", f"{every(count, 'system')} are tied {over}")
         else:
-            parts = enumerated(leaders, f" are tied as the best {over}, by mean over data sets.")
-        yield {"kind": "best", "parts": parts}
+            are = "is" if len(leaders) == 1 else "are tied as"
+            yield sentence_of("best", *enumerated(leaders, f" {are} the best {over}"))
     yield from datasets.verdict_of(outcome)
 
 
@@ -199,7 +194,7 @@ def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[data.Sente
     if alone or len(outcome.evaluations[dataset]) < 2 or not (timed or rule.is_timeless):
         return
     first, *names = enumerated(leaders or ["none"], ".")
-    yield {"kind": "best", "parts": [f"Best by {rule.words}: {first}", *names]}
+    yield sentence_of("best", f"Best by {rule.words}: {first}", *names)
 
 
 # --- Tables.

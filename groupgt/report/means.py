@@ -18,7 +18,7 @@ from groupgt.render import tables
 from groupgt.render.document import Block, Table
 from groupgt.render.exports import Cell
 from groupgt.render.tables import Grid, counted, fixed, listed, span
-from groupgt.report.sentences import NAMED, appended, enumerated, every, grouped
+from groupgt.report.sentences import NAMED, appended, enumerated, every, grouped, sentence_of
 
 if TYPE_CHECKING:
     from groupgt.comparison.systems import Systems
@@ -380,7 +380,7 @@ def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
             ahead.setdefault(name, []).append(first.label_of(text))
     if equal and not decided:
         on = equal[0] if len(equal) == 1 else "every metric"
-        yield {"kind": "same", "parts": [f"{every(len(evaluations), 'run')} have the same mean on {on}."]}
+        yield sentence_of("same", f"{every(len(evaluations), 'run')} have the same mean on {on}.")
     if not decided:
         return
     most = max(map(len, ahead.values()))
@@ -400,7 +400,7 @@ def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
     if equal:
         parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {listed(equal, NAMED, ' …')}"
     parts[-1] += ". `groupgt compare` tests differences for significance."
-    yield {"kind": "best", "parts": parts}
+    yield sentence_of("best", *parts)
 
 
 # --- Figures.

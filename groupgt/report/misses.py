@@ -26,7 +26,18 @@ from groupgt.render.page.blocks import score_texts, short
 from groupgt.render.results import Teller
 from groupgt.render.tables import ALTERNATIVES, Grid, counted, snippet
 from groupgt.report.means import about, policy_text
-from groupgt.report.sentences import NAMED, appended, at_cutoff, doubt, doubts, enumerated, every, subject, unit_of
+from groupgt.report.sentences import (
+    NAMED,
+    appended,
+    at_cutoff,
+    doubt,
+    doubts,
+    enumerated,
+    every,
+    sentence_of,
+    subject,
+    unit_of,
+)
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Drawable, Figure
@@ -91,7 +102,7 @@ class MissesTeller(Teller[Misses]):
             where = f"{never:,} {'is' if never == 1 else 'are'} not retrieved at all"
             where += f", {later:,} {'comes' if later == 1 else 'come'} later"
             sentence += f", and misses {counted(missed, unit)}: {where}"
-        yield {"kind": "best", "parts": [*subject(misses.run), f"{sentence}."]}
+        yield sentence_of("best", *subject(misses.run), f"{sentence}.")
         yield from map(doubt, doubts({misses.run: misses.evaluation}))
 
     def figures(self) -> Drawable:
@@ -195,7 +206,7 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         none = len(failures.nobody)
         in_none = f"{none:,} {'is' if none == 1 else 'are'} complete in no run"
         parts[-1] += f"; {in_none if none else 'every query is complete in some run'}."
-        yield {"kind": "best", "parts": parts}
+        yield sentence_of("best", *parts)
         yield from map(doubt, doubts(self.result.evaluations))
 
     def figures(self) -> Drawable:

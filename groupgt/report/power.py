@@ -19,7 +19,7 @@ from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed, signed
 from groupgt.report.comparison import population_of
 from groupgt.report.means import policy_text, with_slices
-from groupgt.report.sentences import NAMED, doubt, doubts
+from groupgt.report.sentences import NAMED, doubt, doubts, sentence_of
 
 # Larger numbers of queries are not distinguished.
 MILLION = 10**6
@@ -67,7 +67,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         start = f" against {self.result.baseline}: "
         if row.reached is None:
             rest = f"no query differs in {label}, so power cannot be estimated."
-            return {"kind": "doubt", "parts": ["", row.system, start + rest]}
+            return sentence_of("doubt", "", row.system, start + rest)
         power = f"{100 * row.reached:.3g} % power to detect a difference of {signed(row.difference)} in {label}"
         rest = f"{queries} {'has' if row.queries == 1 else 'have'} {power}; {100 * self.result.power:g} % "
         needed = _needed_text(row).replace(">", "more than ")
@@ -75,7 +75,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         enough = row.reached >= self.result.power
         if row.detectable is not None and not enough:
             rest += f", or a difference of {fixed(row.detectable)}"
-        return {"kind": "gain" if enough else "same", "parts": ["", row.system, f"{start}{rest}."]}
+        return sentence_of("gain" if enough else "same", "", row.system, f"{start}{rest}.")
 
     def figures(self) -> Drawable:
         """Returns a figure of power against the number of queries."""

@@ -19,7 +19,7 @@ from groupgt.render.page import data
 from groupgt.render.tables import counted, listed
 from groupgt.report.contrasts import beside_grid, beside_rows
 from groupgt.report.folder import Manifest, ResultFolder, folders_of, order_of
-from groupgt.report.sentences import doubt, grouped
+from groupgt.report.sentences import doubt, grouped, sentence_of
 from groupgt.report.shapes import plain
 from groupgt.report.verdict import Other, changes
 from groupgt.store.stamped import LATEST
@@ -121,7 +121,7 @@ def _others(added: Sequence[str], gone: Sequence[str]) -> Iterator[str]:
 def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     """Describes changes in the primary metric since the previous run, and systems that cannot be compared."""
     if outcome.previous == "":
-        yield {"kind": "note", "parts": ["No previous run to compare with."]}
+        yield sentence_of("note", "No previous run to compare with.")
     against = outcome.against.get(dataset)
     if against is None:
         return

@@ -11,7 +11,7 @@ from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
 from groupgt.report.means import policy_text
-from groupgt.report.sentences import doubt, doubts
+from groupgt.report.sentences import doubt, doubts, sentence_of
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Drawable, Figure
@@ -39,14 +39,14 @@ class StagesTeller(Teller[Stages]):
         verb = "is" if stages.kept == 1 else "are"
         kept = f"{stages.kept:,} of {counted(total, 'group')} {verb} covered by the last stage"
         if not lost:
-            yield {"kind": "best", "parts": [f"{kept}: none is lost."]}
+            yield sentence_of("best", f"{kept}: none is lost.")
         else:
             worst = max(lost, key=lambda stage: stage.lost)
-            share = f"{worst.lost:,} ({100 * worst.lost / total:.0f} %)"
-            yield {"kind": "best", "parts": [f"{kept}; most are lost at ", worst.name, f": {share}."]}
+            share = f": {worst.lost:,} ({100 * worst.lost / total:.0f} %)."
+            yield sentence_of("best", f"{kept}; most are lost at ", worst.name, share)
         if gained := sum(stage.gained for stage in stages.stages):
             text = f"{counted(gained, 'time')} a stage covers a group that the previous stage did not"
-            yield {"kind": "doubt", "parts": [f"{text}: not all of its passages come from there."]}
+            yield doubt(f"{text}: not all of its passages come from there")
         yield from map(doubt, doubts({each.name: each for each in stages.evaluations}))
 
     def csv_rows(self) -> Grid:

@@ -11,7 +11,7 @@ from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed
 from groupgt.report.means import policy_text
-from groupgt.report.sentences import NAMED, subject
+from groupgt.report.sentences import NAMED, sentence_of, subject
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Drawable, Figure
@@ -49,7 +49,7 @@ class ThresholdsTeller(Teller[Thresholds]):
             if each.threshold is not None:
                 cost = f"then {fixed(each.recall)}, {fixed(full_recall[each.run])} without a threshold"
                 rest = f" from a score of {_number(each.threshold)} on; recall.coverage of the others is {cost}."
-            yield {"kind": "best", "parts": [*subject(each.run), empty + rest]}
+            yield sentence_of("best", *subject(each.run), empty + rest)
 
     def figures(self) -> Drawable:
         """Returns a figure of both shares against the threshold."""
