@@ -93,19 +93,17 @@ def results(result: Across) -> Any:
 
 def sentences(result: Across) -> Iterator[Sentence]:
     """Describes differences in the primary metric; warns if different chunk sizes make that metric unfair."""
+    metric, sizes = result.metrics[result.primary], result.sizes
     other = Other("than on ", "", result.baseline)
-    higher = result.metrics[result.primary].higher_is_better
-    yield from changes(result.contrasts(), other, result.label, result.settings, higher=higher)
-    metric = result.metrics[result.primary]
-    if result.sizes and isinstance(metric.cutoff, int):
-        small, large = (choose(result.sizes, key=result.sizes.__getitem__) for choose in (min, max))
-        if result.sizes[large] > SIMILAR * result.sizes[small]:
-            about = int(float(f"{metric.cutoff * result.sizes[small]:.1g}"))
-            budget = _under(metric, max(about, 1), result.convention)
+    yield from changes(result.contrasts(), other, result.label, result.settings, higher=metric.higher_is_better)
+    if sizes and isinstance(metric.cutoff, int):
+        small, large = (choose(sizes, key=sizes.__getitem__) for choose in (min, max))
+        if sizes[large] > SIMILAR * sizes[small]:
+            about = int(float(f"{metric.cutoff * sizes[small]:.1g}"))
             yield doubt(
-                f"chunks of {large} have {result.sizes[large]:,.0f} characters on average and those of {small} "
-                f"{result.sizes[small]:,.0f}: {result.label} gives longer chunks more text; use a budget, such as "
-                f"{budget}"
+                f"chunks of {large} have {sizes[large]:,.0f} characters on average and those of {small} "
+                f"{sizes[small]:,.0f}: {result.label} gives longer chunks more text; use a budget, such as "
+                f"{_under(metric, max(about, 1), result.convention)}"
             )
 
 
@@ -223,8 +221,8 @@ def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evalua
         yield f"{', '.join(names)}: one ground truth, {len(names)} corpora"
         ordered = list(rows.items())
         if (primary := experiment.config.evaluate.primary) is not None:
-            metric, text = first.metrics[first.text_of(primary)], first.text_of(primary)
-            ordered.sort(key=lambda row: worth(metric, row[1].means[text]), reverse=True)
+            text = first.text_of(primary)
+            ordered.sort(key=lambda row: worth(first.metrics[text], row[1].means[text]), reverse=True)
         lines = [[*place, *each.means.values()] for place, each in ordered]
         yield ["dataset", "system", *map(first.label_of, first.metrics)], lines
         if experiment.across is not None:

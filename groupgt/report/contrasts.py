@@ -94,7 +94,7 @@ def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
         rows = [_cells(row, len(corrected)) for row in systems.rows if row.metric == text]
         if systems.audit is not None:
             headers.append("delta by the truth")
-            means = {name: mean_of(each[:, 0]) for name, columns in systems.tested.items() for each in [columns[text]]}
+            means = {name: mean_of(columns[text][:, 0]) for name, columns in systems.tested.items()}
             for row in rows:
                 row.append("" if row[0] == systems.baseline else signed(means[row[0]] - means[systems.baseline]))
         raw = ["p"] if corrected else []
@@ -157,7 +157,9 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     corrected = corrected_headers(systems.settings)
     for text in metrics:
         rows: list[list[Any]] = []
-        for pair in (pair for pair in systems.pairs if pair.metric == text):
+        for pair in systems.pairs:
+            if pair.metric != text:
+                continue
             contrast = pair.against
             # The mark goes next to the p of the deciding test.
             decisive = small(contrast.p_value) + MARK * contrast.significant
@@ -182,20 +184,22 @@ def leaderboards(systems: Systems) -> Iterator[Table]:
     """
     against = _cells_against(systems)
     for part in sorted(parts_of(systems.metrics), key=lambda part: systems.primary not in part):
-        headers = ["run", *(systems.labels[text] for text in part), *against.get("", [])]
-        yield Table(headers, [[name, *_means(systems, name, part), *against.get(name, [])] for name in systems.names])
+        yield _leaderboard(systems, part, against)
         against = {}
 
 
 def primary_leaderboard(systems: Systems) -> Table:
     """Returns a leaderboard with only the primary metric and the number of queries."""
+    counts: dict[str, Any] = {"": "queries", **{name: systems.queries_of(name) for name in systems.names}}
     against = _cells_against(systems)
-    headers = ["run", systems.label, *against.get("", []), "queries"]
-    rows = [
-        [name, *_means(systems, name, [systems.primary]), *against.get(name, []), systems.queries_of(name)]
-        for name in systems.names
-    ]
-    return Table(headers, rows)
+    after = {name: [*against.get(name, []), count] for name, count in counts.items()}
+    return _leaderboard(systems, [systems.primary], after)
+
+
+def _leaderboard(systems: Systems, metrics: Sequence[str], after: Mapping[str, Sequence[Any]]) -> Table:
+    """Returns a row of means per system; `after` has the cells that follow them, those of the header under ""."""
+    headers = ["run", *(systems.labels[text] for text in metrics), *after.get("", [])]
+    return Table(headers, [[name, *_means(systems, name, metrics), *after.get(name, [])] for name in systems.names])
 
 
 def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]:
