@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError, listed, printable
+from groupgt.render.exports import check_ending, xml_text
 from groupgt.render.themes import CONFIG, THEMES, without_neutral
 
 if TYPE_CHECKING:
@@ -28,10 +29,6 @@ MIME = "application/vnd.vegalite.v5+json"
 ENDINGS = (".svg", ".png", ".pdf", ".json", ".html")
 # Scale of a PNG relative to the figure on a screen.
 PIXELS = 2
-# Characters not allowed in SVG.
-UNDRAWABLE = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-
-
 # Attributes that a picture within a page does not need.
 NEEDLESS = r' (?:aria-[a-z]+|role|class|pointer-events|xmlns(?::xlink)?|version)="[^"]*"'
 # Tables of templates that the page fills in.
@@ -151,11 +148,8 @@ Drawable = dict[str, Callable[[], Figure]]
 
 def check_picture(path: Path) -> None:
     """Raises `ConfigError` if a file extension is not a figure format, or if the format requires a missing package."""
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        suffix = path.suffix or "no ending"
-        raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {suffix}")
-    if ending not in (".json", ".html") and not has_converter():
+    check_ending(path, ENDINGS)
+    if path.suffix.lower() not in (".json", ".html") and not has_converter():
         raise ConfigError(f"{path}: pictures need vl-convert: pip install 'groupgt[plots]'; .json and .html do not")
 
 
@@ -179,9 +173,9 @@ def has_converter() -> bool:
 
 
 def _drawable(value: Any) -> Any:
-    """Replaces control characters with U+FFFD, since they are invalid in SVG and crash vl-convert."""
+    """Replaces control characters, since they are invalid in SVG and crash vl-convert."""
     if isinstance(value, str):
-        return re.sub(UNDRAWABLE, "\ufffd", value)
+        return xml_text(value)
     if isinstance(value, Mapping):
         return {key: _drawable(part) for key, part in value.items()}
     return [_drawable(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -46,7 +46,7 @@ class Result:
 
     def to_dict(self) -> Any:
         """Returns everything as plain Python with None for undefined values, as in `--format json`."""
-        return self._teller.to_dict()
+        return nulls(self._teller.to_dict())
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """Returns only the tables, in any tabulate format."""
@@ -136,8 +136,8 @@ class Teller(ABC, Generic[ResultT]):
         """Returns headers and rows with full double precision and None for missing values."""
 
     def to_dict(self) -> Any:
-        """Returns the `fields` as plain Python with None for undefined values."""
-        return nulls({name: getattr(self.result, name) for name in self.fields})
+        """Returns everything to export, here the `fields`; `Result` makes it plain Python."""
+        return {name: getattr(self.result, name) for name in self.fields}
 
     def frame_rows(self) -> Grid:
         """Returns headers and rows for the polars frame (default: `csv_rows`)."""

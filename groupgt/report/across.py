@@ -21,7 +21,6 @@ from groupgt.metrics.language import Metric
 from groupgt.model.values import Budget
 from groupgt.options import as_dict
 from groupgt.render.document import Detail, Item, Table, Verdict
-from groupgt.render.exports import nulls
 from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed
@@ -70,25 +69,24 @@ class AcrossTeller(Teller[Across]):
 
 def results(result: Across) -> Any:
     """Builds the section of results.json for this comparison."""
-    return nulls(
+    rows = [
         {
-            "baseline": result.baseline,
-            "primary": result.primary,
-            "settings": asdict(result.settings),
-            "rows": [
-                {
-                    **dict(zip(("system", "dataset"), result.places[name])),
-                    "metric": text,
-                    "mean": finite(here),
-                    "baseline_mean": finite(there),
-                    "significant": contrast.significant,
-                    "against": plain(contrast),
-                }
-                for name, text, there, here, contrast in beside_rows(result)
-            ],
-            "queries": {name: {**shared._asdict(), "qids": len(shared.qids)} for name, shared in result.shared.items()},
+            **dict(zip(("system", "dataset"), result.places[name])),
+            "metric": text,
+            "mean": finite(here),
+            "baseline_mean": finite(there),
+            "significant": contrast.significant,
+            "against": plain(contrast),
         }
-    )
+        for name, text, there, here, contrast in beside_rows(result)
+    ]
+    return {
+        "baseline": result.baseline,
+        "primary": result.primary,
+        "settings": asdict(result.settings),
+        "rows": rows,
+        "queries": {name: {**shared._asdict(), "qids": len(shared.qids)} for name, shared in result.shared.items()},
+    }
 
 
 def sentences(result: Across) -> Iterator[Sentence]:

@@ -15,7 +15,6 @@ from groupgt.comparison.systems import Systems, finite
 from groupgt.render import tables
 from groupgt.render.document import Detail, Item, Verdict, bare, document
 from groupgt.render.drawing import Drawable
-from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
@@ -110,26 +109,24 @@ class ComparisonTeller(Teller[Comparison]):
     def to_dict(self) -> Any:
         """Returns everything as plain Python, with None for undefined values."""
         comparison = self.result
-        return nulls(
-            {
-                "baseline": comparison.baseline,
-                "convention": comparison.convention,
-                "settings": asdict(comparison.settings),
-                "metrics": {text: str(metric) for text, metric in comparison.metrics.items()},
-                "comparisons": comparisons(row.against for row in comparison.rows),
-                "rows": plain(comparison.rows),
-                "pairs": plain(comparison.pairs),
-                "slices": plain(comparison.slices),
-                "reversals": [
-                    {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
-                    for row, part, _ in comparison.reversals()
-                ],
-                "failures": None if comparison.failures is None else comparison.failures.to_dict(),
-                "headroom": plain(comparison.headroom),
-                "warnings": self.warnings(),
-                "population": population_of(comparison),
-            }
-        )
+        return {
+            "baseline": comparison.baseline,
+            "convention": comparison.convention,
+            "settings": asdict(comparison.settings),
+            "metrics": {text: str(metric) for text, metric in comparison.metrics.items()},
+            "comparisons": comparisons(row.against for row in comparison.rows),
+            "rows": plain(comparison.rows),
+            "pairs": plain(comparison.pairs),
+            "slices": plain(comparison.slices),
+            "reversals": [
+                {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
+                for row, part, _ in comparison.reversals()
+            ],
+            "failures": None if comparison.failures is None else comparison.failures.to_dict(),
+            "headroom": plain(comparison.headroom),
+            "warnings": self.warnings(),
+            "population": population_of(comparison),
+        }
 
 
 # Intervals, by what they are estimated from.

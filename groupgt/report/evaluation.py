@@ -9,7 +9,6 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.runs import Evaluations
 from groupgt.render import tables
 from groupgt.render.document import Block, Detail, Item, Table, Verdict
-from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid
 from groupgt.report.means import (
@@ -70,7 +69,7 @@ class EvaluationTeller(Teller[Evaluation]):
         }
         if evaluation.audit is not None:
             plain["corrected"] = evaluation.corrected
-        return nulls(plain | ({"slices": evaluation.slices} if evaluation.slicer.by else {}))
+        return plain | ({"slices": evaluation.slices} if evaluation.slicer.by else {})
 
     def metrics(self) -> dict[str, float]:
         """Returns the means as a flat dict."""

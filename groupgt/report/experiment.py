@@ -17,7 +17,6 @@ from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
 from groupgt.render.document import Detail, Item, Table, Verdict, document
 from groupgt.render.drawing import Drawable, Figure, drawing, pictured
-from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
 from groupgt.render.results import Teller
@@ -70,7 +69,7 @@ class OutcomeTeller(Teller[Outcome]):
 
     def to_dict(self) -> Any:
         """Returns everything except times as plain Python, as in results.json."""
-        return nulls(results_of(self.result))
+        return results_of(self.result)
 
     def figures(self, dataset: str | None = None) -> Drawable:
         """Returns the figures of the requested data set, or of the only one."""

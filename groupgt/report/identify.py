@@ -19,7 +19,7 @@ HEADERS = ["metric", "policy", "mean over", "value", "queries"]
 class IdentifiedTeller(Teller[Identified]):
     """Reports the settings that reproduce a number, most common first."""
 
-    fields = ("number", "low", "high", "matches", "nearest", "tried", "chance")
+    fields = ("number", "low", "high", "tried", "chance", "matches", "nearest")
 
     def blocks(self) -> list[Item]:
         """Returns explanations of the number, a row for each matching setting, and the nearest settings."""
@@ -55,13 +55,6 @@ class IdentifiedTeller(Teller[Identified]):
             for each in settings
         ]
         return ["gives_it", *(header.replace(" ", "_") for header in HEADERS)], rows
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns everything as plain Python."""
-        shown = {name: getattr(self.result, name) for name in ("number", "low", "high", "tried", "chance")}
-        for name in ("matches", "nearest"):
-            shown[name] = [vars(each) | {"also": list(each.also)} for each in getattr(self.result, name)]
-        return shown
 
 
 def _cells(setting: Setting) -> list[Any]:

@@ -13,7 +13,6 @@ from groupgt.render import tradeoffs
 from groupgt.render.document import Detail, Item, Table, Verdict
 from groupgt.render.drawing import Drawable, Figure
 from groupgt.render.encodings import About
-from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed, signed
@@ -115,7 +114,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
     def to_dict(self) -> Any:
         """Returns everything as plain Python, with None for undefined values."""
         rows = [{"by": row.by, "value": row.value, "alpha": row.alpha} | vars(row) for row in self.result.powers]
-        return nulls({"power": self.result.power, "rows": rows})
+        return {"power": self.result.power, "rows": rows}
 
 
 class AuditPowerTeller(Teller[AuditPower]):
@@ -144,7 +143,7 @@ class AuditPowerTeller(Teller[AuditPower]):
 
     def to_dict(self) -> Any:
         """Returns everything as plain Python."""
-        return nulls({"level": self.result.level, "widths": [vars(each) for each in self.result.widths]})
+        return {"level": self.result.level, "widths": self.result.widths}
 
 
 def _needed_text(row: Power) -> str:

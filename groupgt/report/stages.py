@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.stages import Stage, Stages
 from groupgt.render.document import Item, Table, Verdict
-from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
 from groupgt.report.means import policy_text
@@ -58,8 +57,8 @@ class StagesTeller(Teller[Stages]):
     def to_dict(self) -> Any:
         """Returns the stages and every group as plain Python."""
         stages = self.result
-        plain = {"queries": stages.queries, "kept": stages.kept, "stages": stages.stages}
-        return nulls({**plain, "groups": stages.groups, "slices": stages.slices})
+        shown = {"queries": stages.queries, "kept": stages.kept, "stages": stages.stages}
+        return {**shown, "groups": stages.groups, "slices": stages.slices}
 
 
 def tables_of(stages: Stages) -> Iterator[Item]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.thresholds import Thresholds
 from groupgt.render.document import Item, Table, Verdict
-from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed
 from groupgt.report.means import policy_text
@@ -76,8 +75,8 @@ class ThresholdsTeller(Teller[Thresholds]):
     def to_dict(self) -> Any:
         """Returns everything as plain Python."""
         thresholds = self.result
-        rows = [vars(each) for each in thresholds.thresholds]
-        return nulls({"answerable": thresholds.answerable, "unanswerable": thresholds.unanswerable, "thresholds": rows})
+        counts = {"answerable": thresholds.answerable, "unanswerable": thresholds.unanswerable}
+        return {**counts, "thresholds": thresholds.thresholds}
 
 
 def _number(score: float) -> str:
