@@ -9,16 +9,13 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from groupgt.errors import printable
 from groupgt.render import layout, tables
 from groupgt.render.exports import Cell
 from groupgt.render.layout import PAPER, Screen
+from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid
-
-if TYPE_CHECKING:
-    from groupgt.render.page.data import Sentence
 
 
 @dataclass(frozen=True)

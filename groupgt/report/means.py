@@ -215,10 +215,8 @@ def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[
 
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
     """Returns the footer lines: a single set if all runs agree, otherwise one line per group of runs that agree."""
-    footers = [footer(evaluation) for evaluation in evaluations]
-    if len(conventions) > 1:
-        # The header of each column names its convention.
-        footers = [[counts.split("; ", 1)[1], *others] for counts, *others in footers]
+    # With several conventions, the header of each column names its own.
+    footers = [footer(evaluation, is_named=len(conventions) < 2) for evaluation in evaluations]
     if len({counts for counts, *_ in footers}) == 1:
         return footers[0]
     names_of = grouped((counts, evaluation.name) for evaluation, (counts, *_) in zip(evaluations, footers))
@@ -230,8 +228,8 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
     return [*lines, *footers[0][1:]]
 
 
-def footer(evaluation: Evaluation) -> list[str]:
-    """Returns the convention, all non-zero counts, and any policy or labeller that is not the default."""
+def footer(evaluation: Evaluation, *, is_named: bool = True) -> list[str]:
+    """Returns the convention if `is_named`, all non-zero counts, and any policy or labeller that is not the default."""
     counts = {name: count for name, count in evaluation.counts.items() if name not in ("unanswerable", "without_row")}
     total = counted(counts.pop("queries"), "query")
     # A document that was judged alone, as in qrels, is a group; without a relevant alternative it is non-relevant.
@@ -248,8 +246,9 @@ def footer(evaluation: Evaluation) -> list[str]:
         rest = f"; {missing:,} of them have no row in the run" if missing else ""
         declared.append(f"{counted(count, 'query')} declared unanswerable{rest}")
     shape = f" ({SHAPES[evaluation.truth.shape]})" if evaluation.is_auto else ""
+    convention = f"convention {evaluation.convention}{shape}; " if is_named else ""
     return [
-        f"convention {evaluation.convention}{shape}; {total}: {', '.join(shown)}",
+        f"{convention}{total}: {', '.join(shown)}",
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),
         *([f"labeller {evaluation.labeller}"] if evaluation.labeller.name != "id" else []),
         *declared,

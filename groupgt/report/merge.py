@@ -82,7 +82,7 @@ def merged(
         comparisons[dataset] = Comparison(
             systems[0].qids,
             common,
-            systems[0].convention,
+            holders[0].convention,
             {system.name: system.values for system in systems},
             primary or next(iter(common)),
             rules=holders[0].rules,
@@ -175,8 +175,8 @@ def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, 
     for folder in holders:
         # Use the full path if another folder has the same name.
         title = folder.stamp if names.count(folder.stamp) == 1 else str(folder.path)
+        texts = {metric: text for text, metric in folder.metrics.items()}
         for name, system in folder.systems[dataset].items():
-            texts = {metric: text for text, metric in system.metrics.items()}
             order = order_of(system.qids, qids, f"{folder.path}: {OTHER_QUERIES}")
             values: dict[str, Floats] = {text: system.values[texts[metric]][order] for text, metric in metrics.items()}
             variants = versions.setdefault(name, [])
@@ -184,7 +184,7 @@ def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, 
                 all(np.array_equal(column, other.values[text], equal_nan=True) for text, column in values.items())
                 for other in variants
             ):
-                variants.append(replace(system, name=title, qids=qids, metrics=metrics, values=values))
+                variants.append(replace(system, name=title, qids=qids, values=values))
     return {
         name: [replace(system, name=name if len(variants) == 1 else f"{name} ({system.name})") for system in variants]
         for name, variants in versions.items()

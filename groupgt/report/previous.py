@@ -88,7 +88,7 @@ def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[st
     values: dict[str, dict[str, Floats]] = {}
     for name, scored in folder.systems[folder.dataset].items():
         order = order_of(scored.qids, qids, "its stored values belong to other queries")
-        values[name] = {str(metric): scored.values[text][order] for text, metric in scored.metrics.items()}
+        values[name] = {str(metric): scored.values[text][order] for text, metric in folder.metrics.items()}
     return values
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from groupgt.evaluation.result import Evaluation
+from groupgt.render.page import data
 from groupgt.render.tables import counted, listed
-
-if TYPE_CHECKING:
-    from groupgt.render.page import data
 
 K = TypeVar("K")
 V = TypeVar("V")
