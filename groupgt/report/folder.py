@@ -230,14 +230,13 @@ class ResultFolder:
         """Returns the median latencies of systems on a data set, all of the same kind; raises `DataError`."""
         names = [field.name for field in fields(Timing)]
         try:
-            timings = [Timing(**{name: row[name] for name in names}) for row in self._from_timings("systems")]
-            return of_one_kind({timing.system: timing for timing in timings if timing.dataset == dataset})
+            rows = [row for row in self._from_timings("systems") if row["dataset"] == dataset]
+            return of_one_kind({row["system"]: Timing(**{name: row[name] for name in names}) for row in rows})
         except FileNotFoundError:
             return "alone", {}
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise DataError(
-                f"{self.path / 'timings.json'}: cannot be read: {error}; run the experiment again"
-            ) from None
+            where = self.path / "timings.json"
+            raise DataError(f"{where}: cannot be read: {error}; run the experiment again") from None
 
     def _from_timings(self, key: str) -> Any:
         return json.loads((self.path / "timings.json").read_text(encoding="utf-8"))[key]
