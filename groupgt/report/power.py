@@ -120,6 +120,8 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
 class AuditPowerTeller(Teller[AuditPower]):
     """Reports the expected width of confidence intervals by number of audited queries."""
 
+    fields = ("level", "widths")
+
     def blocks(self) -> list[Item]:
         """Returns a table with one row per system and metric, and a note that explains how widths are estimated."""
         headers, rows = self.csv_rows()
@@ -134,16 +136,13 @@ class AuditPowerTeller(Teller[AuditPower]):
         """Returns headers and one row per system, metric and quantity, with half-widths for each number of queries."""
         widths = self.result.widths
         sizes = list(widths[0].of_mean) if widths else []
-        rows: list[list[Any]] = []
-        for each in widths:
-            for figure, width_of in (("mean", each.of_mean), ("delta", each.of_delta)):
-                if width_of:
-                    rows.append([each.system, each.metric, figure, *width_of.values()])
+        rows = [
+            [each.system, each.metric, figure, *width_of.values()]
+            for each in widths
+            for figure, width_of in (("mean", each.of_mean), ("delta", each.of_delta))
+            if width_of
+        ]
         return ["run", "metric", "figure", *map(str, sizes)], rows
-
-    def to_dict(self) -> Any:
-        """Returns everything as plain Python."""
-        return {"level": self.result.level, "widths": self.result.widths}
 
 
 def _needed_text(row: Power) -> str:

@@ -22,11 +22,12 @@ HEADERS = ["stage", "cutoff", "groups covered", "lost here", "gained here", "com
 class StagesTeller(Teller[Stages]):
     """Reports how many groups each stage of a pipeline loses."""
 
+    main_figure = "stages"
+    fields = ("queries", "kept", "stages", "groups", "slices")
+
     def blocks(self) -> list[Item]:
         """Returns the stage that loses the most groups, and tables of all stages overall and by slice."""
         return [Verdict(list(self._sentences())), *tables_of(self.result)]
-
-    main_figure = "stages"
 
     def figures(self) -> Drawable:
         """Returns a figure of the groups that each stage covers."""
@@ -53,12 +54,6 @@ class StagesTeller(Teller[Stages]):
         headers = ["qid", "group", *(stage.name for stage in self.result.stages), "lost"]
         groups = self.result.groups
         return headers, [[each["qid"], each["group"], *map(int, each["covered"]), each["lost"]] for each in groups]
-
-    def to_dict(self) -> Any:
-        """Returns the stages and every group as plain Python."""
-        stages = self.result
-        shown = {"queries": stages.queries, "kept": stages.kept, "stages": stages.stages}
-        return {**shown, "groups": stages.groups, "slices": stages.slices}
 
 
 def tables_of(stages: Stages) -> Iterator[Item]:

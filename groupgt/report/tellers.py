@@ -26,7 +26,7 @@ TELLERS = {
     "Rechunked": "curation",
     "Stages": "stages",
     "Suggestions": "curation",
-    "Thresholds": "thresholds",
+    "Thresholds": "depth",
 }
 
 
