@@ -131,36 +131,20 @@ def _on_screen(items: Sequence[Table | Verdict | str], screen: Screen) -> Iterat
         yield layout.wrapped(f"Hidden columns: {', '.join(left_out)} (--wide shows all)", screen.width)
 
 
+# Beginning and end of a name while a sentence is wrapped: characters without width, which `printable` escapes in text.
+OPENS, CLOSES = "\u2066", "\u2069"
+
+
 def _sentence(sentence: Sentence, screen: Screen) -> str:
     """Formats a sentence with bold names, or in a single color for failures and warnings."""
-    text = layout.wrapped(printable(sentence_text(sentence)), screen.width)
-    if not screen.color:
-        return text
     color = {"failed": "red", "doubt": "yellow"}.get(sentence["kind"])
-    if color is not None:
-        return "\n".join(layout.painted(line, color) for line in text.split("\n"))
-    return _bold_names(text, list(map(printable, sentence["parts"])))
-
-
-def _bold_names(text: str, parts: Sequence[str]) -> str:
-    """Makes names bold in wrapped text; in `parts`, every second item is a name."""
-    opened, closed, count = set(), set(), 0
-    for place, part in enumerate(parts):
-        size = len("".join(part.split()))
-        if place % 2 and size:
-            opened.add(count)
-            closed.add(count + size)
-        count += size
-    start, end = layout.painted("|", "bold").split("|")
-    bold, count = "", 0
-    for character in text:
-        if character.isspace():
-            bold += character
-            continue
-        before = start if count in opened else ""
-        count += 1
-        bold += before + character + (end if count in closed else "")
-    return bold
+    if not screen.color or color is not None:
+        lines = layout.wrapped(printable(sentence_text(sentence)), screen.width).split("\n")
+        return "\n".join(layout.painted(line, color) for line in lines) if screen.color and color else "\n".join(lines)
+    parts = [printable(part) for part in sentence["parts"]]
+    marked = [f"{OPENS}{part}{CLOSES}" if place % 2 and part else part for place, part in enumerate(parts)]
+    opens, closes = layout.painted("|", "bold").split("|")
+    return layout.wrapped("".join(marked), screen.width).replace(OPENS, opens).replace(CLOSES, closes)
 
 
 def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:
