@@ -256,7 +256,6 @@ class Session:
                 raise DataError(f"the order of a sample is fixed: query {earlier!r} comes first; finish or skip it")
 
     def _opening(self, qid: str) -> dict[str, Any]:
-        """Return the initial passages and groups of a query."""
         plan = self.plan
         groups: list[dict[str, Any]] = []
         nonrelevant: list[str] = []

@@ -56,10 +56,11 @@ class Figure:
 
     def themed(self, theme: str) -> dict[str, Any]:
         """Returns the specification for a light or dark background."""
+        return self._filled({**CONFIG, **self.config}, theme)
+
+    def _filled(self, config: Mapping[str, Any], theme: str) -> dict[str, Any]:
         colors = {f"${name}": color for name, color in THEMES[theme].items()}
-        spec = {"$schema": SCHEMA, **self.template, "config": {**CONFIG, **self.config}}
-        filled: dict[str, Any] = replaced(spec, colors)
-        return filled
+        return dict(replaced({"$schema": SCHEMA, **self.template, "config": config}, colors))
 
     def styled(
         self,
@@ -131,9 +132,7 @@ class Figure:
 
         HTML is left out, because JupyterLab would show the table instead of the figure.
         """
-        spec = {"$schema": SCHEMA, **self.template, "config": without_neutral(CONFIG)}
-        light = {f"${name}": color for name, color in THEMES["light"].items()}
-        bundle: dict[str, Any] = {MIME: replaced(spec, light), "text/plain": repr(self)}
+        bundle: dict[str, Any] = {MIME: self._filled(without_neutral(CONFIG), "light"), "text/plain": repr(self)}
         if has_converter():
             bundle["image/svg+xml"] = _converted(self.spec, ".svg").decode()
         return bundle

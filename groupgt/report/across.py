@@ -106,7 +106,6 @@ def sentences(result: Across) -> Iterator[Sentence]:
 
 
 def _under(metric: Metric, chars: int, convention: str) -> str:
-    """Formats a metric with a budget in characters in place of its cutoff."""
     return replace(metric, cutoff=Budget(chars, "chars")).short(convention)
 
 

@@ -29,7 +29,6 @@ ESTIMATED: dict[str, str] = {
     "audit": "t test of differences corrected by the audit",
     "annotators": "t test of differences averaged over annotators",
 }
-# Meanings of marks in tables.
 MEANINGS = {
     BETTER: "significantly better",
     WORSE: "significantly worse",
@@ -228,7 +227,6 @@ def _cells_against(systems: Systems) -> dict[str, list[Any]]:
 
 
 def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
-    """Yields each system's comparison with the baseline on the primary metric."""
     for name in systems.names:
         if name != systems.baseline and (contrast := systems.between(name, systems.baseline)) is not None:
             yield name, contrast

@@ -106,7 +106,6 @@ def precision_recall(systems: Systems) -> Figure:
 
 
 def _mean(systems: Systems, evaluation: Evaluation, metric: Metric) -> float:
-    """Returns the mean of a metric over the evaluated queries."""
     counts = systems.counts(evaluation)
     return float(metric.values(evaluation.labelled.hits)[counts].mean()) if counts.any() else math.nan
 
@@ -175,5 +174,4 @@ def sweeps_of(
 
 
 def _plain(value: Any) -> Any:
-    """Converts a value to a number or text for an axis."""
     return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else json.dumps(value)

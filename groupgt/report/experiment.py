@@ -313,7 +313,6 @@ def page_of(outcome: Outcome) -> data.Page:
 
 
 def _dataset(outcome: Outcome, name: str) -> data.Dataset:
-    """Builds the page data of one data set."""
     dataset = comparison.dataset_of(outcome.systems[name], name)
     dataset["failed"] = list(outcome.failed.get(name, {}).items())
     judged = gates.of_dataset(outcome, name, timed=False)

@@ -364,7 +364,6 @@ class ResultFolder:
 
     @cached_property
     def _home(self) -> Path | None:
-        """The folder of the experiment file, if known."""
         if self.home is not None:
             return self.home
         try:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from groupgt.render.encodings import About
     from groupgt.render.page import data
 
-# Names of the shapes of ground truth.
 SHAPES = {"flat": "flat qrels", "subtopics": "subtopics", "groups": "groups"}
 # What becomes of queries without ground truth.
 UNDECLARED = "(no ground truth; set answerable: false if no answer exists)"
@@ -92,7 +91,6 @@ def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) 
 
 
 def _run_rows(evaluations: Sequence[Evaluation], texts: Sequence[str]) -> Grid:
-    """Returns a table with one row per run and one column per given metric."""
     rows = [[evaluation.name, *(evaluation.means[text] for text in texts)] for evaluation in evaluations]
     return ["run", *map(evaluations[0].label_of, texts)], rows
 

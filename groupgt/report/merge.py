@@ -54,8 +54,9 @@ def merged(
     for dataset in _datasets(folders):
         holders = [folder for folder in folders if dataset in folder.systems]
         common = _common_metrics(holders, metrics)
-        versions = _versions(holders, dataset, common)
-        systems = [system for variants in versions.values() for system in variants]
+        systems = _versions(holders, dataset, common)
+        # The name of the first version of each system.
+        versions = {system.origin[1]: system.name for system in reversed(systems)}
         manifest, first = holders[0].manifest, holders[0].primary
         decisive = None if first is None else parse_metric(first, holders[0].convention)
         primary = next((text for text, metric in common.items() if metric == decisive), None)
@@ -65,7 +66,7 @@ def merged(
         # The requested system, the first folder's baseline, or the first system.
         chosen = baseline if baseline is not None else holders[0].baseline
         if chosen not in names and chosen in versions:
-            chosen = versions[chosen][0].name
+            chosen = versions[chosen]
         elif chosen not in names and baseline is not None:
             near = near_names(baseline, names)
             raise ConfigError(f"baseline: expected one of {', '.join(names)}, found {baseline!r}{near}")
@@ -167,8 +168,8 @@ def _common_metrics(holders: Sequence[ResultFolder], texts: Sequence[str]) -> di
     return {text: metric for text, metric in common.items() if metric in requested}
 
 
-def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> dict[str, list[Scored]]:
-    """Returns the versions of each system, with one version per distinct set of values."""
+def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> list[Scored]:
+    """Returns the versions of all systems, with one version per distinct set of values."""
     qids = next(iter(holders[0].systems[dataset].values())).qids
     names = [folder.stamp for folder in holders]
     versions: dict[str, list[Scored]] = {}
@@ -185,10 +186,11 @@ def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, 
                 for other in variants
             ):
                 variants.append(replace(system, name=title, qids=qids, values=values))
-    return {
-        name: [replace(system, name=name if len(variants) == 1 else f"{name} ({system.name})") for system in variants]
+    return [
+        replace(system, name=name if len(variants) == 1 else f"{name} ({system.name})")
         for name, variants in versions.items()
-    }
+        for system in variants
+    ]
 
 
 def merged_page(
@@ -201,17 +203,16 @@ def merged_page(
     for name, table in comparisons.items():
         holders = [folder for folder in folders if name in folder.systems]
         manifest = holders[0].manifest
-        lost = ""
+        lost: list[tuple[str, str]] = []
         try:
             table = _measured(table, holders, name)
         except GroupgtError as error:
-            lost = str(error)
+            digest = f"SHA-256 {manifest.ground_truth[name]}"
+            lost = [("policy", manifest.policy), ("ground truth", digest), ("rankings", f"not on this page: {error}")]
         dataset = dataset_of(table.by(primary), name)
-        swept = _swept(holders[0], table.by(primary)) if len(holders) == 1 else {}
-        dataset["drawings"] |= pictured(swept)
-        if lost:
-            digest = ("ground truth", f"SHA-256 {manifest.ground_truth[name]}")
-            dataset["facts"] += [("policy", manifest.policy), digest, ("rankings", f"not on this page: {lost}")]
+        dataset["facts"] += lost
+        if len(holders) == 1:
+            dataset["drawings"] |= pictured(_swept(holders[0], table.by(primary)))
         for folder in holders:
             contents = f"{counted(len(folder.systems[name]), 'system')}, groupgt {folder.manifest.groupgt}"
             dataset["facts"].append((f"{folder.name}/{folder.stamp}", contents))
@@ -228,8 +229,7 @@ def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) 
     first = folders[holders[0].path]
     request = _request(first, list(_common_metrics(holders, ())))
     truth = first.truth(first.policy)
-    versions = _versions(holders, dataset, dict(table.metrics))
-    scored = {system.name: system for variants in versions.values() for system in variants}
+    scored = {system.name: system for system in _versions(holders, dataset, dict(table.metrics))}
     evaluations: dict[str, Evaluation] = {}
     with warnings.catch_warnings():
         # The run has already issued these warnings.
@@ -275,7 +275,6 @@ def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
 
 
 def _swept(folder: ResultFolder, systems: Systems) -> dict[str, Figure]:
-    """Returns figures for the swept options in a folder."""
     entries = {family: entry.get("matrix", {}) for family, entry in folder.config.get("systems", {}).items()}
     resolved = folder.manifest.systems
     options = {name: resolved[name]["options"] for name in resolved if name in systems.values}

@@ -80,7 +80,6 @@ def _other_rules(folder: ResultFolder, experiment: Experiment) -> str:
 
 
 def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[str, Mapping[str, Floats]]:
-    """Returns the previous values by system and metric, in query order."""
     if other:
         raise DataError(other)
     if not any((folder.path / f"per_query{ending}").is_file() for ending in (".parquet", ".csv")):
@@ -133,7 +132,6 @@ def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
 
 
 def _by_reason(against: Against, reasons: Mapping[tuple[str, str], str]) -> Iterable[tuple[str, list[str]]]:
-    """Returns the systems affected by each reason, for the primary metric."""
     return grouped((why, name) for (name, text), why in reasons.items() if text == against.primary).items()
 
 
