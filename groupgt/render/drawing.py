@@ -11,7 +11,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -195,11 +195,6 @@ def _cell(value: Any) -> str:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def table_of(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> tuple[list[str], list[list[Any]]]:
-    """Returns headers and rows for the selected columns."""
-    return list(columns.values()), [[row.get(key) for key in columns] for row in rows]
 
 
 def drawing(figure: Figure) -> Drawing:

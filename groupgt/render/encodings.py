@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groupgt.render.drawing import Figure, table_of
+from groupgt.render.drawing import Figure
 from groupgt.render.tables import fixed
 
 Rows = Sequence[Mapping[str, Any]]
@@ -50,7 +50,7 @@ def figure_of(
         **({} if "facet" in body else {"width": WIDTH, "autosize": {"type": "pad", "contains": "padding"}}),
         **body,
     }
-    return Figure(name, spec, text, *table_of(rows, columns))
+    return Figure(name, spec, text, list(columns.values()), [[row.get(key) for key in columns] for row in rows])
 
 
 def layer(mark: Layer, encoding: Layer, where: Any = None) -> Layer:

@@ -106,8 +106,9 @@ class Teller(ABC, Generic[ResultT]):
     """
 
     fields: Sequence[str] = ()
-    # Only for results that have one: the HTML page, warnings that limit the conclusions, a Markdown summary for a pull
-    # request, the means as a flat dict for experiment trackers, and a LaTeX table for a paper.
+    # Only for results that have one: a single figure, the HTML page, warnings that limit the conclusions, a Markdown
+    # summary for a pull request, the means as a flat dict for experiment trackers, and a LaTeX table for a paper.
+    figure: Callable[[], Figure]
     page: Callable[..., bytes]
     warnings: Callable[[], list[str]]
     summary: Callable[[], str]
@@ -148,8 +149,8 @@ class Teller(ABC, Generic[ResultT]):
         return []
 
     def figures(self, *args: Any, **options: Any) -> Drawable:
-        """Returns the available figures by name; subclasses may accept options that select the content."""
-        return {}
+        """Returns the available figures by name, here the only one; overrides may accept options for the content."""
+        return {self.main_figure: self.figure} if self.main_figure else {}
 
     def plot(self, name: str, **options: Any) -> Figure:
         """Draws a figure; raises `ConfigError` for an unknown name."""

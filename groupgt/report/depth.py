@@ -56,10 +56,9 @@ class DepthsTeller(Teller[Depths]):
 
     def figures(self) -> Drawable:
         """Returns the available figures of the runs by name."""
-        from groupgt.comparison.systems import Systems
-        from groupgt.report.data import drawable
+        from groupgt.report.data import drawable_of
 
-        return drawable(Systems.of({each.name: each for each in self.result.evaluations}))
+        return drawable_of(self.result.evaluations)
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row per depth."""
@@ -147,11 +146,8 @@ class ThresholdsTeller(Teller[Thresholds]):
                 rest = f" from a score of {_number(each.threshold)} on; recall.coverage of the others is {cost}."
             yield sentence_of("best", *subject(each.run), empty + rest)
 
-    def figures(self) -> Drawable:
-        """Returns a figure of both shares against the threshold."""
-        return {"thresholds": self._figure}
-
-    def _figure(self) -> Figure:
+    def figure(self) -> Figure:
+        """Draws both shares against the threshold."""
         from groupgt.render.encodings import About
         from groupgt.render.tradeoffs import thresholds
 

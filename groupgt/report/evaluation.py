@@ -81,10 +81,9 @@ class EvaluationTeller(Teller[Evaluation]):
 
     def figures(self) -> Drawable:
         """Returns the available figures of the run by name."""
-        from groupgt.comparison.systems import Systems
-        from groupgt.report.data import drawable
+        from groupgt.report.data import drawable_of
 
-        return drawable(Systems.of({self.result.name: self.result}))
+        return drawable_of([self.result])
 
     def page(self, corpus: Mapping[str, str]) -> bytes:
         """Returns the HTML page of the run; `corpus` maps ids to texts."""

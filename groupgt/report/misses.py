@@ -40,7 +40,7 @@ from groupgt.report.sentences import (
 )
 
 if TYPE_CHECKING:
-    from groupgt.render.drawing import Drawable, Figure
+    from groupgt.render.drawing import Figure
 
 SNIPPET_CHARS = 60
 QUERY_CHARS = 100
@@ -103,11 +103,8 @@ class MissesTeller(Teller[Misses]):
         yield sentence_of("best", *subject(misses.run), f"{sentence}.")
         yield from map(doubt, doubts({misses.run: misses.evaluation}))
 
-    def figures(self) -> Drawable:
-        """Returns a figure of the listed queries' groups by rank of their first hit."""
-        return {"groups": self._groups}
-
-    def _groups(self) -> Figure:
+    def figure(self) -> Figure:
+        """Draws the listed queries' groups by rank of their first hit."""
         misses = self.result
         rows = [
             {"group": f"{query['qid']}: {group['group']}", "system": misses.run, "rank": group["rank"]}
@@ -205,11 +202,8 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         yield sentence_of("best", *parts)
         yield from map(doubt, doubts(self.result.evaluations))
 
-    def figures(self) -> Drawable:
-        """Returns a figure of the listed groups, with the rank of their first hit in each run."""
-        return {"groups": self._groups}
-
-    def _groups(self) -> Figure:
+    def figure(self) -> Figure:
+        """Draws the listed groups, with the rank of their first hit in each run."""
         failures = self.result.failures
         hardest = failures.hardest(self.result.worst)
         rows = [

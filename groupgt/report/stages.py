@@ -13,7 +13,7 @@ from groupgt.report.means import policy_text
 from groupgt.report.sentences import doubt, doubts, sentence_of
 
 if TYPE_CHECKING:
-    from groupgt.render.drawing import Drawable, Figure
+    from groupgt.render.drawing import Figure
     from groupgt.render.page import data
 
 HEADERS = ["stage", "cutoff", "groups covered", "lost here", "gained here", "complete queries"]
@@ -29,9 +29,9 @@ class StagesTeller(Teller[Stages]):
         """Returns the stage that loses the most groups, and tables of all stages overall and by slice."""
         return [Verdict(list(self._sentences())), *tables_of(self.result)]
 
-    def figures(self) -> Drawable:
-        """Returns a figure of the groups that each stage covers."""
-        return {"stages": lambda: funnel_of(self.result)}
+    def figure(self) -> Figure:
+        """Draws the groups that each stage covers."""
+        return funnel_of(self.result)
 
     def _sentences(self) -> Iterator[data.Sentence]:
         stages = self.result
