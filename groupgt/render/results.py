@@ -54,7 +54,7 @@ class Result:
 
     def text(self, style: str = tables.DEFAULT) -> str:
         """Returns the full text in any tabulate format, as shown by `print`."""
-        return self._teller.text(style)
+        return document(self.blocks(), style, self.title)
 
     def to_polars(self) -> pl.DataFrame:
         """Returns the rows as a polars frame with null for missing values."""
@@ -106,10 +106,12 @@ class Teller(ABC, Generic[ResultT]):
     """
 
     fields: Sequence[str] = ()
-    # Only for results that have one: a single figure, the HTML page, warnings that limit the conclusions, a Markdown
-    # summary for a pull request, the means as a flat dict for experiment trackers, and a LaTeX table for a paper.
+    # Only for results that have one: a single figure, the HTML page, lines that describe what was measured, warnings
+    # that limit the conclusions, a Markdown summary for a pull request, the means as a flat dict for experiment
+    # trackers, and a LaTeX table for a paper.
     figure: Callable[[], Figure]
     page: Callable[..., bytes]
+    footer: Callable[[], list[str]]
     warnings: Callable[[], list[str]]
     summary: Callable[[], str]
     metrics: Callable[[], dict[str, float]]
@@ -144,10 +146,6 @@ class Teller(ABC, Generic[ResultT]):
         """Returns headers and rows for the polars frame (default: `csv_rows`)."""
         return self.csv_rows()
 
-    def footer(self) -> list[str]:
-        """Returns the lines that describe what was measured, if any."""
-        return []
-
     def figures(self, *args: Any, **options: Any) -> Drawable:
         """Returns the available figures by name, here the only one; overrides may accept options for the content."""
         return {self.main_figure: self.figure} if self.main_figure else {}
@@ -161,7 +159,3 @@ class Teller(ABC, Generic[ResultT]):
     def table(self, style: str = tables.DEFAULT) -> str:
         """Returns only the tables, in any tabulate format."""
         return document([item for item in self.blocks() if isinstance(item, (tuple, Table))], style, self.title)
-
-    def text(self, style: str = tables.DEFAULT) -> str:
-        """Returns the full text in any tabulate format."""
-        return document(self.blocks(), style, self.title)

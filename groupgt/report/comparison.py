@@ -18,10 +18,10 @@ from groupgt.render.drawing import Drawable
 from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, counted
+from groupgt.render.tables import Grid
 from groupgt.report import contrasts, headroom, slices, verdict
 from groupgt.report import data as evaluated
-from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, verdict_by
+from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, resampling, verdict_by
 from groupgt.report.means import as_requested, below_means, corrected_blocks, corrected_notes, population
 from groupgt.report.paper import latex_of
 from groupgt.report.sentences import grouped
@@ -183,9 +183,8 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     several = len(comparison.by().metrics) > 1
     test = how_tested(settings, *_family_sizes(comparison.rows), marks=shown, basis=comparison.basis)
     yield f"against {comparison.baseline}: {test}{verdict_by(comparison.label) if several else ''}"
-    resampling = "" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
-    how = f"{INTERVALS[comparison.basis]} of means{resampling if not comparison.basis else ''}"
-    of_details = [f"{100 * settings.confidence:g} % {how}"]
+    how = "" if settings.draws or comparison.basis else resampling(settings)
+    of_details = [f"{100 * settings.confidence:g} % {INTERVALS[comparison.basis]} of means{how}"]
     of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(above) if mark not in shown]
     lines = []
     if settings.correction != "none":

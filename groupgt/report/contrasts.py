@@ -69,10 +69,12 @@ def described(settings: Settings, basis: Basis = "") -> str:
     >>> described(Settings(test="bootstrap", resamples=2000, seed=7))
     'paired bootstrap test, 2,000 resamples, seed 7'
     """
-    if basis:
-        return ESTIMATED[basis]
-    resampling = f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
-    return TESTS[settings.test].title + (resampling if settings.draws else "")
+    return ESTIMATED[basis] if basis else TESTS[settings.test].title + (resampling(settings) if settings.draws else "")
+
+
+def resampling(settings: Settings) -> str:
+    """Describes what a randomized test or interval depends on, to follow its name."""
+    return f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
 
 
 # --- Tables.
