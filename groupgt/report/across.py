@@ -63,30 +63,26 @@ class AcrossTeller(Teller[Across]):
         ]
 
     def to_dict(self) -> Any:
-        """Returns everything as plain Python, with None for undefined values."""
-        return results(self.result)
-
-
-def results(result: Across) -> Any:
-    """Builds the section of results.json for this comparison."""
-    rows = [
-        {
-            **dict(zip(("system", "dataset"), result.places[name])),
-            "metric": text,
-            "mean": finite(here),
-            "baseline_mean": finite(there),
-            "significant": contrast.significant,
-            "against": plain(contrast),
+        """Returns everything as plain Python, with None for undefined values, as in results.json."""
+        result = self.result
+        rows = [
+            {
+                **dict(zip(("system", "dataset"), result.places[name])),
+                "metric": text,
+                "mean": finite(here),
+                "baseline_mean": finite(there),
+                "significant": contrast.significant,
+                "against": plain(contrast),
+            }
+            for name, text, there, here, contrast in beside_rows(result)
+        ]
+        return {
+            "baseline": result.baseline,
+            "primary": result.primary,
+            "settings": asdict(result.settings),
+            "rows": rows,
+            "queries": {name: {**shared._asdict(), "qids": len(shared.qids)} for name, shared in result.shared.items()},
         }
-        for name, text, there, here, contrast in beside_rows(result)
-    ]
-    return {
-        "baseline": result.baseline,
-        "primary": result.primary,
-        "settings": asdict(result.settings),
-        "rows": rows,
-        "queries": {name: {**shared._asdict(), "qids": len(shared.qids)} for name, shared in result.shared.items()},
-    }
 
 
 def sentences(result: Across) -> Iterator[Sentence]:

@@ -25,7 +25,7 @@ from groupgt.report import across as datasets
 from groupgt.report import comparison, contrasts, curves, gates, means, previous, times, verdict
 from groupgt.report.results import means_grid, results_of
 from groupgt.report.sentences import doubt, enumerated, every, grouped, sentence_of
-from groupgt.report.stages import funnel_of, tables_of
+from groupgt.report.stages import tables_of
 from groupgt.report.tracking import tracked
 
 # What follows the gates.
@@ -72,8 +72,15 @@ class OutcomeTeller(Teller[Outcome]):
         return results_of(self.result)
 
     def figures(self, dataset: str | None = None) -> Drawable:
-        """Returns the figures of the requested data set, or of the only one."""
-        return drawable(self.result, dataset)
+        """Returns the figures of the requested data set, or of the only one; raises `ConfigError` if there is none."""
+        outcome = self.result
+        name = chosen([name for name, by_system in outcome.evaluations.items() if by_system], dataset)
+        systems = outcome.systems[name]
+        latency = times.figure(systems, times.latencies(outcome, name))
+        return {
+            **comparison.drawable(systems, outcome.comparison.get(name, systems)),
+            **existing_figures(curves.sweeps(outcome, systems), latency),
+        }
 
     def page(self) -> bytes:
         """Returns the HTML page of the experiment."""
@@ -246,20 +253,6 @@ def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
 # --- Figures.
 
 
-def drawable(outcome: Outcome, dataset: str | None = None) -> Drawable:
-    """Returns the available figures of one data set (default: the only one) by name.
-
-    Raises `ConfigError` if the data set does not exist, or if there are several and `dataset` is None.
-    """
-    name = chosen([name for name, by_system in outcome.evaluations.items() if by_system], dataset)
-    systems = outcome.systems[name]
-    latency = times.figure(systems, times.latencies(outcome, name))
-    return {
-        **comparison.drawable(systems, outcome.comparison.get(name, systems)),
-        **existing_figures(curves.sweeps(outcome, systems), latency),
-    }
-
-
 def chosen(names: Sequence[str], dataset: str | None) -> str:
     """Returns the requested data set, or the only one; raises `ConfigError` if there is no such data set."""
     if dataset in names or (dataset is None and len(names) == 1):
@@ -288,8 +281,7 @@ def page_of(outcome: Outcome) -> data.Page:
         {key: value if key in MEASURED else sure(value) for key, value in _dataset(outcome, name).items()}
         for name in outcome.systems
     ]
-    latencies = {name: times.figure(each, times.latencies(outcome, name)) for name, each in outcome.systems.items()}
-    page: data.Page = {
+    return {
         "title": outcome.experiment.title,
         "datasets": datasets,
         "facts": [
@@ -299,17 +291,21 @@ def page_of(outcome: Outcome) -> data.Page:
             *((name, f"SHA-256 {digest}") for name, digest in outcome.digests.items()),
         ],
         "across": list(across(outcome, timed=False)),
-        "times": {
-            "made": datetime.now().astimezone().isoformat(timespec="seconds"),
-            "machine": times.machine_text(outcome.timings),
-            "columns": list(times.COLUMNS),
-            "systems": {name: times.page_rows(outcome, name) for name in outcome.systems},
-            "gates": {name: gates.page_rows(gates.of_dataset(outcome, name, timed=True)) for name in outcome.systems},
-            "drawings": {name: {"latency": drawing(each)} if each else {} for name, each in latencies.items()},
-            "verdict": {name: list(on_time(outcome, name)) for name in outcome.systems},
-        },
+        "times": sure(_times(outcome)),
     }
-    return {**page, "times": sure(page["times"])}
+
+
+def _times(outcome: Outcome) -> data.Times:
+    latencies = {name: times.figure(each, times.latencies(outcome, name)) for name, each in outcome.systems.items()}
+    return {
+        "made": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "machine": times.machine_text(outcome.timings),
+        "columns": list(times.COLUMNS),
+        "systems": {name: times.page_rows(outcome, name) for name in outcome.systems},
+        "gates": {name: gates.page_rows(gates.of_dataset(outcome, name, timed=True)) for name in outcome.systems},
+        "drawings": {name: {"latency": drawing(each)} if each else {} for name, each in latencies.items()},
+        "verdict": {name: list(on_time(outcome, name)) for name in outcome.systems},
+    }
 
 
 def _dataset(outcome: Outcome, name: str) -> data.Dataset:
@@ -326,6 +322,6 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
         listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")
         inputs = f" of {', '.join(resolved.inputs)}" if resolved.inputs else ""
         system["about"] = f"{resolved.config.use}{inputs}" + (f": {listed}" if listed else "")
-    staged = {f"stages {system}": funnel_of(stages) for system, stages in outcome.stages.get(name, {}).items()}
+    staged = {f"stages {system}": stages.plot() for system, stages in outcome.stages.get(name, {}).items()}
     dataset["drawings"] |= pictured({**curves.sweeps(outcome, outcome.systems[name]), **staged})
     return dataset

@@ -26,7 +26,7 @@ from groupgt.formats.write import flat_fault, write_flat
 from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text, write_rows
 from groupgt.render.tables import Grid
-from groupgt.report import across, previous
+from groupgt.report import previous
 from groupgt.report.folder import Manifest, file_name, slug
 from groupgt.report.gates import reason
 from groupgt.report.means import means_and_slices
@@ -49,7 +49,7 @@ def results_of(outcome: Outcome) -> Any:
     if outcome.previous is not None:
         results["previous"] = outcome.previous or None
     if outcome.across is not None:
-        results["across"] = across.results(outcome.across)
+        results["across"] = outcome.across.to_dict()
     if outcome.experiment.config.gate:
         results["gates"] = _gates(outcome)
         results["idle_gates"] = outcome.idle_gates

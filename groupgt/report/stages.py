@@ -30,8 +30,21 @@ class StagesTeller(Teller[Stages]):
         return [Verdict(list(self._sentences())), *tables_of(self.result)]
 
     def figure(self) -> Figure:
-        """Draws the groups that each stage covers."""
-        return funnel_of(self.result)
+        """Draws the groups that each stage covers and does not cover."""
+        from groupgt.render.encodings import About
+        from groupgt.render.tradeoffs import funnel
+
+        stages = self.result
+        rows = [
+            {"stage": stage.name, "fate": fate, "count": count, "order": order}
+            for stage in stages.stages
+            for order, (fate, count) in enumerate(
+                {"covered": stage.covered, "not covered": len(stages.groups) - stage.covered}.items()
+            )
+        ]
+        first = stages.evaluations[0]
+        about = About("groups", stages.queries, "coverage", policy_text(first.policy))
+        return funnel(rows, about, stages.stages[0].name)
 
     def _sentences(self) -> Iterator[data.Sentence]:
         stages = self.result
@@ -63,23 +76,6 @@ def tables_of(stages: Stages) -> Iterator[Item]:
         yield f"{each['by']} = {each['value']}"
         yield Table(HEADERS, list(map(_row, each["stages"])))
     yield f"{counted(len(stages.groups), 'group')} of {counted(stages.queries, 'query')}"
-
-
-def funnel_of(stages: Stages) -> Figure:
-    """Draws the groups that each stage covers and does not cover."""
-    from groupgt.render.encodings import About
-    from groupgt.render.tradeoffs import funnel
-
-    rows = [
-        {"stage": stage.name, "fate": fate, "count": count, "order": order}
-        for stage in stages.stages
-        for order, (fate, count) in enumerate(
-            {"covered": stage.covered, "not covered": len(stages.groups) - stage.covered}.items()
-        )
-    ]
-    first = stages.evaluations[0]
-    about = About("groups", stages.queries, "coverage", policy_text(first.policy))
-    return funnel(rows, about, stages.stages[0].name)
 
 
 def _row(stage: Stage) -> Sequence[Any]:
