@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.runs import Evaluations
 from groupgt.render import tables
-from groupgt.render.document import Block, Detail, Item, Table, Verdict
+from groupgt.render.document import Block, Detail, Item, Verdict
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid
 from groupgt.report.means import (
@@ -21,7 +21,7 @@ from groupgt.report.means import (
     means_and_slices,
     means_grid,
     side_by_side,
-    slice_grids,
+    slice_tables,
 )
 from groupgt.report.sentences import doubt, doubts
 from groupgt.report.tracking import tracked
@@ -38,8 +38,8 @@ class EvaluationTeller(Teller[Evaluation]):
     def blocks(self) -> list[Block]:
         """Returns the means overall and by slice, the population, and notes on the convention."""
         evaluation = self.result
-        grids = [means_grid(evaluation), *slice_grids([evaluation])]
-        return [*grids, below_means([evaluation], [evaluation.convention]), *corrected_blocks([evaluation])]
+        notes = below_means([evaluation], [evaluation.convention])
+        return [means_grid(evaluation), *slice_tables([evaluation]), notes, *corrected_blocks([evaluation])]
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """Returns only the table of means."""
@@ -103,7 +103,7 @@ class EvaluationsTeller(Teller[Evaluations]):
         return [
             Verdict([*best_runs(evaluations), *map(doubt, doubts(self.result))]),
             *grids(evaluations, conventions),
-            *(Table(*grid, keep=1 if len(evaluations) == 1 else 2) for grid in slice_grids(evaluations)),
+            *slice_tables(evaluations),
             below_means(evaluations, conventions),
             *corrected_blocks(evaluations),
             Detail(f"policy {evaluations[0].policy}"),

@@ -15,7 +15,7 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.datasets import absent_ids
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
-from groupgt.render.document import Detail, Item, Table, Verdict, document
+from groupgt.render.document import Detail, Item, Verdict, document
 from groupgt.render.drawing import Drawable, Figure, drawing, pictured
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
@@ -210,16 +210,14 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     evaluations = list(outcome.evaluations[dataset].values())
     convention, primary = outcome.experiment.convention, outcome.experiment.primary
     is_compared = dataset in outcome.comparison and len(evaluations) > 1
-    if not is_compared:
-        if len(evaluations) > 1:
-            yield from contrasts.leaderboards(outcome.systems[dataset])
-        else:
-            yield from means.grids(evaluations, [convention])
+    if len(evaluations) == 1:
+        yield from means.grids(evaluations, [convention])
+    elif not is_compared:
+        yield from contrasts.leaderboards(outcome.systems[dataset])
     if len(evaluations) > means.MOST_COLUMNS:
         yield from map(Detail, means.slices_of(evaluations, primary))
     else:
-        sliced = means.slice_grids(evaluations)
-        yield from (Detail(Table(*grid, keep=1 if len(evaluations) == 1 else 2)) for grid in sliced)
+        yield from map(Detail, means.slice_tables(evaluations))
     if is_compared:
         table = outcome.comparison[dataset]
         compared = list(table.metrics)

@@ -132,9 +132,8 @@ def as_requested(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
 # --- Tables of slices.
 
 
-def slice_grids(evaluations: Sequence[Evaluation]) -> list[Grid]:
-    """Returns one table per column in `by`, with one row per slice, or per metric if there are many metrics."""
-    grids: list[Grid] = []
+def slice_tables(evaluations: Sequence[Evaluation]) -> Iterator[Table]:
+    """Yields one table per column in `by`, with one row per slice, or per metric if there are many metrics."""
     for column in evaluations[0].slicer.by:
         of_runs = []
         for evaluation in evaluations:
@@ -148,8 +147,7 @@ def slice_grids(evaluations: Sequence[Evaluation]) -> list[Grid]:
             headers = [headers[0], "run", *headers[1:]]
             of_rows = zip(*of_runs)
             rows = [[row[0], run.name, *row[1:]] for of_row in of_rows for run, row in zip(evaluations, of_row)]
-        grids.append((headers, rows))
-    return grids
+        yield Table(headers, rows, keep=min(len(evaluations), 2))
 
 
 def transposed(headers: list[str], rows: list[list[Any]]) -> Grid:

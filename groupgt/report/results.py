@@ -163,8 +163,8 @@ def _stacked(grids: Iterable[tuple[str, Grid]]) -> Grid:
 
 # --- Writing.
 
-# Writes a file, and returns its path if that is not the given path.
-Writer = Callable[[Path], Path | None]
+# Writes a file at a path, or beside it with the ending of another format.
+Writer = Callable[[Path], object]
 Ranking = tuple[str, list[str], list[float]]
 # Formats that are the report with another table style.
 STYLES = {
@@ -202,10 +202,7 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
 
 
 def _text(text: str) -> Writer:
-    def write(path: Path) -> None:
-        path.write_text(text, encoding="utf-8", newline="")
-
-    return write
+    return partial(Path.write_text, data=text, encoding="utf-8", newline="")
 
 
 def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
@@ -258,7 +255,7 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
                 raise _UnfitError
             yield ranking
 
-    def write(path: Path) -> Path | None:
+    def write(path: Path) -> None:
         other = path.with_suffix(".jsonl")
         # Keep duplicates: they are dropped again when the run is measured again.
         query_calls = calls_of(run, replace(evaluation.policy, duplicates="penalize"))
@@ -267,13 +264,11 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
             by_call = ((qid, ids, query_calls[qid].scores or []) for qid, ids, _ in rankings())
             calls = {qid: of_query.calls for qid, of_query in query_calls.items()}
             jsonl.write_run(other, by_call, scored=scored, calls=calls)
-            return other
+            return
         try:
             trec.write_run(path, fitting(), file_name(system))
-            return None
         except _UnfitError:
             path.unlink()
             jsonl.write_run(other, rankings(), scored=True)
-            return other
 
     return write
