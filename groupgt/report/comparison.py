@@ -188,9 +188,8 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(above) if mark not in shown]
     lines = []
     if settings.correction != "none":
-        for by in dict.fromkeys(part.by for part in comparison.slices):
-            sizes = _family_sizes(row for part in comparison.slices if part.by == by for row in part.rows)
-            lines.append(f"slices by {by}: p {corrected_over(settings, *sizes)}")
+        for by, rows in grouped((part.by, row) for part in comparison.slices for row in part.rows).items():
+            lines.append(f"slices by {by}: p {corrected_over(settings, *_family_sizes(rows))}")
         if comparison.pairs:
             count, families = math.comb(len(comparison.names), 2), len(comparison.metrics)
             lines.append(

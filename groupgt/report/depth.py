@@ -14,7 +14,7 @@ from groupgt.render.document import Detail, Item, Table, Verdict
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed
 from groupgt.report.means import policy_text, with_slices
-from groupgt.report.sentences import NAMED, appended, doubt, doubts, enumerated, sentence_of, subject
+from groupgt.report.sentences import NAMED, appended, doubt, doubts, enumerated, grouped, sentence_of, subject
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Drawable, Figure
@@ -49,9 +49,9 @@ class DepthsTeller(Teller[Depths]):
 
     def _sentences(self) -> Iterator[data.Sentence]:
         """Yields a sentence for each of the first few shares, followed by warnings."""
-        unsliced = [depth for depth in self.result if not depth.by]
-        for share in list(dict.fromkeys(depth.share for depth in unsliced))[:NAMED]:
-            yield _sentence([depth for depth in unsliced if depth.share == share], self.result.confidence)
+        by_share = grouped((depth.share, depth) for depth in self.result if not depth.by)
+        for depths in list(by_share.values())[:NAMED]:
+            yield _sentence(depths, self.result.confidence)
         yield from map(doubt, doubts({each.name: each for each in self.result.evaluations}))
 
     def figures(self) -> Drawable:

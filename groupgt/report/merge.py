@@ -57,37 +57,35 @@ def merged(
         systems = _versions(holders, dataset, common)
         # The name of the first version of each system.
         versions = {system.origin[1]: system.name for system in reversed(systems)}
-        manifest, first = holders[0].manifest, holders[0].primary
-        decisive = None if first is None else parse_metric(first, holders[0].convention)
+        first, manifest = holders[0], holders[0].manifest
+        decisive = None if first.primary is None else parse_metric(first.primary, first.convention)
         primary = next((text for text, metric in common.items() if metric == decisive), None)
         if primary is not None:
             systems.sort(key=lambda system: worth(common[primary], mean_of(system.values[primary])), reverse=True)
         names = [system.name for system in systems]
         # The requested system, the first folder's baseline, or the first system.
-        chosen = baseline if baseline is not None else holders[0].baseline
-        if chosen not in names and chosen in versions:
-            chosen = versions[chosen]
-        elif chosen not in names and baseline is not None:
+        chosen = baseline if baseline is not None else first.baseline or ""
+        if baseline is not None and baseline not in (*names, *versions):
             near = near_names(baseline, names)
             raise ConfigError(f"baseline: expected one of {', '.join(names)}, found {baseline!r}{near}")
-        elif chosen not in names:
-            chosen = names[0]
+        if chosen not in names:
+            chosen = versions.get(chosen, names[0])
         footer = [
             f"dataset {dataset}: {folder.path} ({counted(len(folder.systems[dataset]), 'system')})"
             for folder in holders
         ]
-        footer.append(f"ground truth {manifest.ground_truth[dataset][:12]}, convention {holders[0].convention}")
+        footer.append(f"ground truth {manifest.ground_truth[dataset][:12]}, convention {first.convention}")
         footer.append(f"policy {manifest.policy}")
         if any(replace(folder, dataset=dataset).audit for folder in holders):
             footer.append("not corrected by the audit: use groupgt compare FOLDER, or its report.html")
         comparisons[dataset] = Comparison(
             systems[0].qids,
             common,
-            holders[0].convention,
+            first.convention,
             {system.name: system.values for system in systems},
             primary or next(iter(common)),
-            rules=holders[0].rules,
-            baseline=chosen or "",
+            rules=first.rules,
+            baseline=chosen,
             settings=settings,
             population=footer,
         )
