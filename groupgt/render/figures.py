@@ -105,19 +105,15 @@ def deltas(
     """
     color = {**colored("kind", ["better", "worse", "same"], ["$better", "$worse", "$same"]), "legend": None}
     value = numeric("delta", title=f"difference in {about.metric}")
-    place = across("place", title="queries, largest gain first", axis={"grid": False, "tickMinStep": 1})
-    place["scale"] = {"nice": False, "zero": False}
+    scale, axis = {"nice": False, "zero": False}, {"grid": False, "tickMinStep": 1}
+    place = numeric("place", scale=scale, title="queries, largest gain first", axis=axis)
     marks = layer({"type": "area", "interpolate": "step-after"}, {"x": place, "y": value, "color": color})
     if len(rows) <= MOST_BARS if bars is None else bars:
         ends = {"from": "datum.place - 0.5", "to": "datum.place + 0.5", "zero": "0"}
         sides = {"x": {**place, "field": "from"}, "x2": {"field": "to"}, "y": value, "y2": {"field": "zero"}}
-        tooltip = tips(qid="query", delta="difference")
-        marks = {
-            "transform": [{"calculate": text, "as": name} for name, text in ends.items()],
-            **layer(
-                {"type": "rect", "stroke": "$ground", "strokeWidth": 0.5}, {**sides, "color": color, "tooltip": tooltip}
-            ),
-        }
+        encoding = {**sides, "color": color, "tooltip": tips(qid="query", delta="difference")}
+        bar = layer({"type": "rect", "stroke": "$ground", "strokeWidth": 0.5}, encoding)
+        marks = {"transform": [{"calculate": text, "as": name} for name, text in ends.items()], **bar}
     band = layer({"type": "rect", "opacity": 0.18, "color": "$ink"}, {"y": numeric("low"), "y2": {"field": "high"}})
     line = layer({"type": "rule", "strokeDash": [5, 3], "color": "$ink"}, {"y": numeric("value")})
     of_mean = [{"data": {"name": "mean", "values": [dict(mean)]}, **each} for each in (band, line)]
