@@ -164,19 +164,18 @@ class Session:
 
     def overview(self) -> dict[str, Any]:
         """Return all queries in order, with their progress."""
-        states = self.states
-        rows = [{"qid": qid, "status": states[qid].status if qid in states else OPEN} for qid in self.order]
-        finished = sum(row["status"] != OPEN for row in rows)
-        plan = self.plan
+        plan, states = self.plan, self.states
+        statuses = {qid: states[qid].status if qid in states else OPEN for qid in self.order}
+        finished = sum(status != OPEN for status in statuses.values())
         return {
             "kind": plan.kind,
             "by": self.log.by,
-            "queries": [{**row, "text": plan.queries[row["qid"]]} for row in rows],
+            "queries": [{"qid": qid, "status": status, "text": plan.queries[qid]} for qid, status in statuses.items()],
             "finished": finished,
-            "minutes": self._minutes_left(len(rows) - finished),
+            "minutes": self._minutes_left(len(statuses) - finished),
             "fixed": plan.sample is not None,
             "assisted": plan.prior is not None and not plan.blind,
-            "next": next((row["qid"] for row in rows if row["status"] == OPEN), None),
+            "next": next((qid for qid, status in statuses.items() if status == OPEN), None),
             "note": self.near_fault,
             "queue": self._in_queue(states) if plan.kind == "audit" and plan.sample is None else None,
         }

@@ -145,9 +145,8 @@ def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]], kind: s
         if why is None:
             lines.append(f"{start}/>")
         else:
-            lines.append(f"{start}>")
-            lines.append(f"      <{kind} message={quoted(why)}>{escape(xml_text(why))}</{kind}>")
-            lines.append("    </testcase>")
+            failure = f"      <{kind} message={quoted(why)}>{escape(xml_text(why))}</{kind}>"
+            lines += [f"{start}>", failure, "    </testcase>"]
     return "\n".join([*lines, "  </testsuite>", "</testsuites>"])
 
 

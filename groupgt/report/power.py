@@ -93,13 +93,11 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         counts = sorted({round(start * factor**place) for place in range(POINTS)})
         points: list[dict[str, Any]] = []
         for row in rows[:CURVES]:
-            contrast = systems.row_of[row.system, row.metric].against
-            if contrast is None:
-                continue
-            differences = Differences.of(contrast)
-            for count in counts:
-                value = differences.power(row.difference, count, row.alpha, systems.settings.test)
-                points.append({"system": row.system, "difference": row.difference, "queries": count, "power": value})
+            if (contrast := systems.row_of[row.system, row.metric].against) is not None:
+                differences, shared = Differences.of(contrast), {"system": row.system, "difference": row.difference}
+                for count in counts:
+                    value = differences.power(row.difference, count, row.alpha, systems.settings.test)
+                    points.append({**shared, "queries": count, "power": value})
         rules = policy_text(systems.first.policy) if systems.evaluations else systems.rules
         evaluated = max((row.queries for row in systems.rows), default=0)
         about = About(systems.label, evaluated, systems.convention, rules)
