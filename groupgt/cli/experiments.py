@@ -87,8 +87,8 @@ def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
     except BaseException as error:
         if isinstance(error, SystemExit) and error.code in (0, 1):  # gates were evaluated
             raise
+        from groupgt.report.experiment import failure_summary
         from groupgt.report.gates import failure_junit
-        from groupgt.report.outcome import failure_summary
         from groupgt.store.files import write_text
 
         if isinstance(error, click.ClickException):
@@ -162,9 +162,9 @@ def run_command(
     bar.doing(f"reading {config}")
     from groupgt.experiment.plan import plan
     from groupgt.render.exports import json_text
+    from groupgt.report.experiment import summary
     from groupgt.report.gates import junit_report
     from groupgt.report.gates import reason as gate_reason
-    from groupgt.report.outcome import summary
     from groupgt.report.previous import will_compare
     from groupgt.report.run import run_experiment
     from groupgt.report.times import ways_to_keep

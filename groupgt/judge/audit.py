@@ -108,7 +108,6 @@ def reference(groups: Sequence[Sequence[str]], number: int, doc: str, index: Ind
 
 
 def _alternatives_elsewhere(groups: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Counter[str]]:
-    """Count how often two passages are alternatives to each other."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for group in chain.from_iterable(groups.values()):
         for doc in group:

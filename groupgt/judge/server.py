@@ -70,8 +70,7 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
 
     def static(request: Request) -> Response:
         kind, text = STATIC[request.url.path]
-        refusal = refused(request, needs_token=False)
-        return Response(text(), media_type=kind, headers=HEADERS) if refusal is None else refusal
+        return refused(request, needs_token=False) or Response(text(), media_type=kind, headers=HEADERS)
 
     def respond(make: Callable[[], Any]) -> Response:
         try:

@@ -114,9 +114,9 @@ class Session:
         self._questions: dict[str, list[Question]] = {}
         if plan.kind == "audit" and plan.truth is not None:
             judged = {qid: starting(plan.truth, qid) for qid in plan.queries}
-            groups = {qid: list(map(list, grades)) for qid, (grades, _, _) in judged.items()}
-            nonrelevant = {qid: ids for qid, (_, _, ids) in judged.items()}
-            self._queue = questions(groups, plan.queries, plan.index, plan.runs, plan.pool.size, nonrelevant)
+            docs = {qid: [list(group["docs"]) for group in groups] for qid, (groups, _) in judged.items()}
+            nonrelevant = {qid: ids for qid, (_, ids) in judged.items()}
+            self._queue = questions(docs, plan.queries, plan.index, plan.runs, plan.pool.size, nonrelevant)
             for question in self._queue:
                 self._questions.setdefault(question.qid, []).append(question)
         self.order = self._ordered()
@@ -151,6 +151,9 @@ class Session:
     def _acts_of(self, qid: str) -> list[Act]:
         return [act for act in self.log.acts if act.get("qid") == qid]
 
+    def _is_opened(self, qid: str) -> bool:
+        return any(act["act"] == "open" for act in self._acts_of(qid))
+
     def state(self, qid: str) -> QueryState:
         """Return the state of one query; raises `DataError` if the query is unknown."""
         if qid not in self.plan.queries:
@@ -161,19 +164,18 @@ class Session:
 
     def overview(self) -> dict[str, Any]:
         """Return all queries in order, with their progress."""
-        states = self.states
-        rows = [{"qid": qid, "status": states[qid].status if qid in states else OPEN} for qid in self.order]
-        finished = sum(row["status"] != OPEN for row in rows)
-        plan = self.plan
+        plan, states = self.plan, self.states
+        statuses = {qid: states[qid].status if qid in states else OPEN for qid in self.order}
+        finished = sum(status != OPEN for status in statuses.values())
         return {
             "kind": plan.kind,
             "by": self.log.by,
-            "queries": [{**row, "text": plan.queries[row["qid"]]} for row in rows],
+            "queries": [{"qid": qid, "status": status, "text": plan.queries[qid]} for qid, status in statuses.items()],
             "finished": finished,
-            "minutes": self._minutes_left(len(rows) - finished),
+            "minutes": self._minutes_left(len(statuses) - finished),
             "fixed": plan.sample is not None,
             "assisted": plan.prior is not None and not plan.blind,
-            "next": next((row["qid"] for row in rows if row["status"] == OPEN), None),
+            "next": next((qid for qid, status in statuses.items() if status == OPEN), None),
             "note": self.near_fault,
             "queue": self._in_queue(states) if plan.kind == "audit" and plan.sample is None else None,
         }
@@ -213,7 +215,7 @@ class Session:
         """Return the page view of one query; opening it for the first time is recorded as an act."""
         state = self.state(qid)
         self._check_order(qid)
-        if not any(act["act"] == "open" for act in self._acts_of(qid)):
+        if not self._is_opened(qid):
             self.log.append({"qid": qid, "act": "open", **self._opening(qid)})
             state = self.state(qid)
         shown: dict[str, Any] = {
@@ -237,8 +239,8 @@ class Session:
         shown |= {"groups": groups, "passages": [self._passage(doc, state) | similar.get(doc, {}) for doc in docs]}
         shown["suggestions"] = [self._passage(doc, state) | like for doc, like in similar.items() if doc not in docs]
         if self.plan.prior is not None and self.plan.blind and state.status != OPEN:
-            groups_before = starting(self.plan.prior, qid)[0]
-            shown["prior"] = [[self._passage(doc, state) for doc in grades] for grades in groups_before]
+            groups_before, _ = starting(self.plan.prior, qid)
+            shown["prior"] = [[self._passage(doc, state) for doc in group["docs"]] for group in groups_before]
         if self.plan.kind == "adjudicate":
             shown["opinions"] = self._opinions(qid)
         return shown
@@ -253,42 +255,37 @@ class Session:
                 raise DataError(f"the order of a sample is fixed: query {earlier!r} comes first; finish or skip it")
 
     def _opening(self, qid: str) -> dict[str, Any]:
-        """Return the initial passages and groups of a query."""
         plan = self.plan
-        groups: list[dict[str, float]] = []
-        names: list[dict[str, Any]] = []
+        groups: list[dict[str, Any]] = []
         nonrelevant: list[str] = []
         docs = self._pooled(qid) if plan.kind == "judge" else []
         for source in (plan.truth, plan.prior):
             if source is not None and qid in source.index:
                 judged = starting(source, qid)
-                docs += [doc for grades in judged[0] for doc in grades]
+                docs += [doc for group in judged[0] for doc in group["docs"]]
                 if (source is plan.truth and plan.kind == "audit") or (source is plan.prior and not plan.blind):
-                    groups, names, nonrelevant = judged
+                    groups, nonrelevant = judged
         if plan.kind == "adjudicate":
-            groups, names, nonrelevant = self._agreed(qid)
+            groups, nonrelevant = self._agreed(qid)
             docs += [doc for states in plan.opinions.values() for doc in states[qid].passages]
         pool = shuffled(plan.seed, qid, list(dict.fromkeys(doc for doc in docs if doc in plan.index.texts)))
         if plan.kind == "adjudicate":
             # Unsettled passages come first.
-            settled = {*nonrelevant, *(doc for group in groups for doc in group)}
+            settled = {*nonrelevant, *(doc for group in groups for doc in group["docs"])}
             pool.sort(key=settled.__contains__)
-        described = [{"docs": grades, **group} for grades, group in zip(groups, names)]
-        return {"query": plan.queries[qid], "pool": pool, "groups": described, "nonrelevant": nonrelevant}
+        return {"query": plan.queries[qid], "pool": pool, "groups": groups, "nonrelevant": nonrelevant}
 
     def _aligned(self, qid: str) -> tuple[list[QueryState], list[tuple[int | None, int | None]]]:
         """Return the states of both annotators, and pairs of their groups, matched by shared passages."""
         states = [by_query[qid] for by_query in self.plan.opinions.values()]
-        numbers = [[number for number in state.groups if state.members(number)] for state in states]
         members = [
-            [set(state.members(number)) for number in group_numbers] for state, group_numbers in zip(states, numbers)
+            {number: docs for number in state.groups if (docs := set(state.members(number)))} for state in states
         ]
-        pairs = matching(*members)
-        return states, [
-            (None if one is None else numbers[0][one], None if two is None else numbers[1][two]) for one, two in pairs
-        ]
+        pairs = matching(*(list(groups.values()) for groups in members))
+        numbers: list[dict[int | None, int]] = [dict(enumerate(groups)) for groups in members]
+        return states, [(numbers[0].get(one), numbers[1].get(two)) for one, two in pairs]
 
-    def _agreed(self, qid: str) -> tuple[list[dict[str, float]], list[dict[str, Any]], list[str]]:
+    def _agreed(self, qid: str) -> tuple[list[dict[str, Any]], list[str]]:
         """Return the groups and judgments on which both annotators agree; everything else stays open."""
         (first, second), pairs = self._aligned(qid)
         apart = {
@@ -296,15 +293,13 @@ class Session:
             for one, two in pairs
             for doc in set(first.members(one) if one else ()) ^ set(second.members(two) if two else ())
         }
-        groups: list[dict[str, float]] = []
-        names: list[dict[str, Any]] = []
+        groups: list[dict[str, Any]] = []
         for one, two in pairs:
             both = [doc for doc in first.members(one) if doc in second.members(two)] if one and two else []
             agreed = {doc: first.passages[doc].grade for doc in both if doc not in apart}
             if agreed and one and two:
-                groups.append(agreed)
-                names.append({"name": first.groups[one] or second.groups[two]})
-        return groups, names, [doc for doc in first.nonrelevant if doc in second.nonrelevant]
+                groups.append({"docs": agreed, "name": first.groups[one] or second.groups[two]})
+        return groups, [doc for doc in first.nonrelevant if doc in second.nonrelevant]
 
     def _opinions(self, qid: str) -> dict[str, Any]:
         """Return each annotator's groups for each passage, numbered consistently; None if the query was skipped."""
@@ -326,7 +321,8 @@ class Session:
     def _question(self, qid: str, question: Question, state: QueryState) -> dict[str, Any]:
         """Return a question with its texts in an order that does not reveal which passage is in the ground truth."""
         index, shared = self.plan.index, False
-        groups = list(map(list, starting(self.plan.truth, qid)[0])) if self.plan.truth is not None else []
+        judged = [] if self.plan.truth is None else starting(self.plan.truth, qid)[0]
+        groups = [list(group["docs"]) for group in judged]
         if question.doc is not None:
             similar, shared = reference(groups, question.group, question.doc, index)
             texts = [index.texts.get(doc, doc) for doc in (question.doc, similar)]
@@ -380,7 +376,7 @@ class Session:
             raise DataError(f"expected an act on a query, found {display(dict(requested))}")
         state = self.state(qid)
         self._check_order(qid)
-        if not any(act["act"] == "open" for act in self._acts_of(qid)):
+        if not self._is_opened(qid):
             raise DataError(f"query {qid!r} was not opened")
         fields: dict[str, Any] = {**DEFAULTS.get(kind, {}), "qid": qid, "act": kind}
         fields |= {key: value for key, value in requested.items() if key in FIELDS.get(kind, {})}
@@ -438,10 +434,9 @@ def _is_moot(question: Question, state: QueryState) -> bool:
     return question.group not in state.groups or (question.kind == "needed" and len(state.groups) == 1)
 
 
-def starting(truth: GroundTruth, qid: str) -> tuple[list[dict[str, float]], list[dict[str, Any]], list[str]]:
-    """Return each group's grades, its name, weight and importance, and the ids that are judged non-relevant."""
-    grades: list[dict[str, float]] = []
-    described: list[dict[str, Any]] = []
+def starting(truth: GroundTruth, qid: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return groups as in an act, with grades, name, weight and importance, and the ids judged non-relevant."""
+    groups: list[dict[str, Any]] = []
     nonrelevant: list[str] = []
     for group in truth[qid] if qid in truth.index else []:
         fields = group if isinstance(group, dict) else {"alternatives": group}
@@ -456,7 +451,6 @@ def starting(truth: GroundTruth, qid: str) -> tuple[list[dict[str, float]], list
         relevant = {str(name): grade for name, grade in pairs if grade > 0}
         nonrelevant += [str(name) for name, grade in pairs if grade <= 0]
         if relevant:
-            grades.append(relevant)
             more = {key: fields[key] for key in ("weight", "importance") if key in fields}
-            described.append({"name": fields.get("name"), **({"more": more} if more else {})})
-    return grades, described, nonrelevant
+            groups.append({"docs": relevant, "name": fields.get("name"), **({"more": more} if more else {})})
+    return groups, nonrelevant

@@ -9,16 +9,13 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from groupgt.errors import printable
 from groupgt.render import layout, tables
 from groupgt.render.exports import Cell
 from groupgt.render.layout import PAPER, Screen
+from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid
-
-if TYPE_CHECKING:
-    from groupgt.render.page.data import Sentence
 
 
 @dataclass(frozen=True)
@@ -84,16 +81,17 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
         return "\n\n".join(_on_screen(shown, screen))
     parts = [rendered(item, style) for item in shown]
     if style.startswith("latex"):
-        parts = [_typeset(part) if isinstance(item, (tuple, Table)) else part for item, part in zip(shown, parts)]
+        parts = [_typeset(part) if isinstance(item, Table) else part for item, part in zip(shown, parts)]
     if style == "latex_booktabs":
         parts.insert(0, r"% needs \usepackage{booktabs}")
     body = "\n\n".join(parts)
     return PAGE.format(title=html.escape(printable(title)), body=body) if style == "html" else body
 
 
-def bare(item: Item) -> Block | Verdict:
-    """Returns the item, unwrapped if it is a `Detail`."""
-    return item.item if isinstance(item, Detail) else item
+def bare(item: Item) -> Table | Verdict | str:
+    """Returns the item, unwrapped if it is a `Detail`, with every grid as a `Table`."""
+    item = item.item if isinstance(item, Detail) else item
+    return Table(*item) if isinstance(item, tuple) else item
 
 
 def sentence_text(sentence: Sentence) -> str:
@@ -102,12 +100,10 @@ def sentence_text(sentence: Sentence) -> str:
     return start + "".join(sentence["parts"])
 
 
-def rendered(item: Block | Verdict, style: str) -> str:
+def rendered(item: Table | Verdict | str, style: str) -> str:
     """Renders a table, verdict or text in a tabulate format."""
     if isinstance(item, Table):
         return tables.table(item.headers, item.rows, style)
-    if isinstance(item, tuple):
-        return tables.table(*item, style)
     text = printable("\n".join(map(sentence_text, item.sentences)) if isinstance(item, Verdict) else item)
     if style == "html":
         return f"<p>{html.escape(text).replace(chr(10), '<br>')}</p>"
@@ -118,7 +114,7 @@ def rendered(item: Block | Verdict, style: str) -> str:
     return text
 
 
-def _on_screen(items: Sequence[Block | Verdict], screen: Screen) -> Iterator[str]:
+def _on_screen(items: Sequence[Table | Verdict | str], screen: Screen) -> Iterator[str]:
     """Yields items in the default format, fitted to the screen width, followed by a list of hidden columns."""
     left_out: list[str] = []
     for item in items:
@@ -128,44 +124,27 @@ def _on_screen(items: Sequence[Block | Verdict], screen: Screen) -> Iterator[str
             lines = layout.wrapped(printable(item), screen.width).split("\n")
             yield "\n".join(map(layout.paint_line, lines) if screen.color else lines)
         else:
-            table = item if isinstance(item, Table) else Table(*item)
-            parts, columns = _parts(table, screen)
+            parts, columns = _parts(item, screen)
             left_out += [column for column in columns if column not in left_out]
             yield "\n\n".join(parts)
     if left_out:
         yield layout.wrapped(f"Hidden columns: {', '.join(left_out)} (--wide shows all)", screen.width)
 
 
+# Beginning and end of a name while a sentence is wrapped: characters without width, which `printable` escapes in text.
+OPENS, CLOSES = "\u2066", "\u2069"
+
+
 def _sentence(sentence: Sentence, screen: Screen) -> str:
     """Formats a sentence with bold names, or in a single color for failures and warnings."""
-    text = layout.wrapped(printable(sentence_text(sentence)), screen.width)
-    if not screen.color:
-        return text
     color = {"failed": "red", "doubt": "yellow"}.get(sentence["kind"])
-    if color is not None:
-        return "\n".join(layout.painted(line, color) for line in text.split("\n"))
-    return _bold_names(text, list(map(printable, sentence["parts"])))
-
-
-def _bold_names(text: str, parts: Sequence[str]) -> str:
-    """Makes names bold in wrapped text; in `parts`, every second item is a name."""
-    opened, closed, count = set(), set(), 0
-    for place, part in enumerate(parts):
-        size = len("".join(part.split()))
-        if place % 2 and size:
-            opened.add(count)
-            closed.add(count + size)
-        count += size
-    start, end = layout.painted("|", "bold").split("|")
-    bold, count = "", 0
-    for character in text:
-        if character.isspace():
-            bold += character
-            continue
-        before = start if count in opened else ""
-        count += 1
-        bold += before + character + (end if count in closed else "")
-    return bold
+    if not screen.color or color is not None:
+        lines = layout.wrapped(printable(sentence_text(sentence)), screen.width).split("\n")
+        return "\n".join(layout.painted(line, color) for line in lines) if screen.color and color else "\n".join(lines)
+    parts = [printable(part) for part in sentence["parts"]]
+    marked = [f"{OPENS}{part}{CLOSES}" if place % 2 and part else part for place, part in enumerate(parts)]
+    opens, closes = layout.painted("|", "bold").split("|")
+    return layout.wrapped("".join(marked), screen.width).replace(OPENS, opens).replace(CLOSES, closes)
 
 
 def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:

@@ -11,13 +11,14 @@ import html
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError, listed, printable
+from groupgt.render.exports import check_ending, xml_text
 from groupgt.render.themes import CONFIG, THEMES, without_neutral
 
 if TYPE_CHECKING:
@@ -28,10 +29,6 @@ MIME = "application/vnd.vegalite.v5+json"
 ENDINGS = (".svg", ".png", ".pdf", ".json", ".html")
 # Scale of a PNG relative to the figure on a screen.
 PIXELS = 2
-# Characters not allowed in SVG.
-UNDRAWABLE = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-
-
 # Attributes that a picture within a page does not need.
 NEEDLESS = r' (?:aria-[a-z]+|role|class|pointer-events|xmlns(?::xlink)?|version)="[^"]*"'
 # Tables of templates that the page fills in.
@@ -59,10 +56,11 @@ class Figure:
 
     def themed(self, theme: str) -> dict[str, Any]:
         """Returns the specification for a light or dark background."""
+        return self._filled({**CONFIG, **self.config}, theme)
+
+    def _filled(self, config: Mapping[str, Any], theme: str) -> dict[str, Any]:
         colors = {f"${name}": color for name, color in THEMES[theme].items()}
-        spec = {"$schema": SCHEMA, **self.template, "config": {**CONFIG, **self.config}}
-        filled: dict[str, Any] = replaced(spec, colors)
-        return filled
+        return dict(replaced({"$schema": SCHEMA, **self.template, "config": config}, colors))
 
     def styled(
         self,
@@ -134,9 +132,7 @@ class Figure:
 
         HTML is left out, because JupyterLab would show the table instead of the figure.
         """
-        spec = {"$schema": SCHEMA, **self.template, "config": without_neutral(CONFIG)}
-        light = {f"${name}": color for name, color in THEMES["light"].items()}
-        bundle: dict[str, Any] = {MIME: replaced(spec, light), "text/plain": repr(self)}
+        bundle: dict[str, Any] = {MIME: self._filled(without_neutral(CONFIG), "light"), "text/plain": repr(self)}
         if has_converter():
             bundle["image/svg+xml"] = _converted(self.spec, ".svg").decode()
         return bundle
@@ -151,11 +147,8 @@ Drawable = dict[str, Callable[[], Figure]]
 
 def check_picture(path: Path) -> None:
     """Raises `ConfigError` if a file extension is not a figure format, or if the format requires a missing package."""
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        suffix = path.suffix or "no ending"
-        raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {suffix}")
-    if ending not in (".json", ".html") and not has_converter():
+    check_ending(path, ENDINGS)
+    if path.suffix.lower() not in (".json", ".html") and not has_converter():
         raise ConfigError(f"{path}: pictures need vl-convert: pip install 'groupgt[plots]'; .json and .html do not")
 
 
@@ -179,9 +172,9 @@ def has_converter() -> bool:
 
 
 def _drawable(value: Any) -> Any:
-    """Replaces control characters with U+FFFD, since they are invalid in SVG and crash vl-convert."""
+    """Replaces control characters, since they are invalid in SVG and crash vl-convert."""
     if isinstance(value, str):
-        return re.sub(UNDRAWABLE, "\ufffd", value)
+        return xml_text(value)
     if isinstance(value, Mapping):
         return {key: _drawable(part) for key, part in value.items()}
     return [_drawable(item) for item in value] if isinstance(value, (list, tuple)) else value
@@ -202,11 +195,6 @@ def _cell(value: Any) -> str:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def table_of(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> tuple[list[str], list[list[Any]]]:
-    """Returns headers and rows for the selected columns."""
-    return list(columns.values()), [[row.get(key) for key in columns] for row in rows]
 
 
 def drawing(figure: Figure) -> Drawing:

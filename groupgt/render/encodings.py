@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groupgt.render.drawing import Figure, table_of
+from groupgt.render.drawing import Figure
 from groupgt.render.tables import fixed
 
 Rows = Sequence[Mapping[str, Any]]
@@ -50,31 +50,49 @@ def figure_of(
         **({} if "facet" in body else {"width": WIDTH, "autosize": {"type": "pad", "contains": "padding"}}),
         **body,
     }
-    return Figure(name, spec, text, *table_of(rows, columns))
+    return Figure(name, spec, text, list(columns.values()), [[row.get(key) for key in columns] for row in rows])
 
 
-def across(field: str) -> Layer:
+def layer(mark: Layer, encoding: Layer, where: Any = None) -> Layer:
+    """Returns a layer with one mark per row, or per row that passes the filter `where`."""
+    rows = {} if where is None else {"transform": [{"filter": where}]}
+    return {**rows, "mark": mark, "encoding": encoding}
+
+
+def points(size: int) -> Layer:
+    """Returns the mark for points of a size in square pixels."""
+    return {"type": "point", "filled": True, "size": size, "opacity": 1}
+
+
+def numeric(field: str, **options: Any) -> Layer:
+    """Encodes numbers."""
+    return {"field": field, "type": "quantitative", **options}
+
+
+def nominal(field: str, **options: Any) -> Layer:
+    """Encodes names."""
+    return {"field": field, "type": "nominal", **options}
+
+
+def across(field: str, **options: Any) -> Layer:
     """Returns a horizontal numeric axis."""
-    return {"field": field, "type": "quantitative", "scale": {"zero": False}}
+    return numeric(field, scale={"zero": False}, **options)
 
 
-def down(field: str) -> Layer:
+def down(field: str, **options: Any) -> Layer:
     """Returns a vertical axis of names."""
-    return {"field": field, "type": "nominal", "title": None}
+    return nominal(field, title=None, **options)
 
 
 def zero_line(axis: str) -> Layer:
     """Returns a line at zero, which means no difference."""
-    return {
-        "data": {"name": "zero", "values": [{"zero": 0}]},
-        "mark": {"type": "rule", "color": "$soft"},
-        "encoding": {axis: {"field": "zero", "type": "quantitative"}},
-    }
+    line = layer({"type": "rule", "color": "$soft"}, {axis: numeric("zero")})
+    return {"data": {"name": "zero", "values": [{"zero": 0}]}, **line}
 
 
 def colored(field: str, values: list[str], colors: list[str]) -> Layer:
     """Encodes categories as colors or shapes."""
-    return {"field": field, "type": "nominal", "scale": {"domain": values, "range": colors}}
+    return nominal(field, scale={"domain": values, "range": colors})
 
 
 def legend(title: str) -> Layer:
@@ -85,12 +103,9 @@ def legend(title: str) -> Layer:
 def tips(**titles: str) -> list[Layer]:
     """Returns the tooltip for a mark."""
     numbers = {"value", "low", "high", "delta", "latency", "share"}
+    number, name = {"type": "quantitative", "format": ".4f"}, {"type": "nominal"}
     return [
-        {
-            "field": field,
-            "title": title or field,
-            **({"type": "quantitative", "format": ".4f"} if field in numbers else {"type": "nominal"}),
-        }
+        {"field": field, "title": title or field, **(number if field in numbers else name)}
         for field, title in titles.items()
     ]
 
@@ -112,12 +127,7 @@ def logarithmic(field: str, title: str) -> Layer:
 
 def share_axis(title: str) -> Layer:
     """Returns a percentage axis from 0 to 100 %."""
-    return {
-        "type": "quantitative",
-        "title": title,
-        "scale": {"domain": [LOWEST, HIGHEST]},
-        "axis": {"format": ".0%"},
-    }
+    return {"type": "quantitative", "title": title, "scale": {"domain": [LOWEST, HIGHEST]}, "axis": {"format": ".0%"}}
 
 
 # With more lines than this, some are named and the others are grey.
@@ -129,35 +139,24 @@ def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Laye
 
     `with_labels` prepares the rows.
     """
-    color = colored("system", list(named), [f"$system{place}" for place in range(len(named))])
-    dash = {**colored("system", list(named), []), "legend": None}
-    dash["scale"] = {"domain": list(named), "range": [list(each) for each in DASHES[: len(named)]]}
-    is_named = {"field": "system", "oneOf": list(named)}
-    layers: list[Layer] = [
-        {
-            "transform": [{"filter": {"not": is_named}}],
-            "mark": {**mark, "strokeWidth": 1, "color": "$same", "opacity": 0.7},
-            "encoding": {**encoding, "detail": {"field": "system", "type": "nominal"}},
-        },
-        {
-            "transform": [{"filter": is_named}],
-            "mark": {**mark, "strokeWidth": 2.2},
-            "encoding": {**encoding, "color": {**color, "legend": None}, "strokeDash": dash},
-        },
+    count, names = len(named), list(named)
+    color = {**colored("system", names, [f"$system{place}" for place in range(count)]), "legend": None}
+    dash = nominal("system", scale={"domain": names, "range": list(map(list, DASHES[:count]))}, legend=None)
+    is_named = {"field": "system", "oneOf": names}
+    layers = [
+        layer(
+            {**mark, "strokeWidth": 1, "color": "$same", "opacity": 0.7},
+            {**encoding, "detail": nominal("system")},
+            {"not": is_named},
+        ),
+        layer({**mark, "strokeWidth": 2.2}, {**encoding, "color": color, "strokeDash": dash}, is_named),
     ]
-    place = {axis: encoding[axis] for axis in "xy"}
-    text = {"text": {"field": "label", "type": "nominal"}, "color": {**color, "legend": None}}
+    text = {**{axis: encoding[axis] for axis in "xy"}, "text": nominal("label"), "color": color}
     # First fade the background of the name.
     halo = {"stroke": "$ground", "strokeWidth": 4, "strokeJoin": "round"}
     for side, shift in (("above", -9), ("below", 32)):
-        layers += [
-            {
-                "transform": [{"filter": {"field": "side", "equal": side}}],
-                "mark": {"type": "text", "align": "right", "dy": shift, "limit": 190, "fontWeight": 600, **behind},
-                "encoding": {**place, **text},
-            }
-            for behind in (halo, {})
-        ]
+        name = {"type": "text", "align": "right", "dy": shift, "limit": 190, "fontWeight": 600}
+        layers += [layer({**name, **behind}, text, {"field": "side", "equal": side}) for behind in (halo, {})]
     return layers
 
 
@@ -180,12 +179,7 @@ def by_system(systems: Sequence[str], field: str = "system") -> Layer:
     key = {**legend(""), "title": None, "values": list(systems[:COLORS]), "symbolType": "stroke"} if count > 1 else None
     return {
         "color": {**colored(field, list(systems), colors), "legend": key},
-        "strokeDash": {
-            "field": field,
-            "type": "nominal",
-            "scale": {"domain": list(systems), "range": dashes},
-            "legend": key,
-        },
+        "strokeDash": nominal(field, scale={"domain": list(systems), "range": dashes}, legend=key),
     }
 
 
@@ -197,33 +191,22 @@ def color_only(encoding: Layer) -> Layer:
 
 def line_layers(encoding: Layer) -> list[Layer]:
     """Draws lines with a point at each value."""
-    points = {**{key: value for key, value in encoding.items() if key != "strokeDash"}, **color_only(encoding)}
-    return [
-        {"mark": {"type": "line", "strokeWidth": 2}, "encoding": encoding},
-        {"mark": {"type": "point", "filled": True, "size": 25, "opacity": 1}, "encoding": points},
-    ]
+    of_points = {**{key: value for key, value in encoding.items() if key != "strokeDash"}, **color_only(encoding)}
+    return [layer({"type": "line", "strokeWidth": 2}, encoding), layer(points(25), of_points)]
 
 
 def interval_rules(y: Layer, x: Layer, color: Layer) -> Layer:
     """Draws confidence intervals as vertical lines from column `low` to column `high`."""
-    return {
-        "mark": {"type": "rule", "opacity": 0.6},
-        "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **color},
-    }
+    ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
+    return layer({"type": "rule", "opacity": 0.6}, {"x": x, **ends, **color})
 
 
 def tiles(shared: Layer, color: Layer, ink: Layer, size: int, tooltip: list[Layer]) -> list[Layer]:
     """Draws colored rectangles with the `text` of their rows in a second color."""
-    text = {"field": "text", "type": "nominal"}
+    written = {"text": nominal("text"), "color": {**ink, "legend": None}}
     return [
-        {
-            "mark": {"type": "rect", "stroke": "$ground", "strokeWidth": 1},
-            "encoding": {**shared, "color": color, "tooltip": tooltip},
-        },
-        {
-            "mark": {"type": "text", "fontSize": size},
-            "encoding": {**shared, "text": text, "color": {**ink, "legend": None}},
-        },
+        layer({"type": "rect", "stroke": "$ground", "strokeWidth": 1}, {**shared, "color": color, "tooltip": tooltip}),
+        layer({"type": "text", "fontSize": size}, {**shared, **written}),
     ]
 
 
@@ -234,27 +217,13 @@ def stacked_bars(
 
     `colors` contains the theme color for each part; `key` is the legend.
     """
-    shared: Layer = {
-        "y": {**y, "sort": None},
-        "x": {"field": "count", "type": "quantitative", "stack": "zero", **x},
-        "order": {"field": "order", "type": "quantitative"},
-    }
+    shared = {"y": {**y, "sort": None}, "x": numeric("count", stack="zero", **x), "order": numeric("order")}
     fills, inks = (
         colored(field, list(colors), [f"${start}{color}" for color in colors.values()]) for start in ("", "on")
     )
-    bars: Layer = {
-        "mark": {"type": "bar"},
-        "encoding": {**shared, "color": {**fills, "legend": key}, "tooltip": tooltip},
-    }
-    counts: Layer = {
-        "transform": [{"filter": "datum.count > 0"}],
-        "mark": {"type": "text", "align": "right", "dx": -4},
-        "encoding": {
-            **shared,
-            "text": {"field": "count", "type": "quantitative", "format": ","},
-            "color": {**inks, "legend": None},
-        },
-    }
+    bars = layer({"type": "bar"}, {**shared, "color": {**fills, "legend": key}, "tooltip": tooltip})
+    text = {"text": numeric("count", format=","), "color": {**inks, "legend": None}}
+    counts = layer({"type": "text", "align": "right", "dx": -4}, {**shared, **text}, "datum.count > 0")
     return {"layer": [bars, counts], "height": {"step": step}, **TWO_COLORS}
 
 
@@ -264,11 +233,7 @@ TWO_COLORS: Layer = {"resolve": {"scale": {"color": "independent"}}}
 
 def panels(field: str, values: list[str], panel: Layer) -> Layer:
     """Repeats a figure for each value, side by side."""
-    return {
-        "facet": {"field": field, "type": "nominal", "title": None, "sort": values},
-        "columns": 3,
-        "spec": panel,
-    }
+    return {"facet": down(field, sort=values), "columns": 3, "spec": panel}
 
 
 def heat_map(
@@ -282,7 +247,7 @@ def heat_map(
 ) -> Layer:
     """Draws a heat map of column `value` with stepped colors and the `text` of each row."""
     color, ink = (
-        {"field": "value", "type": "quantitative", "scale": {"type": "quantize", "range": colors, "domain": [*domain]}}
+        numeric("value", scale={"type": "quantize", "range": colors, "domain": [*domain]})
         for colors in ([f"${kind}{place}" for place in range(6)] for kind in ("step", "on"))
     )
     color["legend"] = {"title": None, "orient": "bottom", "format": f".{digits}f"}

@@ -83,10 +83,10 @@ def _harmless(text: str) -> str:
     return "'" + text if text[:1] in FORMULAS and not is_plain else text
 
 
-def check_ending(path: Path) -> None:
-    """Raises `ConfigError` if a file extension is not a known format."""
-    if path.suffix.lower() not in ENDINGS:
-        raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {path.suffix or 'no ending'}")
+def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
+    """Raises `ConfigError` if a file extension is not among the known ones."""
+    if path.suffix.lower() not in endings:
+        raise ConfigError(f"{path}: expected a file that ends in {listed(endings)}, found {path.suffix or 'no ending'}")
 
 
 def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]], ending: str) -> None:
@@ -131,7 +131,7 @@ def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]], kind: s
     from xml.sax.saxutils import escape, quoteattr
 
     def quoted(text: str) -> str:
-        return quoteattr(_plain(text))
+        return quoteattr(xml_text(text))
 
     count = sum(why is not None for _, _, why in cases)
     failures, errors = (count, 0) if kind == "failure" else (0, count)
@@ -145,12 +145,11 @@ def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]], kind: s
         if why is None:
             lines.append(f"{start}/>")
         else:
-            lines.append(f"{start}>")
-            lines.append(f"      <{kind} message={quoted(why)}>{escape(_plain(why))}</{kind}>")
-            lines.append("    </testcase>")
+            failure = f"      <{kind} message={quoted(why)}>{escape(xml_text(why))}</{kind}>"
+            lines += [f"{start}>", failure, "    </testcase>"]
     return "\n".join([*lines, "  </testsuite>", "</testsuites>"])
 
 
-def _plain(text: str) -> str:
-    """Replaces characters that are invalid in XML."""
-    return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "�", text)
+def xml_text(text: str) -> str:
+    """Replaces characters that are invalid in XML, and so in SVG, with U+FFFD."""
+    return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)

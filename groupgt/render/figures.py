@@ -33,11 +33,15 @@ from groupgt.render.encodings import (
     figure_of,
     heat_map,
     last_means,
+    layer,
     legend,
     line_layers,
     logarithmic,
     named_lines,
+    nominal,
+    numeric,
     panels,
+    points,
     share_axis,
     slanted,
     stacked_bars,
@@ -61,34 +65,21 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
     kinds = ["better", "worse", "not significant", *([] if delta else ["baseline"])]
     color = colored("kind", kinds, ["$better", "$worse", "$same", "$ink"][: len(kinds)])
     shape = colored("kind", kinds, ["circle", "diamond", "square", "triangle-up"][: len(kinds)])
-    axis = {**down("name"), "sort": None}
+    axis = down("name", sort=None)
     occurring = [kind for kind in kinds if any(row.get("kind") == kind for row in rows)]
     key = {**legend("" if delta else "against the baseline"), "values": occurring} if occurring else None
     if key is None:
         color["legend"] = None
     label = f"{'difference in ' if delta else ''}{about.metric}"
-    layers: list[Layer] = []
-    if delta:
-        layers.append(zero_line("x"))
-    layers += [
-        {
-            "mark": {"type": "rule", "strokeWidth": 2},
-            "encoding": {"y": axis, "x": {**across("low"), "title": label}, "x2": {"field": "high"}, "color": color},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-            "encoding": {
-                "y": axis,
-                "x": {
-                    **across("value"),
-                    "title": label,
-                    "axis": {"tickCount": 5, "labelOverlap": True},
-                },
-                "color": {**color, "legend": key},
-                "shape": {**shape, "legend": key},
-                "tooltip": tips(name="", value="difference" if delta else "mean", low="low", high="high"),
-            },
-        },
+    value = "difference" if delta else "mean"
+    ends = {"y": axis, "x": across("low", title=label), "x2": {"field": "high"}, "color": color}
+    middle = {"y": axis, "x": across("value", title=label, axis={"tickCount": 5, "labelOverlap": True})}
+    marks = {"color": {**color, "legend": key}, "shape": {**shape, "legend": key}}
+    tooltip = tips(name="", value=value, low="low", high="high")
+    layers = [
+        *([zero_line("x")] if delta else []),
+        layer({"type": "rule", "strokeWidth": 2}, ends),
+        layer(points(70), {**middle, **marks, "tooltip": tooltip}),
     ]
     number = signed if delta else fixed
     values = [f"{row['name']} {number(row['value'])}{between(row, number)}" for row in rows]
@@ -99,7 +90,7 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
         about,
         {"layer": layers, "height": {"step": STEP}},
         rows,
-        {"name": "system", "value": "difference" if delta else "mean", "low": "low", "high": "high", "kind": "kind"},
+        {"name": "system", "value": value, "low": "low", "high": "high", "kind": "kind"},
         text,
     )
 
@@ -112,36 +103,20 @@ def deltas(
     Rows, sorted: `qid`, `place` (from 1), `delta`, and `kind`: better, worse or same. `mean` contains `value`, `low`,
     `high`. Queries are drawn as `bars`, or as a single area if there are too many to tell apart.
     """
-    color = colored("kind", ["better", "worse", "same"], ["$better", "$worse", "$same"])
-    value = {**down("delta"), "type": "quantitative", "title": f"difference in {about.metric}"}
-    place = {**across("place"), "title": "queries, largest gain first", "axis": {"grid": False, "tickMinStep": 1}}
-    place["scale"] = {"nice": False, "zero": False}
-    encoding = {"x": place, "y": value, "color": {**color, "legend": None}}
-    marks: Layer = {"mark": {"type": "area", "interpolate": "step-after"}, "encoding": encoding}
+    color = {**colored("kind", ["better", "worse", "same"], ["$better", "$worse", "$same"]), "legend": None}
+    value = numeric("delta", title=f"difference in {about.metric}")
+    scale, axis = {"nice": False, "zero": False}, {"grid": False, "tickMinStep": 1}
+    place = numeric("place", scale=scale, title="queries, largest gain first", axis=axis)
+    marks = layer({"type": "area", "interpolate": "step-after"}, {"x": place, "y": value, "color": color})
     if len(rows) <= MOST_BARS if bars is None else bars:
         ends = {"from": "datum.place - 0.5", "to": "datum.place + 0.5", "zero": "0"}
-        marks = {
-            "transform": [{"calculate": text, "as": name} for name, text in ends.items()],
-            "mark": {"type": "rect", "stroke": "$ground", "strokeWidth": 0.5},
-            "encoding": {
-                "x": {**place, "field": "from"},
-                "x2": {"field": "to"},
-                "y": value,
-                "y2": {"field": "zero"},
-                "color": encoding["color"],
-                "tooltip": tips(qid="query", delta="difference"),
-            },
-        }
-    of_mean = {"data": {"name": "mean", "values": [dict(mean)]}}
-    low, middle = ({"field": name, "type": "quantitative"} for name in ("low", "value"))
-    band: list[Layer] = [
-        {
-            **of_mean,
-            "mark": {"type": "rect", "opacity": 0.18, "color": "$ink"},
-            "encoding": {"y": low, "y2": {"field": "high"}},
-        },
-        {**of_mean, "mark": {"type": "rule", "strokeDash": [5, 3], "color": "$ink"}, "encoding": {"y": middle}},
-    ]
+        sides = {"x": {**place, "field": "from"}, "x2": {"field": "to"}, "y": value, "y2": {"field": "zero"}}
+        encoding = {**sides, "color": color, "tooltip": tips(qid="query", delta="difference")}
+        bar = layer({"type": "rect", "stroke": "$ground", "strokeWidth": 0.5}, encoding)
+        marks = {"transform": [{"calculate": text, "as": name} for name, text in ends.items()], **bar}
+    band = layer({"type": "rect", "opacity": 0.18, "color": "$ink"}, {"y": numeric("low"), "y2": {"field": "high"}})
+    line = layer({"type": "rule", "strokeDash": [5, 3], "color": "$ink"}, {"y": numeric("value")})
+    of_mean = [{"data": {"name": "mean", "values": [dict(mean)]}, **each} for each in (band, line)]
     wins, losses = (sum(row["kind"] == kind for row in rows) for kind in ("better", "worse"))
     text = (
         f"{first} against {second} by {about.metric}, query by query: {wins:,} better, {losses:,} worse, "
@@ -151,7 +126,7 @@ def deltas(
         "queries",
         f"{first} against {second}",
         replace(about, note="dashed: mean; band: CI"),
-        {"layer": [marks, *band, zero_line("y")], "height": 240},
+        {"layer": [marks, *of_mean, zero_line("y")], "height": 240},
         rows,
         {"place": "place", "qid": "query", "delta": "difference"},
         text,
@@ -172,7 +147,7 @@ def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] 
     }
     encoding = {
         "x": logarithmic("k", title.get(unit, unit)),
-        "y": {"field": "value", "type": "quantitative", "title": None, "scale": {"zero": True}},
+        "y": numeric("value", title=None, scale={"zero": True}),
         "tooltip": tips(system="system", metric="metric", k="k", value="mean"),
     }
     layers, rows, about = _lines(rows, about, encoding, named, "metric", {"type": "line"})
@@ -197,8 +172,8 @@ def _lines(
     chosen = [name for name in systems if name in named]
     if len(systems) <= FEW_LINES or not chosen:
         encoding = {**encoding, **by_system(systems)}
-        several = [{"mark": {**mark, "strokeWidth": 2}, "encoding": encoding}]
-        return several if "interpolate" in mark else line_layers(encoding), rows, about
+        steps = [layer({**mark, "strokeWidth": 2}, encoding)]
+        return steps if "interpolate" in mark else line_layers(encoding), rows, about
     value = encoding["y"]["field"]
     grey = f"grey: {len(systems) - len(chosen):,} others"
     about = replace(about, note=f"{about.note}, {grey}" if about.note else grey)
@@ -210,10 +185,9 @@ def precision_recall(rows: Rows, about: About, named: Sequence[str] = ()) -> Fig
 
     Rows: `system`, `recall`, `precision`. With many systems, only `named` ones stand out.
     """
-    systems = distinct(rows, "system")
+    systems, names = distinct(rows, "system"), {"x": "recall", "y": "precision"}
     encoding = {
-        "x": {"field": "recall", "type": "quantitative", "title": "recall", "scale": {"domain": [0, 1]}},
-        "y": {"field": "precision", "type": "quantitative", "title": "precision", "scale": {"domain": [0, 1]}},
+        **{axis: numeric(name, title=name, scale={"domain": [0, 1]}) for axis, name in names.items()},
         "tooltip": tips(system="system", recall="recall", precision="precision"),
     }
     in_one = [{**row, "panel": ""} for row in rows]
@@ -284,10 +258,7 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
         "outcomes",
         f"Wins, ties and losses against {baseline}",
         about,
-        {
-            "transform": [{"calculate": f"indexof({list(kinds)}, datum.outcome)", "as": "order"}],
-            **body,
-        },
+        {"transform": [{"calculate": f"indexof({list(kinds)}, datum.outcome)", "as": "order"}], **body},
         rows,
         {"system": "system", "outcome": "outcome", "count": "queries"},
         f"Queries better and worse than {baseline} by {about.metric}: {listed(counts_by_system)}.",
@@ -321,18 +292,9 @@ def group_ranks(rows: Rows, about: About) -> Figure:
 
     Rows: `group`, `system`, `rank` (None if not covered).
     """
-    filled = [
-        {
-            **row,
-            "met": RANKS[4 if row["rank"] is None else bisect_left(RANK_ENDS, row["rank"])],
-            "text": str(row["rank"] or "✕"),
-        }
-        for row in rows
-    ]
-    shared = {
-        "y": {**down("group"), "sort": None},
-        "x": {"field": "system", "type": "nominal", "sort": None, "title": None, "axis": slanted()},
-    }
+    classes = [RANKS[-1 if row["rank"] is None else bisect_left(RANK_ENDS, row["rank"])] for row in rows]
+    filled = [{**row, "met": met, "text": str(row["rank"] or "✕")} for row, met in zip(rows, classes)]
+    shared = {"y": down("group", sort=None), "x": nominal("system", sort=None, title=None, axis=slanted())}
     colors = ["$step5", "$step4", "$step3", "$step1", "$turn1"]
     inks = ["$on5", "$on4", "$on3", "$on1", "$onturn1"]
     key = {**legend("first hit"), "columns": 5, "symbolType": "square"}

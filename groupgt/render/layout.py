@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 # Minimum width, in columns, to which text in a cell is cut.
 SHORTEST_COLUMNS = 20
-# The separator of columns.
 GAP = "  "
 
 

@@ -46,7 +46,7 @@ class Result:
 
     def to_dict(self) -> Any:
         """Returns everything as plain Python with None for undefined values, as in `--format json`."""
-        return self._teller.to_dict()
+        return nulls(self._teller.to_dict())
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """Returns only the tables, in any tabulate format."""
@@ -54,7 +54,7 @@ class Result:
 
     def text(self, style: str = tables.DEFAULT) -> str:
         """Returns the full text in any tabulate format, as shown by `print`."""
-        return self._teller.text(style)
+        return document(self.blocks(), style, self.title)
 
     def to_polars(self) -> pl.DataFrame:
         """Returns the rows as a polars frame with null for missing values."""
@@ -106,9 +106,12 @@ class Teller(ABC, Generic[ResultT]):
     """
 
     fields: Sequence[str] = ()
-    # Only for results that have one: the HTML page, warnings that limit the conclusions, a Markdown summary for a pull
-    # request, the means as a flat dict for experiment trackers, and a LaTeX table for a paper.
+    # Only for results that have one: a single figure, the HTML page, lines that describe what was measured, warnings
+    # that limit the conclusions, a Markdown summary for a pull request, the means as a flat dict for experiment
+    # trackers, and a LaTeX table for a paper.
+    figure: Callable[[], Figure]
     page: Callable[..., bytes]
+    footer: Callable[[], list[str]]
     warnings: Callable[[], list[str]]
     summary: Callable[[], str]
     metrics: Callable[[], dict[str, float]]
@@ -136,20 +139,16 @@ class Teller(ABC, Generic[ResultT]):
         """Returns headers and rows with full double precision and None for missing values."""
 
     def to_dict(self) -> Any:
-        """Returns the `fields` as plain Python with None for undefined values."""
-        return nulls({name: getattr(self.result, name) for name in self.fields})
+        """Returns everything to export, here the `fields`; `Result` makes it plain Python."""
+        return {name: getattr(self.result, name) for name in self.fields}
 
     def frame_rows(self) -> Grid:
         """Returns headers and rows for the polars frame (default: `csv_rows`)."""
         return self.csv_rows()
 
-    def footer(self) -> list[str]:
-        """Returns the lines that describe what was measured, if any."""
-        return []
-
     def figures(self, *args: Any, **options: Any) -> Drawable:
-        """Returns the available figures by name; subclasses may accept options that select the content."""
-        return {}
+        """Returns the available figures by name, here the only one; overrides may accept options for the content."""
+        return {self.main_figure: self.figure} if self.main_figure else {}
 
     def plot(self, name: str, **options: Any) -> Figure:
         """Draws a figure; raises `ConfigError` for an unknown name."""
@@ -160,7 +159,3 @@ class Teller(ABC, Generic[ResultT]):
     def table(self, style: str = tables.DEFAULT) -> str:
         """Returns only the tables, in any tabulate format."""
         return document([item for item in self.blocks() if isinstance(item, (tuple, Table))], style, self.title)
-
-    def text(self, style: str = tables.DEFAULT) -> str:
-        """Returns the full text in any tabulate format."""
-        return document(self.blocks(), style, self.title)

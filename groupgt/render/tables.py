@@ -34,7 +34,7 @@ def signed(value: float | None, digits: int = 4) -> str:
     return f"+{text}" if value is not None and value > 0 and text.strip("0.") else text
 
 
-def span(interval: tuple[float, float] | None, digits: int = 4) -> str:
+def span(interval: tuple[float, float] | None) -> str:
     """Formats an interval for a table cell.
 
     >>> span((0.25, 0.75)), span((float("nan"), float("nan")))
@@ -42,7 +42,7 @@ def span(interval: tuple[float, float] | None, digits: int = 4) -> str:
     """
     if interval is None or math.isnan(interval[0]):
         return "–"
-    return f"{fixed(interval[0], digits)} to {fixed(interval[1], digits)}"
+    return f"{fixed(interval[0])} to {fixed(interval[1])}"
 
 
 def small(value: float | None) -> str:

@@ -9,7 +9,6 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 
 
 def _numbered(name: str, colors: str) -> dict[str, str]:
-    """Numbers the colors of a palette."""
     return {f"{name}{place}": color for place, color in enumerate(colors.split())}
 
 

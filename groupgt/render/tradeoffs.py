@@ -21,9 +21,13 @@ from groupgt.render.encodings import (
     figure_of,
     heat_map,
     interval_rules,
+    layer,
     legend,
     log_axis,
     logarithmic,
+    nominal,
+    numeric,
+    points,
     share_axis,
     stacked_bars,
     tips,
@@ -59,19 +63,13 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     )
     families = distinct(rows, "family")
     color = by_system(families, "family")
-    value = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
+    y = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
+    mean = {"x": place_of, "y": {**y, "field": "value"}}
+    tooltip = tips(family="", x=parameters[0], value="mean", low="low", high="high")
     layers = [
-        interval_rules(value, place_of, color_only(color)),
-        {"mark": {"type": "line"}, "encoding": {"x": place_of, "y": {**value, "field": "value"}, **color}},
-        {
-            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {
-                "x": place_of,
-                "y": {**value, "field": "value"},
-                **color_only(color),
-                "tooltip": tips(family="", x=parameters[0], value="mean", low="low", high="high"),
-            },
-        },
+        interval_rules(y, place_of, color_only(color)),
+        layer({"type": "line"}, {**mean, **color}),
+        layer(points(60), {**mean, **color_only(color), "tooltip": tooltip}),
     ]
     columns = {"family": "system", "x": parameters[0], "value": "mean", "low": "low", "high": "high"}
     title = f"{about.metric} by {parameters[0]}"
@@ -105,58 +103,26 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
     ends = [end for row in rows for end in (row["low"], row["high"], row["value"]) if end is not None]
     for side in ("left", "right"):
         _spread([row for row in placed if row["side"] == side], (max(ends) - min(ends)) * LINE_PIXELS / HEIGHT_PIXELS)
-    x = {
-        "field": "latency",
-        "type": "quantitative",
-        "scale": {"type": "log", "nice": False, "padding": 24},
-        "title": unit,
-        "axis": {**log_axis(), "format": "~g"},
-    }
+    scale = {"type": "log", "nice": False, "padding": 24}
+    x = numeric("latency", scale=scale, title=unit, axis={**log_axis(), "format": "~g"})
     y = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
+    place = {"x": x, "y": {**y, "field": "value"}}
     color = colored("front", ["yes", "no"], ["$better", "$same"])
     shape = colored("front", ["yes", "no"], ["circle", "square"])
     key = legend("on the Pareto front")
-    layers: list[Layer] = [
-        {
-            "transform": [{"filter": "datum.front === 'yes'"}],
-            "mark": {"type": "line", "interpolate": "step-after", "color": "$better", "strokeDash": [4, 3]},
-            "encoding": {"x": x, "y": {**y, "field": "value"}},
-        },
+    front_line = {"type": "line", "interpolate": "step-after", "color": "$better", "strokeDash": [4, 3]}
+    times = {"x": {**x, "field": "fast"}, "x2": {"field": "slow"}, "y": place["y"], "color": color}
+    marks = {"color": {**color, "legend": key}, "shape": {**shape, "legend": key}}
+    names = {"x": x, "y": {**y, "field": "at"}, "text": nominal("system")}
+    layers = [
+        layer(front_line, place, "datum.front === 'yes'"),
         interval_rules(y, x, {"color": color}),
-        {
-            "mark": {"type": "rule", "opacity": 0.5},
-            "encoding": {
-                "x": {**x, "field": "fast"},
-                "x2": {"field": "slow"},
-                "y": {**y, "field": "value"},
-                "color": color,
-            },
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-            "encoding": {
-                "x": x,
-                "y": {**y, "field": "value"},
-                "color": {**color, "legend": key},
-                "shape": {**shape, "legend": key},
-                "tooltip": tips(system="", latency=unit, value="mean"),
-            },
-        },
-        *(
-            {
-                "transform": [{"filter": f"datum.side === '{side}'"}],
-                "mark": {
-                    "type": "text",
-                    "align": align,
-                    "dx": shift,
-                    "color": "$ink",
-                    "limit": 160,
-                },
-                "encoding": {"x": x, "y": {**y, "field": "at"}, "text": {"field": "system", "type": "nominal"}},
-            }
-            for side, align, shift in (("left", "left", 8), ("right", "right", -8))
-        ),
+        layer({"type": "rule", "opacity": 0.5}, times),
+        layer(points(70), {**place, **marks, "tooltip": tips(system="", latency=unit, value="mean")}),
     ]
+    for side, shift in (("left", 8), ("right", -8)):
+        name = {"type": "text", "align": side, "dx": shift, "color": "$ink", "limit": 160}
+        layers.append(layer(name, names, f"datum.side === '{side}'"))
     front = [f"{row['system']} ({fixed(row['value'])}, {row['latency']:.3g})" for row in rows if row["front"] == "yes"]
     return figure_of(
         "latency",
@@ -221,22 +187,19 @@ def thresholds(rows: Rows, about: About) -> Figure:
     Rows: `system`, `threshold`, `figure` (one of the two shares), `share`.
     """
     scale = {"domain": distinct(rows, "figure"), "range": [[1, 0], [5, 3]]}
-    x = {"field": "threshold", "type": "quantitative", "title": "threshold on scores", "scale": {"zero": False}}
-    layer: Layer = {
-        "mark": {"type": "line", "interpolate": "step-before", "strokeWidth": 2},
-        "encoding": {
-            "x": x,
-            "y": {**share_axis("share"), "field": "share"},
-            **by_system(distinct(rows, "system")),
-            "strokeDash": {"field": "figure", "type": "nominal", "scale": scale, "legend": legend("")},
-            "tooltip": tips(system="", figure="", threshold="threshold", share="share"),
-        },
+    encoding = {
+        "x": numeric("threshold", title="threshold on scores", scale={"zero": False}),
+        "y": {**share_axis("share"), "field": "share"},
+        **by_system(distinct(rows, "system")),
+        "strokeDash": nominal("figure", scale=scale, legend=legend("")),
+        "tooltip": tips(system="", figure="", threshold="threshold", share="share"),
     }
+    lines = layer({"type": "line", "interpolate": "step-before", "strokeWidth": 2}, encoding)
     return figure_of(
         "thresholds",
         "Unanswerable queries without results, and recall of the others, by score threshold",
         about,
-        {**layer, "height": 240},
+        {**lines, "height": 240},
         rows,
         {"system": "system", "threshold": "threshold", "figure": "figure", "share": "share"},
         "With a higher threshold, more unanswerable queries return nothing and fewer groups are covered",
@@ -249,20 +212,13 @@ def power(rows: Rows, about: About, target: float, queries: int, baseline: str) 
     Rows: `system`, `difference`, `queries`, `power`. Dashed lines mark the `wanted` power and the available queries.
     """
     systems = distinct(rows, "system")
-    x, y = logarithmic("queries", "queries"), share_axis("power")
+    x, y = logarithmic("queries", "queries"), {**share_axis("power"), "field": "power"}
     dashed = {"type": "rule", "strokeDash": [5, 3], "color": "$soft"}
-    layers: list[Layer] = [
-        {"data": {"values": [{"power": target}]}, "mark": dashed, "encoding": {"y": {**y, "field": "power"}}},
-        {"data": {"values": [{"queries": queries}]}, "mark": dashed, "encoding": {"x": x}},
-        {
-            "mark": {"type": "line", "strokeWidth": 2},
-            "encoding": {
-                "x": x,
-                "y": {**y, "field": "power"},
-                "tooltip": tips(system="", difference="difference", queries="queries", power="power"),
-                **by_system(systems),
-            },
-        },
+    tooltip = tips(system="", difference="difference", queries="queries", power="power")
+    layers = [
+        {"data": {"values": [{"power": target}]}, **layer(dashed, {"y": y})},
+        {"data": {"values": [{"queries": queries}]}, **layer(dashed, {"x": x})},
+        layer({"type": "line", "strokeWidth": 2}, {"x": x, "y": y, "tooltip": tooltip, **by_system(systems)}),
     ]
     ends = []
     for name in systems:

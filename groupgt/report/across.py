@@ -21,7 +21,6 @@ from groupgt.metrics.language import Metric
 from groupgt.model.values import Budget
 from groupgt.options import as_dict
 from groupgt.render.document import Detail, Item, Table, Verdict
-from groupgt.render.exports import nulls
 from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed
@@ -29,7 +28,7 @@ from groupgt.report.comparison import OF_CONTRAST, cells_of
 from groupgt.report.contrasts import beside_grid, beside_rows, how_tested, marks_in, verdict_by
 from groupgt.report.folder import AGAIN, ResultFolder
 from groupgt.report.means import worth
-from groupgt.report.sentences import doubt
+from groupgt.report.sentences import doubt, sentence_of
 from groupgt.report.shapes import plain
 from groupgt.report.verdict import Other, changes
 
@@ -64,53 +63,45 @@ class AcrossTeller(Teller[Across]):
         ]
 
     def to_dict(self) -> Any:
-        """Returns everything as plain Python, with None for undefined values."""
-        return results(self.result)
-
-
-def results(result: Across) -> Any:
-    """Builds the section of results.json for this comparison."""
-    return nulls(
-        {
+        """Returns everything as plain Python, with None for undefined values, as in results.json."""
+        result = self.result
+        rows = [
+            {
+                **dict(zip(("system", "dataset"), result.places[name])),
+                "metric": text,
+                "mean": finite(here),
+                "baseline_mean": finite(there),
+                "significant": contrast.significant,
+                "against": plain(contrast),
+            }
+            for name, text, there, here, contrast in beside_rows(result)
+        ]
+        return {
             "baseline": result.baseline,
             "primary": result.primary,
             "settings": asdict(result.settings),
-            "rows": [
-                {
-                    **dict(zip(("system", "dataset"), result.places[name])),
-                    "metric": text,
-                    "mean": finite(here),
-                    "baseline_mean": finite(there),
-                    "significant": contrast.significant,
-                    "against": plain(contrast),
-                }
-                for name, text, there, here, contrast in beside_rows(result)
-            ],
+            "rows": rows,
             "queries": {name: {**shared._asdict(), "qids": len(shared.qids)} for name, shared in result.shared.items()},
         }
-    )
 
 
 def sentences(result: Across) -> Iterator[Sentence]:
     """Describes differences in the primary metric; warns if different chunk sizes make that metric unfair."""
+    metric, sizes = result.metrics[result.primary], result.sizes
     other = Other("than on ", "", result.baseline)
-    higher = result.metrics[result.primary].higher_is_better
-    yield from changes(result.contrasts(), other, result.label, result.settings, higher=higher)
-    metric = result.metrics[result.primary]
-    if result.sizes and isinstance(metric.cutoff, int):
-        small, large = (choose(result.sizes, key=result.sizes.__getitem__) for choose in (min, max))
-        if result.sizes[large] > SIMILAR * result.sizes[small]:
-            about = int(float(f"{metric.cutoff * result.sizes[small]:.1g}"))
-            budget = _under(metric, max(about, 1), result.convention)
+    yield from changes(result.contrasts(), other, result.label, result.settings, higher=metric.higher_is_better)
+    if sizes and isinstance(metric.cutoff, int):
+        small, large = (choose(sizes, key=sizes.__getitem__) for choose in (min, max))
+        if sizes[large] > SIMILAR * sizes[small]:
+            about = int(float(f"{metric.cutoff * sizes[small]:.1g}"))
             yield doubt(
-                f"chunks of {large} have {result.sizes[large]:,.0f} characters on average and those of {small} "
-                f"{result.sizes[small]:,.0f}: {result.label} gives longer chunks more text; use a budget, such as "
-                f"{budget}"
+                f"chunks of {large} have {sizes[large]:,.0f} characters on average and those of {small} "
+                f"{sizes[small]:,.0f}: {result.label} gives longer chunks more text; use a budget, such as "
+                f"{_under(metric, max(about, 1), result.convention)}"
             )
 
 
 def _under(metric: Metric, chars: int, convention: str) -> str:
-    """Formats a metric with a budget in characters in place of its cutoff."""
     return replace(metric, cutoff=Budget(chars, "chars")).short(convention)
 
 
@@ -198,8 +189,8 @@ def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
         ordered = sorted(filter(lambda name: math.isfinite(means[name]), means), key=means.__getitem__, reverse=higher)
         most, least = (fixed(means[name]) for name in (ordered[0], ordered[-1])) if ordered else ("", "")
         if most != least:
-            parts = ["", system, " does best on the data set ", ordered[0], f" ({label} {most}), and worst on "]
-            yield {"kind": "note", "parts": [*parts, ordered[-1], f" ({least}); same queries."]}
+            best = ["", system, " does best on the data set ", ordered[0], f" ({label} {most}), and worst on "]
+            yield sentence_of("note", *best, ordered[-1], f" ({least}); same queries.")
 
 
 def sharing(experiment: Experiment) -> list[list[str]]:
@@ -223,8 +214,8 @@ def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evalua
         yield f"{', '.join(names)}: one ground truth, {len(names)} corpora"
         ordered = list(rows.items())
         if (primary := experiment.config.evaluate.primary) is not None:
-            metric, text = first.metrics[first.text_of(primary)], first.text_of(primary)
-            ordered.sort(key=lambda row: worth(metric, row[1].means[text]), reverse=True)
+            text = first.text_of(primary)
+            ordered.sort(key=lambda row: worth(first.metrics[text], row[1].means[text]), reverse=True)
         lines = [[*place, *each.means.values()] for place, each in ordered]
         yield ["dataset", "system", *map(first.label_of, first.metrics)], lines
         if experiment.across is not None:

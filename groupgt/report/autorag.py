@@ -11,7 +11,7 @@ import re
 import tempfile
 import textwrap
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -50,23 +50,22 @@ class _Table:
     lengths: list[int]
 
 
-@dataclass(eq=False)
-class _Project:
+@dataclass(frozen=True, eq=False)
+class Project:
     """Contents of a project: ground truth, rules needed besides AutoRAG's policy, tables by system, omitted files."""
 
     folder: Path
-    truth: GroundTruth = field(default_factory=lambda: GroundTruth.of({}))
-    rules: dict[str, str] = field(default_factory=dict)
-    tables: dict[str, _Table] = field(default_factory=dict)
-    left: list[str] = field(default_factory=list)
+    truth: GroundTruth
+    rules: dict[str, str]
+    tables: dict[str, _Table]
+    left: list[str]
 
 
-def experiment_text(project: Path, beside: Path) -> str:
+def experiment_text(contents: Project, beside: Path) -> str:
     """Generates an experiment file, to be saved as `beside`, that measures every table stored in an AutoRAG project.
 
-    Raises `ConfigError` or `DataError` with all errors; warns if some values cannot match the stored ones.
+    Warns if some values cannot match the stored ones.
     """
-    contents = _survey(project)
     doubts = _doubts(contents)
     for doubt in doubts:
         warnings.warn(doubt, GroupgtWarning, stacklevel=2)
@@ -95,11 +94,11 @@ def experiment_text(project: Path, beside: Path) -> str:
     return "\n".join(lines)
 
 
-def stored_means(project: Path) -> dict[str, dict[str, float]]:
+def stored_means(contents: Project) -> dict[str, dict[str, float]]:
     """Returns the means stored by AutoRAG; raises `DataError` if a table contradicts its summary.csv."""
     faults = Faults()
     means: dict[str, dict[str, float]] = {}
-    for system, table in _survey(project).tables.items():
+    for system, table in contents.tables.items():
         means[system] = table.computed | table.stored
         for name, mean in table.computed.items():
             if not math.isclose(reported := means[system][name], mean, rel_tol=1e-9, abs_tol=1e-12):
@@ -109,26 +108,30 @@ def stored_means(project: Path) -> dict[str, dict[str, float]]:
     return means
 
 
-def _survey(project: Path) -> _Project:
-    """Reads all relevant files of a project and raises all errors together."""
-    contents, faults = _Project(project.resolve()), Faults()
-    truth = Path("data", "qa.parquet")
-    if not (contents.folder / truth).is_file():
-        near = next((parent for parent in contents.folder.parents if (parent / truth).is_file()), None)
+def survey(project: Path) -> Project:
+    """Reads all relevant files of a project; raises `ConfigError` or `DataError` with all errors."""
+    folder, faults, left = project.resolve(), Faults(), list[str]()
+    file = Path("data", "qa.parquet")
+    if not (folder / file).is_file():
+        near = next((parent for parent in folder.parents if (parent / file).is_file()), None)
         way = f"its project is {near}" if near else "name the folder that was AutoRAG's --project_dir"
-        raise ConfigError(f"{project}: expected an AutoRAG project, found no {truth.as_posix()} in it; {way}")
+        raise ConfigError(f"{project}: expected an AutoRAG project, found no {file.as_posix()} in it; {way}")
+    truth, rules = GroundTruth.of({}), dict[str, str]()
     try:
-        contents.truth, contents.rules = _read_truth(contents.folder / truth)
+        truth, rules = _read_truth(folder / file)
     except DataError as error:
         faults.merge(error)
-    tables = _tables(contents, faults)
+    tables = _tables(folder, truth.qids, left, faults)
     faults.stop(DataError)
     if not tables:
-        left = "".join(f"; {line}" for line in contents.left)
         expected = "expected tables with retrieved ids (TRIAL/NODE LINE/NODE/0.parquet), found none"
-        raise ConfigError(f"{project}: {expected}{left}; let AutoRAG run a trial with a retrieval node")
-    contents.tables = dict(zip(_names(tables), tables))
-    return contents
+        found = "; ".join([expected, *left])
+        raise ConfigError(f"{project}: {found}; let AutoRAG run a trial with a retrieval node")
+    # Early versions of AutoRAG score a query without results as 0; later ones skip it.
+    queries = [query for table in tables for query in zip(table.counted, truth.judgments.defined, table.lengths)]
+    if any(counts and is_defined and not length for counts, is_defined, length in queries):
+        rules["missing"] = "zero"
+    return Project(folder, truth, rules, dict(zip(_names(tables), tables)), left)
 
 
 def _read_truth(path: Path) -> tuple[GroundTruth, dict[str, str]]:
@@ -140,19 +143,19 @@ def _read_truth(path: Path) -> tuple[GroundTruth, dict[str, str]]:
     return read_ground_truth(path, "autorag", Policy.of({"preset": "autorag", **rules})), rules
 
 
-def _tables(contents: _Project, faults: Faults) -> list[_Table]:
+def _tables(folder: Path, qids: list[str], left: list[str], faults: Faults) -> list[_Table]:
     """Reads the tables with retrieved ids, in numeric order; the copy of a node's best table is skipped."""
     tables: list[_Table] = []
-    paths = [path for path in contents.folder.glob("*/*/*/*.parquet") if path.stem.isdecimal()]
+    paths = [path for path in folder.glob("*/*/*/*.parquet") if path.stem.isdecimal()]
     for path in sorted(paths, key=lambda p: [n.zfill(9) if n.isdecimal() else n for n in p.with_suffix("").parts]):
-        where, rows = path.relative_to(contents.folder).as_posix(), _summary(path.with_name("summary.csv"), faults)
+        where, rows = path.relative_to(folder).as_posix(), _summary(path.with_name("summary.csv"), faults)
         try:
             if path.parent.name == "retrieval" and not rows and any(path.parent.parent.glob("*_retrieval")):
-                contents.left.append(f"{where}: a copy of the best table of another node")
+                left.append(f"{where}: a copy of the best table of another node")
             elif set(NESTED) & set(parquet.names_of(Source.at(path))):
-                tables.append(_table(path, rows.get(path.name, {}), contents.truth.qids))
+                tables.append(_table(path, rows.get(path.name, {}), qids))
             else:
-                contents.left.append(f"{where}: it contains no retrieved ids")
+                left.append(f"{where}: it contains no retrieved ids")
         except DataError as error:
             faults.merge(error)
     return tables
@@ -217,15 +220,10 @@ def _names(tables: list[_Table]) -> list[str]:
     return names
 
 
-def _doubts(contents: _Project) -> list[str]:
-    """Explains why values cannot match AutoRAG's; also sets the rule for queries without results."""
-    doubts = [ALLOWANCES[name][1] for name in contents.rules]
-    defined, tables = contents.truth.judgments.defined.tolist(), contents.tables.values()
-    # Early versions of AutoRAG score a query without results as 0; later ones skip it.
-    zero = any(
-        counts and is_defined and not n for t in tables for counts, is_defined, n in zip(t.counted, defined, t.lengths)
-    )
-    contents.rules |= {"missing": "zero"} if zero else {}
+def _doubts(contents: Project) -> list[str]:
+    """Explains why values cannot match AutoRAG's."""
+    doubts = [ALLOWANCES[name][1] for name in contents.rules if name in ALLOWANCES]
+    defined, zero = contents.truth.judgments.defined.tolist(), "missing" in contents.rules
     for system, table in contents.tables.items():
         here = [is_defined and (zero or length > 0) for is_defined, length in zip(defined, table.lengths)]
         others = [qid for qid, one, other in zip(contents.truth.qids, table.counted, here) if one != other]
@@ -269,8 +267,9 @@ class Imported:
 
 def import_project(project: Path, target: Path) -> Imported:
     """Writes an experiment file for a project, runs it, and compares its means with those stored by AutoRAG."""
-    write_text(target, experiment_text(project, target))
-    stored = stored_means(project)
+    contents = survey(project)
+    write_text(target, experiment_text(contents, target))
+    stored = stored_means(contents)
     with tempfile.TemporaryDirectory() as folder:
         evaluations = next(iter(run_experiment(target, output=folder).evaluations.values()))
     different = [
@@ -279,4 +278,4 @@ def import_project(project: Path, target: Path) -> Imported:
         for metric, mean in means.items()
         if not math.isclose(evaluations[system][metric], mean, rel_tol=0, abs_tol=SLACK)
     ]
-    return Imported(len(stored), sum(map(len, stored.values())), different, _survey(project).left)
+    return Imported(len(stored), sum(map(len, stored.values())), different, contents.left)

@@ -15,14 +15,13 @@ from groupgt.comparison.systems import Systems, finite
 from groupgt.render import tables
 from groupgt.render.document import Detail, Item, Verdict, bare, document
 from groupgt.render.drawing import Drawable
-from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, counted
+from groupgt.render.tables import Grid
 from groupgt.report import contrasts, headroom, slices, verdict
 from groupgt.report import data as evaluated
-from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, verdict_by
+from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, resampling, verdict_by
 from groupgt.report.means import as_requested, below_means, corrected_blocks, corrected_notes, population
 from groupgt.report.paper import latex_of
 from groupgt.report.sentences import grouped
@@ -110,26 +109,24 @@ class ComparisonTeller(Teller[Comparison]):
     def to_dict(self) -> Any:
         """Returns everything as plain Python, with None for undefined values."""
         comparison = self.result
-        return nulls(
-            {
-                "baseline": comparison.baseline,
-                "convention": comparison.convention,
-                "settings": asdict(comparison.settings),
-                "metrics": {text: str(metric) for text, metric in comparison.metrics.items()},
-                "comparisons": comparisons(row.against for row in comparison.rows),
-                "rows": plain(comparison.rows),
-                "pairs": plain(comparison.pairs),
-                "slices": plain(comparison.slices),
-                "reversals": [
-                    {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
-                    for row, part, _ in comparison.reversals()
-                ],
-                "failures": None if comparison.failures is None else comparison.failures.to_dict(),
-                "headroom": plain(comparison.headroom),
-                "warnings": self.warnings(),
-                "population": population_of(comparison),
-            }
-        )
+        return {
+            "baseline": comparison.baseline,
+            "convention": comparison.convention,
+            "settings": asdict(comparison.settings),
+            "metrics": {text: str(metric) for text, metric in comparison.metrics.items()},
+            "comparisons": comparisons(row.against for row in comparison.rows),
+            "rows": plain(comparison.rows),
+            "pairs": plain(comparison.pairs),
+            "slices": plain(comparison.slices),
+            "reversals": [
+                {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
+                for row, part, _ in comparison.reversals()
+            ],
+            "failures": None if comparison.failures is None else comparison.failures.to_dict(),
+            "headroom": plain(comparison.headroom),
+            "warnings": self.warnings(),
+            "population": population_of(comparison),
+        }
 
 
 # Intervals, by what they are estimated from.
@@ -186,15 +183,13 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     several = len(comparison.by().metrics) > 1
     test = how_tested(settings, *_family_sizes(comparison.rows), marks=shown, basis=comparison.basis)
     yield f"against {comparison.baseline}: {test}{verdict_by(comparison.label) if several else ''}"
-    resampling = "" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
-    how = f"{INTERVALS[comparison.basis]} of means{resampling if not comparison.basis else ''}"
-    of_details = [f"{100 * settings.confidence:g} % {how}"]
-    of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(map(bare, above)) if mark not in shown]
+    how = "" if settings.draws or comparison.basis else resampling(settings)
+    of_details = [f"{100 * settings.confidence:g} % {INTERVALS[comparison.basis]} of means{how}"]
+    of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(above) if mark not in shown]
     lines = []
     if settings.correction != "none":
-        for by in dict.fromkeys(part.by for part in comparison.slices):
-            sizes = _family_sizes(row for part in comparison.slices if part.by == by for row in part.rows)
-            lines.append(f"slices by {by}: p {corrected_over(settings, *sizes)}")
+        for by, rows in grouped((part.by, row) for part in comparison.slices for row in part.rows).items():
+            lines.append(f"slices by {by}: p {corrected_over(settings, *_family_sizes(rows))}")
         if comparison.pairs:
             count, families = math.comb(len(comparison.names), 2), len(comparison.metrics)
             lines.append(

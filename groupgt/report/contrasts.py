@@ -15,7 +15,7 @@ from groupgt.comparison.tests import SLACK, TESTS
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.result import mean_of
 from groupgt.render import figures
-from groupgt.render.document import Block, Item, Table
+from groupgt.render.document import Block, Item, Table, bare
 from groupgt.render.drawing import Figure, template
 from groupgt.render.layout import Strong
 from groupgt.render.page import data
@@ -29,7 +29,6 @@ ESTIMATED: dict[str, str] = {
     "audit": "t test of differences corrected by the audit",
     "annotators": "t test of differences averaged over annotators",
 }
-# Meanings of marks in tables.
 MEANINGS = {
     BETTER: "significantly better",
     WORSE: "significantly worse",
@@ -39,8 +38,7 @@ MEANINGS = {
 
 def marks_in(items: Iterable[Item]) -> list[str]:
     """Returns the marks that occur in the given tables."""
-    grids = [item for item in items if isinstance(item, (tuple, Table))]
-    rows = chain.from_iterable(grid.rows if isinstance(grid, Table) else grid[1] for grid in grids)
+    rows = chain.from_iterable(item.rows for item in map(bare, items) if isinstance(item, Table))
     ends = {cell[-1:] for row in rows for cell in row if isinstance(cell, str)}
     return [mark for mark in MEANINGS if mark in ends]
 
@@ -71,10 +69,12 @@ def described(settings: Settings, basis: Basis = "") -> str:
     >>> described(Settings(test="bootstrap", resamples=2000, seed=7))
     'paired bootstrap test, 2,000 resamples, seed 7'
     """
-    if basis:
-        return ESTIMATED[basis]
-    resampling = f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
-    return TESTS[settings.test].title + (resampling if settings.draws else "")
+    return ESTIMATED[basis] if basis else TESTS[settings.test].title + (resampling(settings) if settings.draws else "")
+
+
+def resampling(settings: Settings) -> str:
+    """Describes what a randomized test or interval depends on, to follow its name."""
+    return f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
 
 
 # --- Tables.
@@ -95,7 +95,7 @@ def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
         rows = [_cells(row, len(corrected)) for row in systems.rows if row.metric == text]
         if systems.audit is not None:
             headers.append("delta by the truth")
-            means = {name: mean_of(each[:, 0]) for name, columns in systems.tested.items() for each in [columns[text]]}
+            means = {name: mean_of(columns[text][:, 0]) for name, columns in systems.tested.items()}
             for row in rows:
                 row.append("" if row[0] == systems.baseline else signed(means[row[0]] - means[systems.baseline]))
         raw = ["p"] if corrected else []
@@ -158,7 +158,9 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     corrected = corrected_headers(systems.settings)
     for text in metrics:
         rows: list[list[Any]] = []
-        for pair in (pair for pair in systems.pairs if pair.metric == text):
+        for pair in systems.pairs:
+            if pair.metric != text:
+                continue
             contrast = pair.against
             # The mark goes next to the p of the deciding test.
             decisive = small(contrast.p_value) + MARK * contrast.significant
@@ -183,20 +185,22 @@ def leaderboards(systems: Systems) -> Iterator[Table]:
     """
     against = _cells_against(systems)
     for part in sorted(parts_of(systems.metrics), key=lambda part: systems.primary not in part):
-        headers = ["run", *(systems.labels[text] for text in part), *against.get("", [])]
-        yield Table(headers, [[name, *_means(systems, name, part), *against.get(name, [])] for name in systems.names])
+        yield _leaderboard(systems, part, against)
         against = {}
 
 
 def primary_leaderboard(systems: Systems) -> Table:
     """Returns a leaderboard with only the primary metric and the number of queries."""
+    counts: dict[str, Any] = {"": "queries", **{name: systems.queries_of(name) for name in systems.names}}
     against = _cells_against(systems)
-    headers = ["run", systems.label, *against.get("", []), "queries"]
-    rows = [
-        [name, *_means(systems, name, [systems.primary]), *against.get(name, []), systems.queries_of(name)]
-        for name in systems.names
-    ]
-    return Table(headers, rows)
+    after = {name: [*against.get(name, []), count] for name, count in counts.items()}
+    return _leaderboard(systems, [systems.primary], after)
+
+
+def _leaderboard(systems: Systems, metrics: Sequence[str], after: Mapping[str, Sequence[Any]]) -> Table:
+    """Returns a row of means per system; `after` has the cells that follow them, those of the header under ""."""
+    headers = ["run", *(systems.labels[text] for text in metrics), *after.get("", [])]
+    return Table(headers, [[name, *_means(systems, name, metrics), *after.get(name, [])] for name in systems.names])
 
 
 def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]:
@@ -225,7 +229,6 @@ def _cells_against(systems: Systems) -> dict[str, list[Any]]:
 
 
 def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
-    """Yields each system's comparison with the baseline on the primary metric."""
     for name in systems.names:
         if name != systems.baseline and (contrast := systems.between(name, systems.baseline)) is not None:
             yield name, contrast

@@ -9,7 +9,6 @@ from groupgt.curation.check import Check, Finding
 from groupgt.curation.rechunk import Rechunked, ways_to_keep
 from groupgt.curation.suggest import HEADERS, Suggestions, rows_of
 from groupgt.render.document import Block, Table
-from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, snippet
 
@@ -34,7 +33,7 @@ class CheckTeller(Teller[Check]):
 
     def to_dict(self) -> Any:
         """Returns the problems by file name as plain Python."""
-        return nulls(self.result.findings)
+        return self.result.findings
 
 
 def _finding_row(finding: Finding) -> list[Any]:
@@ -75,7 +74,7 @@ class RechunkedTeller(Teller[Rechunked]):
         """Returns counts, lost alternatives and dropped queries as plain Python."""
         carried = self.result
         counts = {"method": carried.method, "counts": carried.counts()}
-        return nulls({**counts, "lost": carried.lost, "left_out": carried.dropped})
+        return {**counts, "lost": carried.lost, "left_out": carried.dropped}
 
 
 class SuggestionsTeller(Teller[Suggestions]):
@@ -150,5 +149,5 @@ class AgreementTeller(Teller[Agreement]):
     def csv_rows(self) -> Grid:
         """Returns headers and one row of statistics."""
         apart = ("groups", "labellers", "pairs")
-        figures = {name: value for name, value in self.to_dict().items() if name not in apart}
+        figures = {name: value for name, value in self.result.to_dict().items() if name not in apart}
         return list(figures), [list(figures.values())]

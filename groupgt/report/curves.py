@@ -42,9 +42,13 @@ def shown_systems(systems: Systems) -> dict[str, Evaluation]:
 
 def units(systems: Systems) -> list[str]:
     """Returns the budget units with at least two evaluated cutoffs."""
-    budgets = {metric.budget for metric in systems.metrics.values() if metric.budget is not None}
-    names = [each.unit for each in sorted(budgets, key=lambda each: (each.unit, each.amount))]
+    names = [budget.unit for budget in _budgets(systems)]
     return [unit for unit in dict.fromkeys(names) if names.count(unit) > 1]
+
+
+def _budgets(systems: Systems) -> list[Budget]:
+    budgets = {metric.budget for metric in systems.metrics.values() if metric.budget is not None}
+    return sorted(budgets, key=lambda each: (each.unit, each.amount))
 
 
 def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metric] = ()) -> Figure:
@@ -56,13 +60,11 @@ def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metr
     deepest = max(int(each.labelled.hits.length.max(initial=0)) for each in shown.values())
     cutoffs: Sequence[int | Budget] = [k for k in DEPTHS if k <= deepest] or [1]
     if unit != "results":
-        budgets = {budget for metric in systems.metrics.values() if (budget := metric.budget) and budget.unit == unit}
-        in_unit = sorted(budgets, key=lambda each: each.amount)
-        cutoffs = in_unit
-    curves = {curve: parse_metric(curve, systems.convention) for curve in CURVES}
-    if systems.first.truth.set_of is not None:
-        # For alternatives that are needed together, only the coverage of groups is defined.
-        curves = {curve: parse_metric(curve, "coverage") for curve in CURVES[:2]}
+        cutoffs = [budget for budget in _budgets(systems) if budget.unit == unit]
+    # For alternatives that are needed together, only the coverage of groups is defined.
+    has_sets = systems.first.truth.set_of is not None
+    names, convention = (CURVES[:2], "coverage") if has_sets else (CURVES, systems.convention)
+    curves = {curve: parse_metric(curve, convention) for curve in names}
     if metrics:
         if fixed := [str(metric) for metric in metrics if not metric.definition.takes_cutoff]:
             raise ConfigError(f"{', '.join(fixed)}: takes no cutoff, and cannot be drawn against depth")
@@ -72,7 +74,7 @@ def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metr
     for name, each in shown.items():
         for curve, metric in curves.items():
             for cutoff in cutoffs:
-                mean = finite(_mean(systems, each, replace(metric, cutoff=cutoff)))
+                mean = finite(_mean(each, replace(metric, cutoff=cutoff)))
                 amount = cutoff.amount if isinstance(cutoff, Budget) else cutoff
                 rows.append({"system": name, "metric": curve, "k": amount, "value": mean})
     return figures.depth(rows, about(systems, ", ".join(curves), _note(systems, shown)), unit, _named(systems))
@@ -98,15 +100,14 @@ def precision_recall(systems: Systems) -> Figure:
     shown = shown_systems(systems)
     metrics = [(step / 10, Metric("iprec", parameters=(("recall", step / 10),) if step else ())) for step in range(11)]
     rows = [
-        {"system": name, "recall": recall, "precision": finite(_mean(systems, each, metric))}
+        {"system": name, "recall": recall, "precision": finite(_mean(each, metric))}
         for name, each in shown.items()
         for recall, metric in metrics
     ]
     return figures.precision_recall(rows, about(systems, "iprec", _note(systems, shown)), _named(systems))
 
 
-def _mean(systems: Systems, evaluation: Evaluation, metric: Metric) -> float:
-    """Returns the mean of a metric over the evaluated queries."""
+def _mean(evaluation: Evaluation, metric: Metric) -> float:
     counts = evaluation.counting
     return float(metric.values(evaluation.labelled.hits)[counts].mean()) if counts.any() else math.nan
 
@@ -175,5 +176,4 @@ def sweeps_of(
 
 
 def _plain(value: Any) -> Any:
-    """Converts a value to a number or text for an axis."""
     return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else json.dumps(value)

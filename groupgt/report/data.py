@@ -1,15 +1,17 @@
 """Page and figure data for systems on one ground truth, built from their evaluations.
 
-`report.comparison` adds comparisons between systems; `report.page` adds gates, times and versions.
+`report.comparison` adds comparisons between systems; `report.experiment` adds gates, times and versions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
 
 from groupgt.comparison.systems import Systems, finite
+from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.thresholds import thresholds_of
 from groupgt.model.hits import Ints
 from groupgt.render import figures
@@ -33,6 +35,11 @@ COUNTS = {
     "ties": "queries with a tie at a cutoff",
     "repeated_ids": "duplicate ids in a group",
 }
+
+
+def drawable_of(evaluations: Iterable[Evaluation]) -> Drawable:
+    """Returns the available figures of runs by name."""
+    return drawable(Systems.of({each.name: each for each in evaluations}))
 
 
 def drawable(systems: Systems) -> Drawable:

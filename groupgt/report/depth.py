@@ -1,4 +1,7 @@
-"""Reports the required depth: the smallest cutoff at which a given share of queries is complete."""
+"""Reports how far to read rankings: the smallest cutoffs that complete a share of queries, and score thresholds.
+
+Thresholds are the lowest scores at which unanswerable queries return nothing; they cost recall of the other queries.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.depth import NEVER, Depth, Depths
+from groupgt.evaluation.thresholds import Thresholds
 from groupgt.render.document import Detail, Item, Table, Verdict
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, counted
-from groupgt.report.means import with_slices
-from groupgt.report.sentences import NAMED, appended, doubt, doubts, enumerated, subject
+from groupgt.render.tables import Grid, counted, fixed
+from groupgt.report.means import policy_text, with_slices
+from groupgt.report.sentences import NAMED, appended, doubt, doubts, enumerated, grouped, sentence_of, subject
 
 if TYPE_CHECKING:
-    from groupgt.render.drawing import Drawable
+    from groupgt.render.drawing import Drawable, Figure
     from groupgt.render.page import data
 
 
@@ -45,17 +49,16 @@ class DepthsTeller(Teller[Depths]):
 
     def _sentences(self) -> Iterator[data.Sentence]:
         """Yields a sentence for each of the first few shares, followed by warnings."""
-        unsliced = [depth for depth in self.result if not depth.by]
-        for share in list(dict.fromkeys(depth.share for depth in unsliced))[:NAMED]:
-            yield _sentence([depth for depth in unsliced if depth.share == share], self.result.confidence)
+        by_share = grouped((depth.share, depth) for depth in self.result if not depth.by)
+        for depths in list(by_share.values())[:NAMED]:
+            yield _sentence(depths, self.result.confidence)
         yield from map(doubt, doubts({each.name: each for each in self.result.evaluations}))
 
     def figures(self) -> Drawable:
         """Returns the available figures of the runs by name."""
-        from groupgt.comparison.systems import Systems
-        from groupgt.report.data import drawable
+        from groupgt.report.data import drawable_of
 
-        return drawable(Systems.of({each.name: each for each in self.result.evaluations}))
+        return drawable_of(self.result.evaluations)
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row per depth."""
@@ -75,16 +78,14 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
         key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached),
     )
     if not ordered:
-        return {"kind": "doubt", "parts": ["No queries to evaluate, so there is no depth."]}
+        return doubt("No queries to evaluate, so there is no depth")
     first = ordered[0]
     tied = [first] if first.depth is None else [depth for depth in ordered if depth.depth == first.depth]
     others = ordered[len(tied) :]
     share = f"{100 * first.share:g} % of {counted(first.queries, 'query')}"
     if first.depth is None:
-        parts = [
-            *subject(first.run),
-            f" never completes {share}; all of its results together complete {100 * first.reached:.3g} %",
-        ]
+        never = f" never completes {share}; all of its results together complete {100 * first.reached:.3g} %"
+        parts = [*subject(first.run), never]
     else:
         one_interval = first.interval[1] is not None and len({depth.interval for depth in tied}) == 1
         between = f" ({100 * level:g} % CI {_range(*first.interval)})" if one_interval else ""
@@ -97,7 +98,7 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
         needs = ever if depth.depth is None else f" needs {depth.depth:,}"
         parts = appended(parts, "; ", depth.run, needs)
     parts[-1] += f"; {len(others) - NAMED:,} more below." if len(others) > NAMED else "."
-    return {"kind": "best" if first.depth is not None else "same", "parts": parts}
+    return sentence_of("best" if first.depth is not None else "same", *parts)
 
 
 def _range(low: int | None, high: int | None) -> str:
@@ -105,3 +106,70 @@ def _range(low: int | None, high: int | None) -> str:
     if low is None:
         return "–" if high is None else f"at most {high:,}"
     return f"at least {low:,}" if high is None else f"{low:,} to {high:,}"
+
+
+# --- Thresholds.
+
+
+class ThresholdsTeller(Teller[Thresholds]):
+    """Reports thresholds for each run and share."""
+
+    main_figure = "thresholds"
+    fields = ("answerable", "unanswerable", "thresholds")
+
+    def blocks(self) -> list[Item]:
+        """Returns the verdict, a table in steps of a tenth of the unanswerable queries, and query counts."""
+        thresholds = self.result
+        counts = (
+            f"{counted(thresholds.answerable, 'answerable query')}, {thresholds.unanswerable:,} declared unanswerable"
+        )
+        headers = ["run", "threshold", "unanswerable empty", "answerable recall.coverage", "answerable with results"]
+        rows: list[list[Any]] = []
+        for each in thresholds.thresholds:
+            threshold = "none" if each.threshold is None else _number(each.threshold)
+            empty, answered = (f"{100 * share:.1f} %" for share in (each.abstains, each.answered))
+            rows.append([each.run, threshold, empty, each.recall, answered])
+        return [
+            Verdict(list(self._sentences())),
+            Table(headers, rows, keep=2),
+            f"{counts}; results below the threshold are ignored",
+        ]
+
+    def _sentences(self) -> Iterator[data.Sentence]:
+        full_recall = {each.run: each.recall for each in self.result.thresholds if each.threshold is None}
+        queries = counted(self.result.unanswerable, "unanswerable query")
+        for each in [each for each in self.result.thresholds if each.asked][:NAMED]:
+            empty = f" returns nothing for {100 * each.abstains:.3g} % of {queries}"
+            rest = " without a threshold."
+            if each.threshold is not None:
+                cost = f"then {fixed(each.recall)}, {fixed(full_recall[each.run])} without a threshold"
+                rest = f" from a score of {_number(each.threshold)} on; recall.coverage of the others is {cost}."
+            yield sentence_of("best", *subject(each.run), empty + rest)
+
+    def figure(self) -> Figure:
+        """Draws both shares against the threshold."""
+        from groupgt.render.encodings import About
+        from groupgt.render.tradeoffs import thresholds
+
+        first = self.result.evaluations[0]
+        about = About("share", self.result.answerable + self.result.unanswerable, "coverage", policy_text(first.policy))
+        rows = [
+            {"system": each.run, "threshold": each.threshold, "figure": figure, "share": share}
+            for each in self.result.curves
+            for figure, share in (("unanswerable empty", each.abstains), ("recall of answerable", each.recall))
+        ]
+        return thresholds(rows, about)
+
+    def csv_rows(self) -> Grid:
+        """Returns headers and one row per threshold."""
+        headers = ["run", "threshold", "abstains", "recall", "answered", "asked"]
+        return headers, [[getattr(each, name) for name in headers] for each in self.result.thresholds]
+
+
+def _number(score: float) -> str:
+    """Formats a score with enough digits to paste it into a metric.
+
+    >>> _number(0.35), _number(0.1 + 0.2)
+    ('0.35', '0.30000000000000004')
+    """
+    return f"{score!r}".removesuffix(".0")

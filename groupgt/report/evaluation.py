@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.runs import Evaluations
 from groupgt.render import tables
-from groupgt.render.document import Block, Detail, Item, Table, Verdict
-from groupgt.render.exports import nulls
+from groupgt.render.document import Block, Detail, Item, Verdict
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid
 from groupgt.report.means import (
@@ -22,7 +21,7 @@ from groupgt.report.means import (
     means_and_slices,
     means_grid,
     side_by_side,
-    slice_grids,
+    slice_tables,
 )
 from groupgt.report.sentences import doubt, doubts
 from groupgt.report.tracking import tracked
@@ -39,8 +38,8 @@ class EvaluationTeller(Teller[Evaluation]):
     def blocks(self) -> list[Block]:
         """Returns the means overall and by slice, the population, and notes on the convention."""
         evaluation = self.result
-        grids = [means_grid(evaluation), *slice_grids([evaluation])]
-        return [*grids, below_means([evaluation], [evaluation.convention]), *corrected_blocks([evaluation])]
+        notes = below_means([evaluation], [evaluation.convention])
+        return [means_grid(evaluation), *slice_tables([evaluation]), notes, *corrected_blocks([evaluation])]
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """Returns only the table of means."""
@@ -70,7 +69,7 @@ class EvaluationTeller(Teller[Evaluation]):
         }
         if evaluation.audit is not None:
             plain["corrected"] = evaluation.corrected
-        return nulls(plain | ({"slices": evaluation.slices} if evaluation.slicer.by else {}))
+        return plain | ({"slices": evaluation.slices} if evaluation.slicer.by else {})
 
     def metrics(self) -> dict[str, float]:
         """Returns the means as a flat dict."""
@@ -82,10 +81,9 @@ class EvaluationTeller(Teller[Evaluation]):
 
     def figures(self) -> Drawable:
         """Returns the available figures of the run by name."""
-        from groupgt.comparison.systems import Systems
-        from groupgt.report.data import drawable
+        from groupgt.report.data import drawable_of
 
-        return drawable(Systems.of({self.result.name: self.result}))
+        return drawable_of([self.result])
 
     def page(self, corpus: Mapping[str, str]) -> bytes:
         """Returns the HTML page of the run; `corpus` maps ids to texts."""
@@ -105,7 +103,7 @@ class EvaluationsTeller(Teller[Evaluations]):
         return [
             Verdict([*best_runs(evaluations), *map(doubt, doubts(self.result))]),
             *grids(evaluations, conventions),
-            *(Table(*grid, keep=1 if len(evaluations) == 1 else 2) for grid in slice_grids(evaluations)),
+            *slice_tables(evaluations),
             below_means(evaluations, conventions),
             *corrected_blocks(evaluations),
             Detail(f"policy {evaluations[0].policy}"),

@@ -1,32 +1,90 @@
-"""Reports an experiment: sentences first, then gates, tables for every data set, and times; also draws its figures."""
+"""Reports an `Outcome`: text (sentences, then gates, tables and times), data, figures, the page, and a summary."""
 
 from __future__ import annotations
 
+import json
+import platform
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
+import groupgt
 from groupgt.comparison.compare import Comparison
-from groupgt.errors import ConfigError, near_names
+from groupgt.errors import ConfigError, near_names, printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.datasets import absent_ids
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
-from groupgt.render.document import Detail, Item, Table, Verdict, document
-from groupgt.render.drawing import Drawable, Figure
-from groupgt.render.page.data import Sentence
+from groupgt.render.document import Detail, Item, Verdict, document
+from groupgt.render.drawing import Drawable, Figure, drawing, pictured
+from groupgt.render.page import data
+from groupgt.render.page.page import page_bytes
+from groupgt.render.results import Teller
 from groupgt.render.tables import Grid
 from groupgt.report import across as datasets
 from groupgt.report import comparison, contrasts, curves, gates, means, previous, times, verdict
-from groupgt.report.sentences import doubt, enumerated, every, grouped
+from groupgt.report.results import means_grid, results_of
+from groupgt.report.sentences import doubt, enumerated, every, grouped, sentence_of
 from groupgt.report.stages import tables_of
+from groupgt.report.tracking import tracked
 
 # What follows the gates.
 LAST = ("doubt", "note")
+# Parts of a data set that are data; secrets are not removed from them.
+MEASURED = ("questions", "details", "passages")
 
 
-def text(outcome: Outcome, style: str = tables.DEFAULT) -> str:
-    """Formats the report without times, so that identical runs have identical text in their result folders."""
-    return document(items(outcome), style, outcome.experiment.title)
+class OutcomeTeller(Teller[Outcome]):
+    """Reports the verdict, the tables of every data set with notes on the population, and the gates."""
+
+    @property
+    def title(self) -> str:
+        """The title of the experiment."""
+        return self.result.experiment.title
+
+    @property
+    def main_figure(self) -> str:
+        """The name of the forest plot if there is only one data set; otherwise empty."""
+        return "means" if sum(map(bool, self.result.evaluations.values())) == 1 else ""
+
+    def blocks(self) -> list[Item]:
+        """Returns the full report except times."""
+        return list(items(self.result))
+
+    def metrics(self) -> dict[str, float]:
+        """Returns the means of each system as a flat dict; with several data sets, names begin with the data set."""
+        several = len(self.result.evaluations) > 1
+        return tracked(
+            (
+                [*([dataset] if several else []), system],
+                {evaluation.label_of(text): mean for text, mean in evaluation.deciding.items()},
+            )
+            for dataset, by_system in self.result.evaluations.items()
+            for system, evaluation in by_system.items()
+        )
+
+    def csv_rows(self) -> Grid:
+        """Returns headers and one row per mean, overall and for each slice, as in means.csv."""
+        return means_grid(self.result)
+
+    def to_dict(self) -> Any:
+        """Returns everything except times as plain Python, as in results.json."""
+        return results_of(self.result)
+
+    def figures(self, dataset: str | None = None) -> Drawable:
+        """Returns the figures of the requested data set, or of the only one; raises `ConfigError` if there is none."""
+        outcome = self.result
+        name = chosen([name for name, by_system in outcome.evaluations.items() if by_system], dataset)
+        systems = outcome.systems[name]
+        latency = times.figure(systems, times.latencies(outcome, name))
+        return {
+            **comparison.drawable(systems, outcome.comparison.get(name, systems)),
+            **existing_figures(curves.sweeps(outcome, systems), latency),
+        }
+
+    def page(self) -> bytes:
+        """Returns the HTML page of the experiment."""
+        return page_bytes(page_of(self.result), self.result.experiment.config.report.max_size)
 
 
 def items(outcome: Outcome, *, timed: bool = False) -> Iterator[Item]:
@@ -50,16 +108,41 @@ def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
         yield from times.blocks(outcome)
 
 
+def summary(outcome: Outcome) -> str:
+    """Summarizes gates, then each data set: verdict, failed gates, primary metric, and queries lost and gained."""
+    first = [*gates.sentences(outcome.gates, timed=False), *across(outcome, timed=True)]
+    parts: list[Item] = [f"## {outcome.experiment.title}"]
+    for dataset, evaluations in outcome.evaluations.items():
+        verdict = sentences(outcome, dataset, timed=True, brief=True)
+        if len(outcome.evaluations) == 1:
+            parts.append(Verdict([*first, *verdict]))
+        else:
+            parts += [*([Verdict(first)] if len(parts) == 1 else []), f"### {dataset}", Verdict(verdict)]
+        parts += gates.failed(outcome, dataset)
+        if evaluations:
+            parts += comparison.changed(outcome.systems[dataset])
+            parts += previous.blocks(outcome, dataset)
+    if outcome.across is not None:
+        parts += datasets.tables(outcome.across)
+    if outcome.folder is not None and (outcome.folder / "report.html").is_file():
+        parts.append("Every query: open `report.html` in the result folder of this run.")
+    return document(outcome.experiment.hide.sure(parts), "github")
+
+
+def failure_summary(title: str, why: str) -> str:
+    """Summarizes a run that ended in an error; the error is shown as literal text, not as Markdown."""
+    lines = "\n".join(f"    {line}" for line in printable(why).splitlines())
+    return f"## {title}\n\nThe run failed before any gate was evaluated:\n\n{lines}"
+
+
 # --- Sentences.
 
 
 def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
     """Yields sentences on gates, the best system overall, and every data set."""
-    judged = [result for result in outcome.gates if not result.timed]
-    on_time = [result for result in outcome.gates if timed and result.timed]
     first = [
-        *gates.sentences(judged, timed=False),
-        *gates.sentences(on_time, timed=True),
+        *gates.sentences([gate for gate in outcome.gates if not gate.timed], timed=False),
+        *gates.sentences([gate for gate in outcome.gates if timed and gate.timed], timed=True),
         *across(outcome, timed=timed),
     ]
     if len(outcome.evaluations) == 1:
@@ -71,56 +154,53 @@ def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
         yield Verdict(sentences(outcome, dataset, timed=timed))
 
 
-def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = False) -> list[Sentence]:
+def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = False) -> list[data.Sentence]:
     """Returns the sentences on one data set except gates, warnings last; `timed` adds sentences that vary by run."""
     compared = list(verdict.sentences(outcome.systems[dataset], brief=brief)) if outcome.evaluations[dataset] else []
     absent = outcome.absent.get(dataset, [])
-    since = list(previous.sentences(outcome, dataset))
-    failed: list[Sentence] = [
-        {"kind": "doubt", "parts": ["", name, f" failed and has no results: {why}"]}
-        for name, why in outcome.failed.get(dataset, {}).items()
-    ]
+    told = [*previous.sentences(outcome, dataset), *compared]
     return [
-        *(sentence for sentence in [*since, *compared] if sentence["kind"] not in LAST),
+        *(sentence for sentence in told if sentence["kind"] not in LAST),
         *_best(outcome, dataset, timed=timed),
-        *failed,
+        *(
+            sentence_of("doubt", "", name, f" failed and has no results: {why}")
+            for name, why in outcome.failed.get(dataset, {}).items()
+        ),
         *([doubt(absent_ids(dataset, absent))] if absent else []),
-        *(sentence for sentence in [*since, *compared] if sentence["kind"] in LAST),
+        *(sentence for sentence in told if sentence["kind"] in LAST),
     ]
 
 
-def on_time(outcome: Outcome, dataset: str) -> Iterator[Sentence]:
+def on_time(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     """Yields the sentences on one data set that vary from run to run."""
     if not outcome.experiment.rule.is_timeless:
         yield from _best(outcome, dataset, timed=True)
     yield from gates.sentences(gates.of_dataset(outcome, dataset, timed=True), timed=True)
 
 
-def across(outcome: Outcome, *, timed: bool) -> Iterator[Sentence]:
+def across(outcome: Outcome, *, timed: bool) -> Iterator[data.Sentence]:
     """Names the best system over all data sets and, if they share queries, the best corpus for each system."""
     count = len({name for by_system in outcome.evaluations.values() for name in by_system})
     leaders = outcome.overall_leaders
     if count > 1 and leaders and (timed or outcome.experiment.rule.is_timeless):
         sets = every(len(outcome.evaluations), "data set").lower()
-        over = f"over {sets} by {outcome.experiment.rule.words}"
-        if len(leaders) == 1:
-            parts = ["", leaders[0], f" is the best {over}, by mean over data sets."]
-        elif len(leaders) == count:
-            parts = [f"{every(count, 'system')} are tied {over}, by mean over data sets."]
+        over = f"over {sets} by {outcome.experiment.rule.words}, by mean over data sets."
+        if len(leaders) == count:
+            yield sentence_of("best", f"{every(count, 'system')} are tied {over}")
         else:
-            parts = enumerated(leaders, f" are tied as the best {over}, by mean over data sets.")
-        yield {"kind": "best", "parts": parts}
+            are = "is" if len(leaders) == 1 else "are tied as"
+            yield sentence_of("best", *enumerated(leaders, f" {are} the best {over}"))
     yield from datasets.verdict_of(outcome)
 
 
-def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[Sentence]:
+def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[data.Sentence]:
     """Names the best system according to the file's rule, unless that rule is just the primary metric."""
     rule, leaders = outcome.experiment.rule, outcome.leaders.get(dataset, [])
     alone = outcome.experiment.config.evaluate.best.strategy == "primary" and rule.is_timeless
     if alone or len(outcome.evaluations[dataset]) < 2 or not (timed or rule.is_timeless):
         return
     first, *names = enumerated(leaders or ["none"], ".")
-    yield {"kind": "best", "parts": [f"Best by {rule.words}: {first}", *names]}
+    yield sentence_of("best", f"Best by {rule.words}: {first}", *names)
 
 
 # --- Tables.
@@ -130,16 +210,14 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     evaluations = list(outcome.evaluations[dataset].values())
     convention, primary = outcome.experiment.convention, outcome.experiment.primary
     is_compared = dataset in outcome.comparison and len(evaluations) > 1
-    if not is_compared:
-        if len(evaluations) > 1:
-            yield from contrasts.leaderboards(outcome.systems[dataset])
-        else:
-            yield from means.grids(evaluations, [convention])
+    if len(evaluations) == 1:
+        yield from means.grids(evaluations, [convention])
+    elif not is_compared:
+        yield from contrasts.leaderboards(outcome.systems[dataset])
     if len(evaluations) > means.MOST_COLUMNS:
         yield from map(Detail, means.slices_of(evaluations, primary))
     else:
-        sliced = means.slice_grids(evaluations)
-        yield from (Detail(Table(*grid, keep=1 if len(evaluations) == 1 else 2)) for grid in sliced)
+        yield from map(Detail, means.slice_tables(evaluations))
     if is_compared:
         table = outcome.comparison[dataset]
         compared = list(table.metrics)
@@ -173,20 +251,6 @@ def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
 # --- Figures.
 
 
-def drawable(outcome: Outcome, dataset: str | None = None) -> Drawable:
-    """Returns the available figures of one data set (default: the only one) by name.
-
-    Raises `ConfigError` if the data set does not exist, or if there are several and `dataset` is None.
-    """
-    name = chosen([name for name, by_system in outcome.evaluations.items() if by_system], dataset)
-    systems = outcome.systems[name]
-    latency = times.figure(systems, times.latencies(outcome, name))
-    return {
-        **comparison.drawable(systems, outcome.comparison.get(name, systems)),
-        **existing_figures(curves.sweeps(outcome, systems), latency),
-    }
-
-
 def chosen(names: Sequence[str], dataset: str | None) -> str:
     """Returns the requested data set, or the only one; raises `ConfigError` if there is no such data set."""
     if dataset in names or (dataset is None and len(names) == 1):
@@ -203,3 +267,59 @@ def existing_figures(swept: Mapping[str, Figure], against_latency: Figure | None
     if against_latency is not None:
         drawings["latency"] = lambda: against_latency
     return drawings
+
+
+# --- The page.
+
+
+def page_of(outcome: Outcome) -> data.Page:
+    """Builds the page data of an outcome: every data set with its systems, gates, times and versions."""
+    sure = outcome.experiment.hide.sure
+    datasets: list[Any] = [
+        {key: value if key in MEASURED else sure(value) for key, value in _dataset(outcome, name).items()}
+        for name in outcome.systems
+    ]
+    return {
+        "title": outcome.experiment.title,
+        "datasets": datasets,
+        "facts": [
+            ("groupgt", groupgt.__version__),
+            ("python", platform.python_version()),
+            ("seed", str(outcome.experiment.config.seed)),
+            *((name, f"SHA-256 {digest}") for name, digest in outcome.digests.items()),
+        ],
+        "across": list(across(outcome, timed=False)),
+        "times": sure(_times(outcome)),
+    }
+
+
+def _times(outcome: Outcome) -> data.Times:
+    latencies = {name: times.figure(each, times.latencies(outcome, name)) for name, each in outcome.systems.items()}
+    return {
+        "made": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "machine": times.machine_text(outcome.timings),
+        "columns": list(times.COLUMNS),
+        "systems": {name: times.page_rows(outcome, name) for name in outcome.systems},
+        "gates": {name: gates.page_rows(gates.of_dataset(outcome, name, timed=True)) for name in outcome.systems},
+        "drawings": {name: {"latency": drawing(each)} if each else {} for name, each in latencies.items()},
+        "verdict": {name: list(on_time(outcome, name)) for name in outcome.systems},
+    }
+
+
+def _dataset(outcome: Outcome, name: str) -> data.Dataset:
+    dataset = comparison.dataset_of(outcome.systems[name], name)
+    dataset["failed"] = list(outcome.failed.get(name, {}).items())
+    judged = gates.of_dataset(outcome, name, timed=False)
+    dataset["gates"] = gates.page_rows(judged)
+    dataset["verdict"] = [*gates.sentences(judged, timed=False), *sentences(outcome, name, timed=False)]
+    for system in dataset["systems"]:
+        # The retriever, inputs and options, as written in the file.
+        resolved = outcome.experiment.systems[system["name"]]
+        options = outcome.experiment.shown_options(system["name"])
+        plain = {key: json.dumps(value, ensure_ascii=False, default=str) for key, value in options.items()}
+        listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")
+        inputs = f" of {', '.join(resolved.inputs)}" if resolved.inputs else ""
+        system["about"] = f"{resolved.config.use}{inputs}" + (f": {listed}" if listed else "")
+    staged = {f"stages {system}": stages.plot() for system, stages in outcome.stages.get(name, {}).items()}
+    dataset["drawings"] |= pictured({**curves.sweeps(outcome, outcome.systems[name]), **staged})
+    return dataset

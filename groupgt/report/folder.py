@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -50,9 +51,7 @@ class Scored:
 
     name: str
     qids: Sequence[str]
-    metrics: Mapping[str, Metric]
     values: Mapping[str, Floats]
-    convention: str
     origin: tuple[Path, str]
 
 
@@ -90,15 +89,12 @@ class Manifest:
             json.loads(text)
         except (OSError, ValueError) as error:
             raise DataError(f"{file}: cannot be read: {error}") from None
-        try:
+        with suppress(ValidationError):
             manifest = TypeAdapter(Manifest).validate_json(text, strict=True)
-            is_sound = manifest._is_sound
-        except ValidationError:
-            is_sound = False
-        if not is_sound:
-            what = "expected what this version writes of config, metrics, policy, ground truth and counts"
-            raise DataError(f"{file}: {what}, found something else; run the experiment again")
-        return manifest
+            if manifest._is_sound:
+                return manifest
+        what = "expected what this version writes of config, metrics, policy, ground truth and counts"
+        raise DataError(f"{file}: {what}, found something else; run the experiment again")
 
     @property
     def _is_sound(self) -> bool:
@@ -229,21 +225,18 @@ class ResultFolder:
 
     def latencies(self, dataset: str) -> tuple[Kind, dict[str, Median]]:
         """Returns the median latencies of systems on a data set, all of the same kind; raises `DataError`."""
-        file = self.path / "timings.json"
+        names = [field.name for field in fields(Timing)]
         try:
-            timings = json.loads(file.read_text(encoding="utf-8"))["systems"]
-            names = [field.name for field in fields(Timing)]
-            return of_one_kind(
-                {
-                    timing["system"]: Timing(**{name: timing[name] for name in names})
-                    for timing in timings
-                    if timing["dataset"] == dataset
-                }
-            )
+            rows = [row for row in self._from_timings("systems") if row["dataset"] == dataset]
+            return of_one_kind({row["system"]: Timing(**{name: row[name] for name in names}) for row in rows})
         except FileNotFoundError:
             return "alone", {}
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise DataError(f"{file}: cannot be read: {error}; run the experiment again") from None
+            where = self.path / "timings.json"
+            raise DataError(f"{where}: cannot be read: {error}; run the experiment again") from None
+
+    def _from_timings(self, key: str) -> Any:
+        return json.loads((self.path / "timings.json").read_text(encoding="utf-8"))[key]
 
     # --- Its values.
 
@@ -272,9 +265,7 @@ class ResultFolder:
                     faults.add(title, f"data set {dataset!r}, system {system!r}: {what}")
                     continue
                 values: dict[str, Floats] = {text: columns[text][places] for text in metrics}
-                systems.setdefault(dataset, {})[system] = Scored(
-                    system, qids, metrics, values, self.convention, (self.path, system)
-                )
+                systems.setdefault(dataset, {})[system] = Scored(system, qids, values, (self.path, system))
         for dataset, system in rows:
             faults.add(title, f"expected the systems of the manifest, found {system!r} on data set {dataset!r} as well")
         faults.stop()
@@ -370,12 +361,10 @@ class ResultFolder:
 
     @cached_property
     def _home(self) -> Path | None:
-        """The folder of the experiment file, if known."""
         if self.home is not None:
             return self.home
         try:
-            timings = json.loads((self.path / "timings.json").read_text(encoding="utf-8"))
-            experiment = timings["experiment"]
+            experiment = self._from_timings("experiment")
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return (self.path / experiment).parent.resolve() if isinstance(experiment, str) else None

@@ -17,7 +17,7 @@ from groupgt.render.exports import junit_text
 from groupgt.render.page import data
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed, p_text
-from groupgt.report.sentences import every
+from groupgt.report.sentences import every, sentence_of
 
 # Maximum number of reasons in a sentence, and of queries that a summary names.
 REASONS, FAILING = 3, 10
@@ -104,11 +104,11 @@ def sentences(gates: Sequence[GateResult], *, timed: bool) -> Iterator[data.Sent
     what = "latency gate" if timed else "gate"
     if reasons:
         count = every(1, what) if len(gates) == 1 else f"{len(reasons):,} of {counted(len(gates), what)}"
-        yield {"kind": "failed", "parts": [f"{count} failed: {'; '.join(reasons[:REASONS])}."]}
+        yield sentence_of("failed", f"{count} failed: {'; '.join(reasons[:REASONS])}.")
     elif gates:
         alone = sum(gate.problem is not None for gate in gates)
         note = f" ({alone:,} had no previous result to be compared with)" if alone else ""
-        yield {"kind": "gate", "parts": [f"{every(len(gates), what)} passed{note}."]}
+        yield sentence_of("gate", f"{every(len(gates), what)} passed{note}.")
 
 
 def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Block]:

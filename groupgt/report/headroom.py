@@ -10,7 +10,7 @@ from groupgt.comparison.systems import Systems
 from groupgt.render.document import Block, Detail, Item
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed, listed
-from groupgt.report.sentences import NAMED, at_cutoff
+from groupgt.report.sentences import NAMED, at_cutoff, sentence_of
 
 # More queries than this are only counted, not named.
 LISTED = 5
@@ -28,7 +28,7 @@ def sentences(systems: Systems) -> Iterator[data.Sentence]:
     for name in failures.nobody[:NAMED]:
         parts += [name, ", "]
     parts[-1] = " …" if len(failures.nobody) > NAMED else "."
-    yield {"kind": "note", "parts": parts}
+    yield sentence_of("note", *parts)
 
 
 def lost_and_gained(systems: Systems) -> Iterator[Item]:

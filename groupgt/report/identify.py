@@ -10,6 +10,7 @@ from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
+from groupgt.report.sentences import doubt, sentence_of
 
 SHOWN = 10
 HEADERS = ["metric", "policy", "mean over", "value", "queries"]
@@ -18,7 +19,7 @@ HEADERS = ["metric", "policy", "mean over", "value", "queries"]
 class IdentifiedTeller(Teller[Identified]):
     """Reports the settings that reproduce a number, most common first."""
 
-    fields = ("number", "low", "high", "matches", "nearest", "tried", "chance")
+    fields = ("number", "low", "high", "tried", "chance", "matches", "nearest")
 
     def blocks(self) -> list[Item]:
         """Returns explanations of the number, a row for each matching setting, and the nearest settings."""
@@ -39,13 +40,12 @@ class IdentifiedTeller(Teller[Identified]):
         tried = f"{counted(result.tried, 'setting')} with distinct values"
         chance = f"about {result.chance:.1f} would match by chance"
         if not result.matches:
-            yield {"kind": "doubt", "parts": [f"Nothing gives {result.number}: {tried} tried."]}
+            yield doubt(f"Nothing gives {result.number}: {tried} tried")
             return
         first, *others = result.matches
         others_do = f"so {'does' if len(others) == 1 else 'do'} {counted(len(others), 'other setting')} of {tried}"
         rest = others_do if others else f"no other of {tried} does"
-        parts = ["", first.metric, f" gives {result.number} on this data, and {rest}; {chance}."]
-        yield {"kind": "same", "parts": parts}
+        yield sentence_of("same", "", first.metric, f" gives {result.number} on this data, and {rest}; {chance}.")
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row per matching setting, followed by the nearest settings."""
@@ -55,13 +55,6 @@ class IdentifiedTeller(Teller[Identified]):
             for each in settings
         ]
         return ["gives_it", *(header.replace(" ", "_") for header in HEADERS)], rows
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns everything as plain Python."""
-        shown = {name: getattr(self.result, name) for name in ("number", "low", "high", "tried", "chance")}
-        for name in ("matches", "nearest"):
-            shown[name] = [vars(each) | {"also": list(each.also)} for each in getattr(self.result, name)]
-        return shown
 
 
 def _cells(setting: Setting) -> list[Any]:

@@ -18,7 +18,7 @@ from groupgt.render import tables
 from groupgt.render.document import Block, Table
 from groupgt.render.exports import Cell
 from groupgt.render.tables import Grid, counted, fixed, listed, span
-from groupgt.report.sentences import NAMED, appended, enumerated, every, grouped
+from groupgt.report.sentences import NAMED, appended, enumerated, every, grouped, sentence_of
 
 if TYPE_CHECKING:
     from groupgt.comparison.systems import Systems
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from groupgt.render.encodings import About
     from groupgt.render.page import data
 
-# Names of the shapes of ground truth.
 SHAPES = {"flat": "flat qrels", "subtopics": "subtopics", "groups": "groups"}
 # What becomes of queries without ground truth.
 UNDECLARED = "(no ground truth; set answerable: false if no answer exists)"
@@ -92,7 +91,6 @@ def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) 
 
 
 def _run_rows(evaluations: Sequence[Evaluation], texts: Sequence[str]) -> Grid:
-    """Returns a table with one row per run and one column per given metric."""
     rows = [[evaluation.name, *(evaluation.means[text] for text in texts)] for evaluation in evaluations]
     return ["run", *map(evaluations[0].label_of, texts)], rows
 
@@ -134,9 +132,8 @@ def as_requested(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
 # --- Tables of slices.
 
 
-def slice_grids(evaluations: Sequence[Evaluation]) -> list[Grid]:
-    """Returns one table per column in `by`, with one row per slice, or per metric if there are many metrics."""
-    grids: list[Grid] = []
+def slice_tables(evaluations: Sequence[Evaluation]) -> Iterator[Table]:
+    """Yields one table per column in `by`, with one row per slice, or per metric if there are many metrics."""
     for column in evaluations[0].slicer.by:
         of_runs = []
         for evaluation in evaluations:
@@ -150,8 +147,7 @@ def slice_grids(evaluations: Sequence[Evaluation]) -> list[Grid]:
             headers = [headers[0], "run", *headers[1:]]
             of_rows = zip(*of_runs)
             rows = [[row[0], run.name, *row[1:]] for of_row in of_rows for run, row in zip(evaluations, of_row)]
-        grids.append((headers, rows))
-    return grids
+        yield Table(headers, rows, keep=min(len(evaluations), 2))
 
 
 def transposed(headers: list[str], rows: list[list[Any]]) -> Grid:
@@ -215,10 +211,8 @@ def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[
 
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
     """Returns the footer lines: a single set if all runs agree, otherwise one line per group of runs that agree."""
-    footers = [footer(evaluation) for evaluation in evaluations]
-    if len(conventions) > 1:
-        # The header of each column names its convention.
-        footers = [[counts.split("; ", 1)[1], *others] for counts, *others in footers]
+    # With several conventions, the header of each column names its own.
+    footers = [footer(evaluation, is_named=len(conventions) < 2) for evaluation in evaluations]
     if len({counts for counts, *_ in footers}) == 1:
         return footers[0]
     names_of = grouped((counts, evaluation.name) for evaluation, (counts, *_) in zip(evaluations, footers))
@@ -230,8 +224,8 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
     return [*lines, *footers[0][1:]]
 
 
-def footer(evaluation: Evaluation) -> list[str]:
-    """Returns the convention, all non-zero counts, and any policy or labeller that is not the default."""
+def footer(evaluation: Evaluation, *, is_named: bool = True) -> list[str]:
+    """Returns the convention if `is_named`, all non-zero counts, and any policy or labeller that is not the default."""
     counts = {name: count for name, count in evaluation.counts.items() if name not in ("unanswerable", "without_row")}
     total = counted(counts.pop("queries"), "query")
     # A document that was judged alone, as in qrels, is a group; without a relevant alternative it is non-relevant.
@@ -248,8 +242,9 @@ def footer(evaluation: Evaluation) -> list[str]:
         rest = f"; {missing:,} of them have no row in the run" if missing else ""
         declared.append(f"{counted(count, 'query')} declared unanswerable{rest}")
     shape = f" ({SHAPES[evaluation.truth.shape]})" if evaluation.is_auto else ""
+    convention = f"convention {evaluation.convention}{shape}; " if is_named else ""
     return [
-        f"convention {evaluation.convention}{shape}; {total}: {', '.join(shown)}",
+        f"{convention}{total}: {', '.join(shown)}",
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),
         *([f"labeller {evaluation.labeller}"] if evaluation.labeller.name != "id" else []),
         *declared,
@@ -380,7 +375,7 @@ def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
             ahead.setdefault(name, []).append(first.label_of(text))
     if equal and not decided:
         on = equal[0] if len(equal) == 1 else "every metric"
-        yield {"kind": "same", "parts": [f"{every(len(evaluations), 'run')} have the same mean on {on}."]}
+        yield sentence_of("same", f"{every(len(evaluations), 'run')} have the same mean on {on}.")
     if not decided:
         return
     most = max(map(len, ahead.values()))
@@ -400,7 +395,7 @@ def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
     if equal:
         parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {listed(equal, NAMED, ' …')}"
     parts[-1] += ". `groupgt compare` tests differences for significance."
-    yield {"kind": "best", "parts": parts}
+    yield sentence_of("best", *parts)
 
 
 # --- Figures.

@@ -54,39 +54,38 @@ def merged(
     for dataset in _datasets(folders):
         holders = [folder for folder in folders if dataset in folder.systems]
         common = _common_metrics(holders, metrics)
-        versions = _versions(holders, dataset, common)
-        systems = [system for variants in versions.values() for system in variants]
-        manifest, first = holders[0].manifest, holders[0].primary
-        decisive = None if first is None else parse_metric(first, holders[0].convention)
+        systems = _versions(holders, dataset, common)
+        # The name of the first version of each system.
+        versions = {system.origin[1]: system.name for system in reversed(systems)}
+        first, manifest = holders[0], holders[0].manifest
+        decisive = None if first.primary is None else parse_metric(first.primary, first.convention)
         primary = next((text for text, metric in common.items() if metric == decisive), None)
         if primary is not None:
             systems.sort(key=lambda system: worth(common[primary], mean_of(system.values[primary])), reverse=True)
         names = [system.name for system in systems]
         # The requested system, the first folder's baseline, or the first system.
-        chosen = baseline if baseline is not None else holders[0].baseline
-        if chosen not in names and chosen in versions:
-            chosen = versions[chosen][0].name
-        elif chosen not in names and baseline is not None:
+        chosen = baseline if baseline is not None else first.baseline or ""
+        if baseline is not None and baseline not in (*names, *versions):
             near = near_names(baseline, names)
             raise ConfigError(f"baseline: expected one of {', '.join(names)}, found {baseline!r}{near}")
-        elif chosen not in names:
-            chosen = names[0]
+        if chosen not in names:
+            chosen = versions.get(chosen, names[0])
         footer = [
             f"dataset {dataset}: {folder.path} ({counted(len(folder.systems[dataset]), 'system')})"
             for folder in holders
         ]
-        footer.append(f"ground truth {manifest.ground_truth[dataset][:12]}, convention {holders[0].convention}")
+        footer.append(f"ground truth {manifest.ground_truth[dataset][:12]}, convention {first.convention}")
         footer.append(f"policy {manifest.policy}")
         if any(replace(folder, dataset=dataset).audit for folder in holders):
             footer.append("not corrected by the audit: use groupgt compare FOLDER, or its report.html")
         comparisons[dataset] = Comparison(
             systems[0].qids,
             common,
-            systems[0].convention,
+            first.convention,
             {system.name: system.values for system in systems},
             primary or next(iter(common)),
-            rules=holders[0].rules,
-            baseline=chosen or "",
+            rules=first.rules,
+            baseline=chosen,
             settings=settings,
             population=footer,
         )
@@ -167,16 +166,16 @@ def _common_metrics(holders: Sequence[ResultFolder], texts: Sequence[str]) -> di
     return {text: metric for text, metric in common.items() if metric in requested}
 
 
-def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> dict[str, list[Scored]]:
-    """Returns the versions of each system, with one version per distinct set of values."""
+def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> list[Scored]:
+    """Returns the versions of all systems, with one version per distinct set of values."""
     qids = next(iter(holders[0].systems[dataset].values())).qids
     names = [folder.stamp for folder in holders]
     versions: dict[str, list[Scored]] = {}
     for folder in holders:
         # Use the full path if another folder has the same name.
         title = folder.stamp if names.count(folder.stamp) == 1 else str(folder.path)
+        texts = {metric: text for text, metric in folder.metrics.items()}
         for name, system in folder.systems[dataset].items():
-            texts = {metric: text for text, metric in system.metrics.items()}
             order = order_of(system.qids, qids, f"{folder.path}: {OTHER_QUERIES}")
             values: dict[str, Floats] = {text: system.values[texts[metric]][order] for text, metric in metrics.items()}
             variants = versions.setdefault(name, [])
@@ -184,11 +183,12 @@ def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, 
                 all(np.array_equal(column, other.values[text], equal_nan=True) for text, column in values.items())
                 for other in variants
             ):
-                variants.append(replace(system, name=title, qids=qids, metrics=metrics, values=values))
-    return {
-        name: [replace(system, name=name if len(variants) == 1 else f"{name} ({system.name})") for system in variants]
+                variants.append(replace(system, name=title, qids=qids, values=values))
+    return [
+        replace(system, name=name if len(variants) == 1 else f"{name} ({system.name})")
         for name, variants in versions.items()
-    }
+        for system in variants
+    ]
 
 
 def merged_page(
@@ -201,17 +201,16 @@ def merged_page(
     for name, table in comparisons.items():
         holders = [folder for folder in folders if name in folder.systems]
         manifest = holders[0].manifest
-        lost = ""
+        lost: list[tuple[str, str]] = []
         try:
             table = _measured(table, holders, name)
         except GroupgtError as error:
-            lost = str(error)
+            digest = f"SHA-256 {manifest.ground_truth[name]}"
+            lost = [("policy", manifest.policy), ("ground truth", digest), ("rankings", f"not on this page: {error}")]
         dataset = dataset_of(table.by(primary), name)
-        swept = _swept(holders[0], table.by(primary)) if len(holders) == 1 else {}
-        dataset["drawings"] |= pictured(swept)
-        if lost:
-            digest = ("ground truth", f"SHA-256 {manifest.ground_truth[name]}")
-            dataset["facts"] += [("policy", manifest.policy), digest, ("rankings", f"not on this page: {lost}")]
+        dataset["facts"] += lost
+        if len(holders) == 1:
+            dataset["drawings"] |= pictured(_swept(holders[0], table.by(primary)))
         for folder in holders:
             contents = f"{counted(len(folder.systems[name]), 'system')}, groupgt {folder.manifest.groupgt}"
             dataset["facts"].append((f"{folder.name}/{folder.stamp}", contents))
@@ -228,8 +227,7 @@ def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) 
     first = folders[holders[0].path]
     request = _request(first, list(_common_metrics(holders, ())))
     truth = first.truth(first.policy)
-    versions = _versions(holders, dataset, dict(table.metrics))
-    scored = {system.name: system for variants in versions.values() for system in variants}
+    scored = {system.name: system for system in _versions(holders, dataset, dict(table.metrics))}
     evaluations: dict[str, Evaluation] = {}
     with warnings.catch_warnings():
         # The run has already issued these warnings.
@@ -275,7 +273,6 @@ def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
 
 
 def _swept(folder: ResultFolder, systems: Systems) -> dict[str, Figure]:
-    """Returns figures for the swept options in a folder."""
     entries = {family: entry.get("matrix", {}) for family, entry in folder.config.get("systems", {}).items()}
     resolved = folder.manifest.systems
     options = {name: resolved[name]["options"] for name in resolved if name in systems.values}

@@ -26,10 +26,21 @@ from groupgt.render.page.blocks import score_texts, short
 from groupgt.render.results import Teller
 from groupgt.render.tables import ALTERNATIVES, Grid, counted, snippet
 from groupgt.report.means import about, policy_text
-from groupgt.report.sentences import NAMED, appended, at_cutoff, doubt, doubts, enumerated, every, subject, unit_of
+from groupgt.report.sentences import (
+    NAMED,
+    appended,
+    at_cutoff,
+    doubt,
+    doubts,
+    enumerated,
+    every,
+    sentence_of,
+    subject,
+    unit_of,
+)
 
 if TYPE_CHECKING:
-    from groupgt.render.drawing import Drawable, Figure
+    from groupgt.render.drawing import Figure
 
 SNIPPET_CHARS = 60
 QUERY_CHARS = 100
@@ -80,25 +91,20 @@ class MissesTeller(Teller[Misses]):
         missed = sum(round(row["groups"] * (1 - row["covered"])) for row in misses.by_group)
         never = sum(round(row["groups"] * (1 - row["anywhere"])) for row in misses.by_group)
         if missed == 1:
-            where = "is not retrieved at all" if never else "comes later"
-            sentence += f", and misses 1 {unit}, which {where}"
-        elif never in (0, missed) and missed:
+            where = f", which {'is not retrieved at all' if never else 'comes later'}"
+        elif never in (0, missed):
             none, every_one = ("neither", "both") if missed == 2 else ("none", "all")
-            where = f"{none} of which is retrieved" if never else f"{every_one} of which come later"
-            sentence += f", and misses {counted(missed, unit)}, {where}"
-        elif missed:
-            later = missed - never
-            where = f"{never:,} {'is' if never == 1 else 'are'} not retrieved at all"
-            where += f", {later:,} {'comes' if later == 1 else 'come'} later"
-            sentence += f", and misses {counted(missed, unit)}: {where}"
-        yield {"kind": "best", "parts": [*subject(misses.run), f"{sentence}."]}
+            where = f", {none} of which is retrieved" if never else f", {every_one} of which come later"
+        else:
+            where = f": {counted(never, 'is not retrieved at all', 'are not retrieved at all')}"
+            where += f", {counted(missed - never, 'comes later', 'come later')}"
+        if missed:
+            sentence += f", and misses {counted(missed, unit)}{where}"
+        yield sentence_of("best", *subject(misses.run), f"{sentence}.")
         yield from map(doubt, doubts({misses.run: misses.evaluation}))
 
-    def figures(self) -> Drawable:
-        """Returns a figure of the listed queries' groups by rank of their first hit."""
-        return {"groups": self._groups}
-
-    def _groups(self) -> Figure:
+    def figure(self) -> Figure:
+        """Draws the listed queries' groups by rank of their first hit."""
         misses = self.result
         rows = [
             {"group": f"{query['qid']}: {group['group']}", "system": misses.run, "rank": group["rank"]}
@@ -154,7 +160,6 @@ def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:
 
 
 def _group_ranks(rows: Sequence[Mapping[str, Any]], evaluation: Evaluation, queries: int, note: str) -> Figure:
-    """Draws groups by rank of their first hit."""
     return group_ranks(rows, About(RANK, queries, evaluation.convention, policy_text(evaluation.policy), note))
 
 
@@ -170,8 +175,8 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         grid = self._grid(self.result.texts, ALTERNATIVES)
         rows = grid[1]
         texts = {qid: failures.text_of(qid) for qid in {row[0] for row in rows}}
-        parts: list[Item] = [Verdict(list(self._sentences()))]
-        parts.append(_in_words(grid, unit, texts) if rows else f"all runs cover all {unit}s")
+        table: Item = _in_words(grid, unit, texts) if rows else f"all runs cover all {unit}s"
+        parts = [Verdict(list(self._sentences())), table]
         unmet = int(failures.unmet.sum())
         if unmet > len(rows):
             parts.append(f"the hardest {len(rows):,} of {unmet:,} {unit}s that at least one run misses")
@@ -187,22 +192,18 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         parts = enumerated(tied, f" {'completes' if len(tied) == 1 else 'complete'}{sentence}")
         if len(tied) == len(counts) > 1:
             parts = [f"{every(len(tied), 'run')} complete{sentence}"]
-        named, others = counts[len(tied) :][: NAMED - 1], counts[len(tied) :][NAMED - 1 :]
-        for name, solved in named:
+        others = counts[len(tied) :]
+        for name, solved in others[: NAMED - 1]:
             parts = appended(parts, ", ", name, f" {solved:,}")
-        if others:
-            parts[-1] += f", {counted(len(others), 'other')} at most {others[0][1]:,}"
-        none = len(failures.nobody)
-        in_none = f"{none:,} {'is' if none == 1 else 'are'} complete in no run"
-        parts[-1] += f"; {in_none if none else 'every query is complete in some run'}."
-        yield {"kind": "best", "parts": parts}
+        if more := others[NAMED - 1 :]:
+            parts[-1] += f", {counted(len(more), 'other')} at most {more[0][1]:,}"
+        in_none = counted(len(failures.nobody), "is complete in no run", "are complete in no run")
+        parts[-1] += f"; {in_none if failures.nobody else 'every query is complete in some run'}."
+        yield sentence_of("best", *parts)
         yield from map(doubt, doubts(self.result.evaluations))
 
-    def figures(self) -> Drawable:
-        """Returns a figure of the listed groups, with the rank of their first hit in each run."""
-        return {"groups": self._groups}
-
-    def _groups(self) -> Figure:
+    def figure(self) -> Figure:
+        """Draws the listed groups, with the rank of their first hit in each run."""
         failures = self.result.failures
         hardest = failures.hardest(self.result.worst)
         rows = [

@@ -13,13 +13,12 @@ from groupgt.render import tradeoffs
 from groupgt.render.document import Detail, Item, Table, Verdict
 from groupgt.render.drawing import Drawable, Figure
 from groupgt.render.encodings import About
-from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed, signed
 from groupgt.report.comparison import population_of
 from groupgt.report.means import policy_text, with_slices
-from groupgt.report.sentences import NAMED, doubt, doubts
+from groupgt.report.sentences import NAMED, doubt, doubts, sentence_of
 
 # Larger numbers of queries are not distinguished.
 MILLION = 10**6
@@ -67,7 +66,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         start = f" against {self.result.baseline}: "
         if row.reached is None:
             rest = f"no query differs in {label}, so power cannot be estimated."
-            return {"kind": "doubt", "parts": ["", row.system, start + rest]}
+            return sentence_of("doubt", "", row.system, start + rest)
         power = f"{100 * row.reached:.3g} % power to detect a difference of {signed(row.difference)} in {label}"
         rest = f"{queries} {'has' if row.queries == 1 else 'have'} {power}; {100 * self.result.power:g} % "
         needed = _needed_text(row).replace(">", "more than ")
@@ -75,7 +74,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         enough = row.reached >= self.result.power
         if row.detectable is not None and not enough:
             rest += f", or a difference of {fixed(row.detectable)}"
-        return {"kind": "gain" if enough else "same", "parts": ["", row.system, f"{start}{rest}."]}
+        return sentence_of("gain" if enough else "same", "", row.system, f"{start}{rest}.")
 
     def figures(self) -> Drawable:
         """Returns a figure of power against the number of queries."""
@@ -94,13 +93,11 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         counts = sorted({round(start * factor**place) for place in range(POINTS)})
         points: list[dict[str, Any]] = []
         for row in rows[:CURVES]:
-            contrast = systems.row_of[row.system, row.metric].against
-            if contrast is None:
-                continue
-            differences = Differences.of(contrast)
-            for count in counts:
-                value = differences.power(row.difference, count, row.alpha, systems.settings.test)
-                points.append({"system": row.system, "difference": row.difference, "queries": count, "power": value})
+            if (contrast := systems.row_of[row.system, row.metric].against) is not None:
+                differences, shared = Differences.of(contrast), {"system": row.system, "difference": row.difference}
+                for count in counts:
+                    value = differences.power(row.difference, count, row.alpha, systems.settings.test)
+                    points.append({**shared, "queries": count, "power": value})
         rules = policy_text(systems.first.policy) if systems.evaluations else systems.rules
         evaluated = max((row.queries for row in systems.rows), default=0)
         about = About(systems.label, evaluated, systems.convention, rules)
@@ -115,11 +112,13 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
     def to_dict(self) -> Any:
         """Returns everything as plain Python, with None for undefined values."""
         rows = [{"by": row.by, "value": row.value, "alpha": row.alpha} | vars(row) for row in self.result.powers]
-        return nulls({"power": self.result.power, "rows": rows})
+        return {"power": self.result.power, "rows": rows}
 
 
 class AuditPowerTeller(Teller[AuditPower]):
     """Reports the expected width of confidence intervals by number of audited queries."""
+
+    fields = ("level", "widths")
 
     def blocks(self) -> list[Item]:
         """Returns a table with one row per system and metric, and a note that explains how widths are estimated."""
@@ -135,16 +134,13 @@ class AuditPowerTeller(Teller[AuditPower]):
         """Returns headers and one row per system, metric and quantity, with half-widths for each number of queries."""
         widths = self.result.widths
         sizes = list(widths[0].of_mean) if widths else []
-        rows: list[list[Any]] = []
-        for each in widths:
-            for figure, width_of in (("mean", each.of_mean), ("delta", each.of_delta)):
-                if width_of:
-                    rows.append([each.system, each.metric, figure, *width_of.values()])
+        rows = [
+            [each.system, each.metric, figure, *width_of.values()]
+            for each in widths
+            for figure, width_of in (("mean", each.of_mean), ("delta", each.of_delta))
+            if width_of
+        ]
         return ["run", "metric", "figure", *map(str, sizes)], rows
-
-    def to_dict(self) -> Any:
-        """Returns everything as plain Python."""
-        return nulls({"level": self.result.level, "widths": [vars(each) for each in self.result.widths]})
 
 
 def _needed_text(row: Power) -> str:

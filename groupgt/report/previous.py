@@ -19,7 +19,7 @@ from groupgt.render.page import data
 from groupgt.render.tables import counted, listed
 from groupgt.report.contrasts import beside_grid, beside_rows
 from groupgt.report.folder import Manifest, ResultFolder, folders_of, order_of
-from groupgt.report.sentences import doubt, grouped
+from groupgt.report.sentences import doubt, grouped, sentence_of
 from groupgt.report.shapes import plain
 from groupgt.report.verdict import Other, changes
 from groupgt.store.stamped import LATEST
@@ -80,7 +80,6 @@ def _other_rules(folder: ResultFolder, experiment: Experiment) -> str:
 
 
 def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[str, Mapping[str, Floats]]:
-    """Returns the previous values by system and metric, in query order."""
     if other:
         raise DataError(other)
     if not any((folder.path / f"per_query{ending}").is_file() for ending in (".parquet", ".csv")):
@@ -88,7 +87,7 @@ def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[st
     values: dict[str, dict[str, Floats]] = {}
     for name, scored in folder.systems[folder.dataset].items():
         order = order_of(scored.qids, qids, "its stored values belong to other queries")
-        values[name] = {str(metric): scored.values[text][order] for text, metric in scored.metrics.items()}
+        values[name] = {str(metric): scored.values[text][order] for text, metric in folder.metrics.items()}
     return values
 
 
@@ -121,7 +120,7 @@ def _others(added: Sequence[str], gone: Sequence[str]) -> Iterator[str]:
 def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     """Describes changes in the primary metric since the previous run, and systems that cannot be compared."""
     if outcome.previous == "":
-        yield {"kind": "note", "parts": ["No previous run to compare with."]}
+        yield sentence_of("note", "No previous run to compare with.")
     against = outcome.against.get(dataset)
     if against is None:
         return
@@ -133,7 +132,6 @@ def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
 
 
 def _by_reason(against: Against, reasons: Mapping[tuple[str, str], str]) -> Iterable[tuple[str, list[str]]]:
-    """Returns the systems affected by each reason, for the primary metric."""
     return grouped((why, name) for (name, text), why in reasons.items() if text == against.primary).items()
 
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,14 +26,11 @@ from groupgt.formats.write import flat_fault, write_flat
 from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text, write_rows
 from groupgt.render.tables import Grid
-from groupgt.report import across, previous
-from groupgt.report.experiment import text
+from groupgt.report import previous
 from groupgt.report.folder import Manifest, file_name, slug
 from groupgt.report.gates import reason
 from groupgt.report.means import means_and_slices
-from groupgt.report.page import page_bytes_of
 from groupgt.report.shapes import plain
-from groupgt.report.stages import StagesTeller
 from groupgt.report.times import from_cache
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.stamped import write_stamped
@@ -43,17 +40,16 @@ from groupgt.store.stamped import write_stamped
 
 def results_of(outcome: Outcome) -> Any:
     """Builds the contents of results.json."""
-    is_timeless = outcome.experiment.rule.is_timeless
     results: dict[str, Any] = {
         "name": outcome.experiment.title,
         "datasets": {dataset: _dataset(outcome, dataset) for dataset in outcome.evaluations},
     }
-    if is_timeless and outcome.overall is not None:
+    if outcome.experiment.rule.is_timeless and outcome.overall is not None:
         results["best"] = outcome.overall
     if outcome.previous is not None:
         results["previous"] = outcome.previous or None
     if outcome.across is not None:
-        results["across"] = across.results(outcome.across)
+        results["across"] = outcome.across.to_dict()
     if outcome.experiment.config.gate:
         results["gates"] = _gates(outcome)
         results["idle_gates"] = outcome.idle_gates
@@ -146,23 +142,20 @@ def manifest_of(outcome: Outcome) -> Any:
 
 def means_grid(outcome: Outcome) -> Grid:
     """Returns headers and one row per mean, overall and for each slice, as in means.csv."""
-    return _stacked(
-        {name: means_and_slices(list(by_system.values())) for name, by_system in outcome.evaluations.items()}
-    )
+    return _stacked((name, means_and_slices(list(systems.values()))) for name, systems in outcome.evaluations.items())
 
 
 def per_query_grid(outcome: Outcome) -> Grid:
     """Returns headers and one row per system and query, as in per_query.csv."""
-    return _stacked(
-        {name: per_query_rows(list(by_system.values())) for name, by_system in outcome.evaluations.items() if by_system}
-    )
+    measured = {name: list(systems.values()) for name, systems in outcome.evaluations.items() if systems}
+    return _stacked((name, per_query_rows(evaluations)) for name, evaluations in measured.items())
 
 
-def _stacked(grids: dict[str, Grid]) -> Grid:
+def _stacked(grids: Iterable[tuple[str, Grid]]) -> Grid:
     """Stacks the tables of all data sets; the first column names the data set."""
     headers: list[str] = []
     rows: list[list[Any]] = []
-    for dataset, (dataset_headers, dataset_rows) in grids.items():
+    for dataset, (dataset_headers, dataset_rows) in grids:
         headers = ["dataset", *dataset_headers]
         rows += [[dataset, *row] for row in dataset_rows]
     return headers, rows
@@ -170,8 +163,8 @@ def _stacked(grids: dict[str, Grid]) -> Grid:
 
 # --- Writing.
 
-# Writes a file, and returns its path if that is not the given path.
-Writer = Callable[[Path], Path | None]
+# Writes a file at a path, or beside it with the ending of another format.
+Writer = Callable[[Path], object]
 Ranking = tuple[str, list[str], list[float]]
 # Formats that are the report with another table style.
 STYLES = {
@@ -186,16 +179,16 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
     formats = outcome.experiment.config.output.formats
     writers: dict[str, Writer] = {}
     for name, style in (STYLES[kind] for kind in formats if kind in STYLES):
-        writers[name] = _text(text(outcome, style) + "\n")
+        writers[name] = _text(outcome.text(style) + "\n")
     if "report" in formats:
-        writers["report.html"] = partial(_write_page, outcome=outcome)
+        writers["report.html"] = outcome.to_html
     if "json" in formats:
         writers["results.json"] = _text(json_text(results_of(outcome)) + "\n")
     if "csv" in formats:
         writers["means.csv"] = _text(csv_text(*means_grid(outcome)))
         writers["per_query.csv"] = _text(csv_text(*per_query_grid(outcome)))
         if outcome.comparison:
-            grid = _stacked({name: comparison.csv_rows() for name, comparison in outcome.comparison.items()})
+            grid = _stacked((name, comparison.csv_rows()) for name, comparison in outcome.comparison.items())
             writers["comparison.csv"] = _text(csv_text(*grid))
     if "parquet" in formats:
         writers["per_query.parquet"] = lambda path: write_rows(path, *per_query_grid(outcome), ".parquet")
@@ -209,14 +202,7 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
 
 
 def _text(text: str) -> Writer:
-    def write(path: Path) -> None:
-        path.write_text(text, encoding="utf-8", newline="")
-
-    return write
-
-
-def _write_page(path: Path, outcome: Outcome) -> None:
-    path.write_bytes(page_bytes_of(outcome))
+    return partial(Path.write_text, data=text, encoding="utf-8", newline="")
 
 
 def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
@@ -232,16 +218,14 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
                 writers[f"runs/{slug(dataset)}/{file_name(system)}.trec"] = _run(outcome, dataset, system)
         if dataset in outcome.truths:
             writers[f"truth/{slug(dataset)}.jsonl"] = partial(jsonl.write_ground_truth, truth=outcome.truths[dataset])
-        audit = next((evaluation.audit for evaluation in by_system.values()), None)
-        if audit is not None:
-            writers[f"truth/{slug(dataset)}.audit.jsonl"] = partial(jsonl.write_ground_truth, truth=audit.truth)
         for system, stages in outcome.stages.get(dataset, {}).items():
-            writers[f"stages/{slug(dataset)}/{file_name(system)}.csv"] = _text(
-                csv_text(*StagesTeller(stages).csv_rows())
-            )
-        truth = next((evaluation.truth for evaluation in by_system.values()), None)
-        if all_of_them and truth is not None and not truth.forms and flat_fault(truth) is None:
-            writers[f"truth/{slug(dataset)}.qrels"] = partial(write_flat, truth=truth)
+            writers[f"stages/{slug(dataset)}/{file_name(system)}.csv"] = _text(csv_text(*stages.csv_rows()))
+        for first in list(by_system.values())[:1]:
+            if first.audit is not None:
+                audit = partial(jsonl.write_ground_truth, truth=first.audit.truth)
+                writers[f"truth/{slug(dataset)}.audit.jsonl"] = audit
+            if all_of_them and not first.truth.forms and flat_fault(first.truth) is None:
+                writers[f"truth/{slug(dataset)}.qrels"] = partial(write_flat, truth=first.truth)
     return writers
 
 
@@ -271,7 +255,7 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
                 raise _UnfitError
             yield ranking
 
-    def write(path: Path) -> Path | None:
+    def write(path: Path) -> None:
         other = path.with_suffix(".jsonl")
         # Keep duplicates: they are dropped again when the run is measured again.
         query_calls = calls_of(run, replace(evaluation.policy, duplicates="penalize"))
@@ -280,13 +264,11 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
             by_call = ((qid, ids, query_calls[qid].scores or []) for qid, ids, _ in rankings())
             calls = {qid: of_query.calls for qid, of_query in query_calls.items()}
             jsonl.write_run(other, by_call, scored=scored, calls=calls)
-            return other
+            return
         try:
             trec.write_run(path, fitting(), file_name(system))
-            return None
         except _UnfitError:
             path.unlink()
             jsonl.write_run(other, rankings(), scored=True)
-            return other
 
     return write

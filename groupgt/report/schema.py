@@ -207,7 +207,6 @@ def comparison_schema() -> dict[str, Any]:
 
 
 def _written_schema(kind: Any, title: str) -> dict[str, Any]:
-    """Returns the JSON Schema of a type, with no additional keys allowed."""
     schema = TypeAdapter(kind).json_schema()
     definitions = schema.pop("$defs", {})
     without_titles(schema, definitions)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from groupgt.evaluation.result import Evaluation
+from groupgt.render.page import data
 from groupgt.render.tables import counted, listed
-
-if TYPE_CHECKING:
-    from groupgt.render.page import data
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -109,7 +107,11 @@ def subject(name: str) -> list[str]:
     return ["The run", ""] if name in ("", "results") else ["", name]
 
 
+def sentence_of(kind: str, *parts: str) -> data.Sentence:
+    """Returns a sentence of a kind; every second part is a name."""
+    return {"kind": kind, "parts": list(parts)}
+
+
 def doubt(text: str) -> data.Sentence:
     """Turns a warning into a sentence without changing its capitalization."""
-    end = "" if text.endswith("?") else "."
-    return {"kind": "doubt", "parts": [f"{text}{end}"]}
+    return sentence_of("doubt", text if text.endswith("?") else f"{text}.")

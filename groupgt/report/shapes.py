@@ -76,7 +76,6 @@ def of(generic: Any, *kinds: Any) -> Any:
 
 
 def _of_hint(hint: Any) -> Any:
-    """Returns the JSON type of a field."""
     if hint is int:
         return Count
     if hint is Defined:

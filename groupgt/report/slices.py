@@ -14,6 +14,7 @@ from groupgt.render.drawing import Figure
 from groupgt.render.tables import counted, fixed, signed, small, span
 from groupgt.report.contrasts import delta_text, p_header
 from groupgt.report.means import about, transposed
+from groupgt.report.sentences import grouped
 
 # More lines than this are only counted, not listed.
 LISTED = 5
@@ -21,8 +22,7 @@ LISTED = 5
 
 def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
     """Yields one table of differences per column and metric, followed by sentences on notable slices."""
-    for by in dict.fromkeys(part.by for part in systems.slices):
-        parts = [part for part in systems.slices if part.by == by]
+    for by, parts in grouped((part.by, part) for part in systems.slices).items():
         if len(parts) == 1:
             yield f"every query has {by} = {parts[0].value}"
             continue

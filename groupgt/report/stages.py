@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.stages import Stage, Stages
 from groupgt.render.document import Item, Table, Verdict
-from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
 from groupgt.report.means import policy_text
-from groupgt.report.sentences import doubt, doubts
+from groupgt.report.sentences import doubt, doubts, sentence_of
 
 if TYPE_CHECKING:
-    from groupgt.render.drawing import Drawable, Figure
+    from groupgt.render.drawing import Figure
     from groupgt.render.page import data
 
 HEADERS = ["stage", "cutoff", "groups covered", "lost here", "gained here", "complete queries"]
@@ -23,15 +22,29 @@ HEADERS = ["stage", "cutoff", "groups covered", "lost here", "gained here", "com
 class StagesTeller(Teller[Stages]):
     """Reports how many groups each stage of a pipeline loses."""
 
+    main_figure = "stages"
+    fields = ("queries", "kept", "stages", "groups", "slices")
+
     def blocks(self) -> list[Item]:
         """Returns the stage that loses the most groups, and tables of all stages overall and by slice."""
         return [Verdict(list(self._sentences())), *tables_of(self.result)]
 
-    main_figure = "stages"
+    def figure(self) -> Figure:
+        """Draws the groups that each stage covers and does not cover."""
+        from groupgt.render.encodings import About
+        from groupgt.render.tradeoffs import funnel
 
-    def figures(self) -> Drawable:
-        """Returns a figure of the groups that each stage covers."""
-        return {"stages": lambda: funnel_of(self.result)}
+        stages = self.result
+        rows = [
+            {"stage": stage.name, "fate": fate, "count": count, "order": order}
+            for stage in stages.stages
+            for order, (fate, count) in enumerate(
+                {"covered": stage.covered, "not covered": len(stages.groups) - stage.covered}.items()
+            )
+        ]
+        first = stages.evaluations[0]
+        about = About("groups", stages.queries, "coverage", policy_text(first.policy))
+        return funnel(rows, about, stages.stages[0].name)
 
     def _sentences(self) -> Iterator[data.Sentence]:
         stages = self.result
@@ -39,14 +52,14 @@ class StagesTeller(Teller[Stages]):
         verb = "is" if stages.kept == 1 else "are"
         kept = f"{stages.kept:,} of {counted(total, 'group')} {verb} covered by the last stage"
         if not lost:
-            yield {"kind": "best", "parts": [f"{kept}: none is lost."]}
+            yield sentence_of("best", f"{kept}: none is lost.")
         else:
             worst = max(lost, key=lambda stage: stage.lost)
-            share = f"{worst.lost:,} ({100 * worst.lost / total:.0f} %)"
-            yield {"kind": "best", "parts": [f"{kept}; most are lost at ", worst.name, f": {share}."]}
+            share = f": {worst.lost:,} ({100 * worst.lost / total:.0f} %)."
+            yield sentence_of("best", f"{kept}; most are lost at ", worst.name, share)
         if gained := sum(stage.gained for stage in stages.stages):
             text = f"{counted(gained, 'time')} a stage covers a group that the previous stage did not"
-            yield {"kind": "doubt", "parts": [f"{text}: not all of its passages come from there."]}
+            yield doubt(f"{text}: not all of its passages come from there")
         yield from map(doubt, doubts({each.name: each for each in stages.evaluations}))
 
     def csv_rows(self) -> Grid:
@@ -54,12 +67,6 @@ class StagesTeller(Teller[Stages]):
         headers = ["qid", "group", *(stage.name for stage in self.result.stages), "lost"]
         groups = self.result.groups
         return headers, [[each["qid"], each["group"], *map(int, each["covered"]), each["lost"]] for each in groups]
-
-    def to_dict(self) -> Any:
-        """Returns the stages and every group as plain Python."""
-        stages = self.result
-        plain = {"queries": stages.queries, "kept": stages.kept, "stages": stages.stages}
-        return nulls({**plain, "groups": stages.groups, "slices": stages.slices})
 
 
 def tables_of(stages: Stages) -> Iterator[Item]:
@@ -69,23 +76,6 @@ def tables_of(stages: Stages) -> Iterator[Item]:
         yield f"{each['by']} = {each['value']}"
         yield Table(HEADERS, list(map(_row, each["stages"])))
     yield f"{counted(len(stages.groups), 'group')} of {counted(stages.queries, 'query')}"
-
-
-def funnel_of(stages: Stages) -> Figure:
-    """Draws the groups that each stage covers and does not cover."""
-    from groupgt.render.encodings import About
-    from groupgt.render.tradeoffs import funnel
-
-    rows = [
-        {"stage": stage.name, "fate": fate, "count": count, "order": order}
-        for stage in stages.stages
-        for order, (fate, count) in enumerate(
-            {"covered": stage.covered, "not covered": len(stages.groups) - stage.covered}.items()
-        )
-    ]
-    first = stages.evaluations[0]
-    about = About("groups", stages.queries, "coverage", policy_text(first.policy))
-    return funnel(rows, about, stages.stages[0].name)
 
 
 def _row(stage: Stage) -> Sequence[Any]:

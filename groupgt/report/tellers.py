@@ -21,12 +21,12 @@ TELLERS = {
     "HardestGroups": "misses",
     "Identified": "identify",
     "Misses": "misses",
-    "Outcome": "outcome",
+    "Outcome": "experiment",
     "PowerAnalysis": "power",
     "Rechunked": "curation",
     "Stages": "stages",
     "Suggestions": "curation",
-    "Thresholds": "thresholds",
+    "Thresholds": "depth",
 }
 
 

@@ -13,7 +13,7 @@ from groupgt.comparison.tests import SLACK
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed, listed, p_text, signed, span
 from groupgt.report import headroom
-from groupgt.report.sentences import doubt, doubts, enumerated, every
+from groupgt.report.sentences import doubt, doubts, enumerated, every, sentence_of
 
 NO_BREAK = "\u00a0"
 # More comparisons than this are only counted, not named.
@@ -78,18 +78,17 @@ def changes(
         names = [name for name, gains in significant if gains == is_gain]
         for name in names[:MOST_CHANGES]:
             rest = f": {measured(contrasts[name], settings, count, f' in {label}')}."
-            parts = ["", name, *other.parts(f" is significantly {verb} {other.than}", rest)]
-            yield {"kind": kind, "parts": parts}
+            yield sentence_of(kind, "", name, *other.parts(f" is significantly {verb} {other.than}", rest))
         if more := names[MOST_CHANGES:]:
             others = f"{counted(len(more), 'other system is', 'other systems are')} significantly {verb}"
-            yield {"kind": kind, "parts": [f"{others} {other.than.strip()}."]}
+            yield sentence_of(kind, f"{others} {other.than.strip()}.")
     if significant:
         return
     largest = by_size[0]
     queries = counted(contrasts[largest].pairs, "query")
     begins, within = f"No significant difference from {other.from_}", f" in {label} ({queries})"
     if not contrasts[largest].differ:
-        yield {"kind": "same", "parts": other.parts(begins, f"{within}: the values are the same.")}
+        yield sentence_of("same", *other.parts(begins, f"{within}: the values are the same."))
         return
     size = measured(contrasts[largest], settings, count)
     if disagreeing:
@@ -97,10 +96,9 @@ def changes(
         level = f"{100 * contrasts[largest].confidence:.3g} % CI {signed(low)} to {signed(high)}"
         size = f"{signed(contrasts[largest].delta)} is within annotators' disagreement ({level})"
     if len(contrasts) == 1:
-        yield {"kind": "same", "parts": other.parts(begins, f"{within}: {size}.")}
+        yield sentence_of("same", *other.parts(begins, f"{within}: {size}."))
         return
-    parts = [*other.parts(begins, f"{within}; largest difference: "), largest, f", {size}."]
-    yield {"kind": "same", "parts": parts}
+    yield sentence_of("same", *other.parts(begins, f"{within}; largest difference: "), largest, f", {size}.")
 
 
 def measured(contrast: Contrast, settings: Settings, count: int, of: str = "") -> str:
@@ -118,7 +116,7 @@ def best_sentence(systems: Systems) -> data.Sentence:
     """Names the best system if it beats every other in tests, otherwise the system with the best mean."""
     best = systems.best
     if best is None:
-        return {"kind": "doubt", "parts": ["No queries to evaluate, so there is no mean."]}
+        return doubt("No queries to evaluate, so there is no mean")
     between = systems.intervals.get((best, systems.primary))
     interval = "" if between is None else f" ({100 * systems.settings.confidence:g} % CI {span(between)})"
     mean, over = f"{fixed(systems.mean(best))}{interval}", counted(systems.queries_of(best), "query")
@@ -127,8 +125,7 @@ def best_sentence(systems: Systems) -> data.Sentence:
     if count == 1:
         parts = ["", best, f" has a mean {label} of {mean} over {over}."]
     elif systems.baseline and systems.has_clear_winner:
-        rest = f" is the best of {count:,} systems in {label}, significantly so: mean {mean}, {over}."
-        parts = ["", best, rest]
+        parts = ["", best, f" is the best of {count:,} systems in {label}, significantly so: mean {mean}, {over}."]
     elif systems.baseline:
         kind = "same"
         begins = f"No clear winner among {count:,} systems; {'highest' if systems.higher else 'lowest'} mean {label}: "
@@ -138,11 +135,10 @@ def best_sentence(systems: Systems) -> data.Sentence:
     elif len(tied) == count:
         parts = [f"{every(count, 'system')} have the same mean {label} of {mean} over {over}."]
     elif len(tied) > 1:
-        rest = f" are tied for the highest mean {label} of {count:,} systems: {mean} over {over}."
-        parts = enumerated(tied, rest)
+        parts = enumerated(tied, f" are tied for the highest mean {label} of {count:,} systems: {mean} over {over}.")
     else:
         parts = ["", best, f" has the highest mean of {count:,} systems: {label} of {mean} over {over}."]
-    return {"kind": kind, "parts": parts}
+    return sentence_of(kind, *parts)
 
 
 def _changes_in_slices(systems: Systems) -> Iterator[data.Sentence]:
@@ -162,7 +158,7 @@ def _changes_in_slices(systems: Systems) -> Iterator[data.Sentence]:
         queries = counted(contrast.pairs, "query")
         rest = f": {signed(contrast.delta)} in {systems.label} ({queries}, {p_text(contrast.p_value)})."
         where = f" is significantly {verb} than the baseline where {part.by} = "
-        yield {"kind": "gain" if is_gain else "loss", "parts": ["", name, where, part.value, rest]}
+        yield sentence_of("gain" if is_gain else "loss", "", name, where, part.value, rest)
 
 
 def warnings(systems: Systems) -> list[str]:

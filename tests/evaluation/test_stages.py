@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.report.page import page_of
+from groupgt.report.experiment import page_of
 
 TRUTH = {"q1": [["a", "b"], ["c"], ["d"]], "q2": [["e"]], "q3": []}
 

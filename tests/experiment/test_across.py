@@ -15,7 +15,7 @@ from groupgt.cli.main import main
 from groupgt.comparison.across import Across
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.plan import plan
-from groupgt.report.outcome import summary
+from groupgt.report.experiment import summary
 from groupgt.report.run import run_experiment
 from tests.experiment.test_previous import valid
 

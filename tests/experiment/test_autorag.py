@@ -13,7 +13,7 @@ import pytest
 
 from groupgt.cli.main import main
 from groupgt.errors import ConfigError, DataError, GroupgtWarning
-from groupgt.report.autorag import METRICS, experiment_text, stored_means
+from groupgt.report.autorag import METRICS, experiment_text, stored_means, survey
 from groupgt.report.run import run_experiment
 
 PROJECT = Path(__file__).parent / "autorag_project"
@@ -33,7 +33,7 @@ SYSTEMS = {
 def evaluations(project: Path, folder: Path) -> Any:
     """What the experiment file made of a project measures, by the names of its systems."""
     file = folder / "experiment.yaml"
-    file.write_text(experiment_text(project, file), encoding="utf-8")
+    file.write_text(experiment_text(survey(project), file), encoding="utf-8")
     (found,) = run_experiment(file, output=folder / "out").evaluations.values()
     return found
 
@@ -51,7 +51,7 @@ def compare(project: Path, folder: Path) -> dict[str, int]:
 
 
 def agreed(project: Path, found: Any) -> dict[str, int]:
-    stored = stored_means(project)
+    stored = stored_means(survey(project))
     assert set(found) == set(stored)
     for system, means in stored.items():
         for metric, mean in means.items():
@@ -112,7 +112,7 @@ def test_lists_with_repeated_passages_are_part_of_it() -> None:
 
 
 def test_the_file_says_where_everything_came_from(tmp_path: Path) -> None:
-    text = experiment_text(PROJECT, tmp_path / "experiment.yaml")
+    text = experiment_text(survey(PROJECT), tmp_path / "experiment.yaml")
     assert "BM25, top_k 5, bm25_tokenizer porter_stemmer; AutoRAG's choice for this node" in text
     assert "# Left out: 1/pre_retrieve_node_line/query_expansion/0.parquet: it contains no retrieved ids" in text
     assert "# Left out: 1/retrieve_node_line/retrieval/0.parquet: a copy of the best table of another node" in text
@@ -124,11 +124,11 @@ def test_the_file_says_where_everything_came_from(tmp_path: Path) -> None:
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     project = tmp_path / "my project"
     shutil.copytree(PROJECT, project)
-    text = experiment_text(project, project / "experiment.yaml")
+    text = experiment_text(survey(project), project / "experiment.yaml")
     assert 'ground_truth: "data/qa.parquet"' in text
     assert 'path: "1/retrieve_node_line/lexical_retrieval/0.parquet"' in text
     assert 'corpus: "../my project/data/corpus.parquet"' in experiment_text(
-        project, tmp_path / "new" / "experiment.yaml"
+        survey(project), tmp_path / "new" / "experiment.yaml"
     )
     nodes = {"0/line/retrieval/0": {"retrieved_ids": [["a"]], "retrieval_recall": [1.0]}}
     small = make(tmp_path / "a small one", [[["a"]]], nodes)
@@ -140,7 +140,7 @@ def test_the_best_table_counts_once(tmp_path: Path) -> None:
     shutil.copytree(PROJECT, project)
     node = project / "1" / "retrieve_node_line" / "lexical_retrieval"
     shutil.copy(node / "0.parquet", node / "best_0.parquet")
-    assert set(stored_means(project)) == set(SYSTEMS)
+    assert set(stored_means(survey(project))) == set(SYSTEMS)
 
 
 def test_the_layout_of_early_versions(tmp_path: Path) -> None:
@@ -164,14 +164,14 @@ def test_the_layout_of_early_versions(tmp_path: Path) -> None:
         "0 retrieval bm25": 1,
         "0 retrieval hybrid_cc": 1,
     }
-    assert stored_means(project)["0 passage_reranker tart"] == {"retrieval_recall": 0.75}
+    assert stored_means(survey(project))["0 passage_reranker tart"] == {"retrieval_recall": 0.75}
 
 
 def test_questions_without_results_are_passed_over(tmp_path: Path) -> None:
     nodes = {"0/line/retrieval/0": {"retrieved_ids": [["a"], []], "retrieval_recall": [1.0, None]}}
     project = make(tmp_path / "p", [[["a"]], [["b"]]], nodes)
     assert compare(project, tmp_path) == {"0 retrieval bm25": 1}
-    assert stored_means(project) == {"0 retrieval bm25": {"retrieval_recall": 1.0}}
+    assert stored_means(survey(project)) == {"0 retrieval bm25": {"retrieval_recall": 1.0}}
 
 
 def test_questions_without_results_were_0_in_early_versions(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_what_cannot_agree_is_said(tmp_path: Path) -> None:
     nodes = {"0/line/retrieval/0": {"retrieved_ids": [["a"], ["b"], ["c"]], "retrieval_recall": [None, 1.0, 0.0]}}
     project = make(tmp_path / "p", [[["a"], []], [["b"]], [[]]], nodes)
     with pytest.warns(GroupgtWarning) as told:
-        text = experiment_text(project, tmp_path / "experiment.yaml")
+        text = experiment_text(survey(project), tmp_path / "experiment.yaml")
     assert [str(each.message) for each in told] == [
         "AutoRAG skips queries with an empty group or a blank id; groupgt scores the rest",
         "0 retrieval bm25: AutoRAG's means are of 2 queries, these of 2, which cannot agree; they differ in q0, q2",
@@ -202,7 +202,9 @@ def test_flat_ground_truth_is_one_group(tmp_path: Path) -> None:
     nodes = {"0/line/retrieval/0": {"retrieved_ids": [["b"]], "retrieval_recall": [0.5]}}
     project = make(tmp_path / "p", [["a", "b"]], nodes)
     with pytest.warns(GroupgtWarning, match="character by character"):
-        assert "policy: {preset: autorag, flat_gt: or}" in experiment_text(project, tmp_path / "experiment.yaml")
+        assert "policy: {preset: autorag, flat_gt: or}" in experiment_text(
+            survey(project), tmp_path / "experiment.yaml"
+        )
 
 
 def test_a_trial_that_was_stopped(tmp_path: Path) -> None:
@@ -232,7 +234,7 @@ def test_names_are_readable_and_unique(tmp_path: Path) -> None:
         "9/line/retrieval/0": ids,
     }
     project = make(tmp_path / "p", [[["a"]]], nodes)
-    names = list(stored_means(project))
+    names = list(stored_means(survey(project)))
     assert len(set(names)) == len(nodes)
     assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 _.+-]{0,99}", name) for name in names)
     assert names[-2:] == ["9 retrieval bm25", "10 retrieval bm25"]
@@ -245,7 +247,7 @@ def test_names_are_readable_and_unique(tmp_path: Path) -> None:
 def test_a_summary_of_another_run_is_told(tmp_path: Path) -> None:
     project = tmp_path / "project"
     shutil.copytree(PROJECT, project)
-    stored = stored_means(PROJECT)
+    stored = stored_means(survey(PROJECT))
     for node, system in (
         ("lexical_retrieval", "0 lexical_retrieval BM25 space"),
         ("passage_filter", "0 passage_filter ThresholdCutoff threshold 0.7"),
@@ -254,7 +256,7 @@ def test_a_summary_of_another_run_is_told(tmp_path: Path) -> None:
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(str(stored[system]["retrieval_recall"]), "0.123"), encoding="utf-8")
     with pytest.raises(DataError, match=r"expected the 0\.123 of summary\.csv, found 0\.") as raised:
-        stored_means(project)
+        stored_means(survey(project))
     assert raised.value.total == 2
 
 
@@ -262,9 +264,9 @@ def test_a_folder_that_is_no_project(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"expected an AutoRAG project, found no data/qa\.parquet in it; name the fold"
     ):
-        experiment_text(tmp_path, tmp_path / "experiment.yaml")
+        experiment_text(survey(tmp_path), tmp_path / "experiment.yaml")
     with pytest.raises(ConfigError, match=re.escape(f"its project is {PROJECT}")):
-        stored_means(PROJECT / "0")
+        stored_means(survey(PROJECT / "0"))
 
 
 def test_a_project_without_results(tmp_path: Path) -> None:
@@ -273,7 +275,7 @@ def test_a_project_without_results(tmp_path: Path) -> None:
         ConfigError,
         match=r"found none; 0/line/query_expansion/0\.parquet: it contains no retrieved ids; let AutoRAG run",
     ):
-        experiment_text(project, tmp_path / "experiment.yaml")
+        experiment_text(survey(project), tmp_path / "experiment.yaml")
 
 
 def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
@@ -287,7 +289,7 @@ def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
     (project / "0" / "line" / "retrieval" / "1.parquet").write_bytes(b"PAR1 cut off")
     (project / "0" / "line" / "retrieval" / "summary.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(DataError) as raised:
-        experiment_text(project, tmp_path / "experiment.yaml")
+        experiment_text(survey(project), tmp_path / "experiment.yaml")
     told = str(raised.value)
     for part in (
         "expected numbers in retrieval_recall, found other data",
@@ -299,7 +301,7 @@ def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
         assert part in told, told
     (project / "data" / "qa.parquet").write_bytes(b"nothing")
     with pytest.raises(DataError, match="expected a parquet file"):
-        stored_means(project)
+        stored_means(survey(project))
 
 
 def test_a_project_becomes_an_experiment_by_init(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import groupgt
 from groupgt.experiment.starter import write_starter
-from groupgt.report.outcome import summary
+from groupgt.report.experiment import summary
 from groupgt.report.run import run_experiment
 
 NOTHING = """

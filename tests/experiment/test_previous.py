@@ -17,8 +17,8 @@ from groupgt.cli.main import main
 from groupgt.errors import ConfigError, DataError
 from groupgt.experiment.outcome import Outcome
 from groupgt.metrics.language import parse_metric
+from groupgt.report.experiment import summary
 from groupgt.report.gates import reason
-from groupgt.report.outcome import summary
 from groupgt.report.run import run_experiment
 from groupgt.report.schema import results_schema
 

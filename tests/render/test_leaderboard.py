@@ -11,8 +11,8 @@ import groupgt
 from groupgt.render.document import document
 from groupgt.render.layout import Screen
 from groupgt.report.contrasts import leaderboards
+from groupgt.report.experiment import summary
 from groupgt.report.gates import failed
-from groupgt.report.outcome import summary
 
 QIDS = [f"q{number:02}" for number in range(16)]
 TRUTH = {qid: [["a"]] for qid in QIDS}

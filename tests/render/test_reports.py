@@ -16,8 +16,7 @@ from groupgt.experiment.outcome import Outcome
 from groupgt.private import Hide
 from groupgt.render.document import Verdict, sentence_text
 from groupgt.render.page.page import SCRIPTS, page_bytes
-from groupgt.report.experiment import items
-from groupgt.report.page import page_of
+from groupgt.report.experiment import items, page_of
 from tests.render.test_page import Reader, read, value
 
 ROOT = Path(groupgt.__file__).parent.parent

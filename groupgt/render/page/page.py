@@ -127,7 +127,6 @@ def _scripts() -> bytes:
 
 @cache
 def _libraries() -> dict[str, bytes]:
-    """Returns the compressed libraries and their licenses."""
     texts = {each.package: each.text for each in LIBRARIES} | {"licenses": licenses()}
     return {name: deflated(text) for name, text in texts.items()}
 
