@@ -24,6 +24,7 @@ from groupgt.experiment.config import Config
 from groupgt.formats.detect import FORMATS
 from groupgt.formats.write import RUN_WRITERS, TRUTH_WRITERS
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE
+from groupgt.metrics.description import as_dict
 from groupgt.model.policy import CHOICES
 from groupgt.options import options_of
 
@@ -233,6 +234,14 @@ def test_formulas_are_those_of_metrics_that_there_are() -> None:
     assert set(formulas.TEX) <= known
     shown = [text for path, text in reference().items() if path.startswith("reference/metrics/") and "\n$$\n" in text]
     assert len(shown) > 20
+
+
+def test_every_formula_of_ids_is_shown_as_mathematics() -> None:
+    """Metrics that compare texts, or count what an unanswerable query gets, are told in words alone."""
+    ids = [own for own in CATALOGUE.values() if not (own.reads_texts or own.of_unanswerable)]
+    told = [formula for own in ids for formula in as_dict(own)["formulas"]]
+    lacking = [each["metric"] for each in told if not formulas.tex_of(each["metric"], each["formula"])]
+    assert lacking == [], "docs/generate/formulas.py has no TeX beside the catalogue's text of these"
 
 
 def test_a_formula_of_another_text_is_not_shown() -> None:
