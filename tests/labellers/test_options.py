@@ -120,6 +120,9 @@ def test_no_two_labellers_that_differ_in_an_option_are_called_alike(name: str, o
     changed = [(each, {**each, option: value}) for each in beside for value in other_values(options[option])]
     both = [(with_options(name, **before), with_options(name, **after)) for before, after in changed]
     assert any(str(before) != str(after) for before, after in both)
+    if option not in labeller.described:
+        twice = [str(after) for before, after in both if before.description() != after.description()]
+        assert not twice, f"{option} is printed twice; it belongs in `described`: {twice[0]}"
 
 
 # Options that say where parents, vectors and verdicts come from, which has tests of its own.
