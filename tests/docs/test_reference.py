@@ -22,11 +22,12 @@ from groupgt import plugins
 from groupgt.cli.main import COMMANDS, cli
 from groupgt.experiment.config import Config
 from groupgt.formats.detect import FORMATS
-from groupgt.formats.write import RUN_WRITERS, TRUTH_WRITERS
+from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE
 from groupgt.metrics.description import as_dict
 from groupgt.model.policy import CHOICES
 from groupgt.options import options_of
+from tests.docs.blocks import ROOT
 
 
 @cache
@@ -213,6 +214,14 @@ def test_a_choice_that_is_new_is_missing(monkeypatch: pytest.MonkeyPatch) -> Non
     assert missing(choices()) == []
     monkeypatch.setitem(CHOICES, "colors", ("many",))
     assert missing(choices()) == ["policy: many is not on reference/policies.md"]
+
+
+def test_every_format_is_explained() -> None:
+    """In a handwritten page, beside the generated list of names."""
+    told = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("formats.md", "benchmarks.md"))
+    names = dict.fromkeys([*(known.name for known in FORMATS), *TRUTH_WRITERS, *RUN_WRITERS, FLAT])
+    untold = [name for name in names if not re.search(rf"(?i)(?<![\w-]){re.escape(name)}(?![\w-])", told)]
+    assert untold == [], "neither docs/formats.md nor docs/benchmarks.md has these"
 
 
 def test_exit_statuses_and_files_are_explained() -> None:
