@@ -23,3 +23,12 @@ def test_every_registered_metric_is_compared() -> None:
     assert {metric.name for metric in all_metrics()} == {
         name for name, each in CATALOGUE.items() if each.aggregate is None and not each.of_unanswerable
     }
+
+
+def test_every_parameter_is_compared_beside_its_default() -> None:
+    compared = {(each.name, each.convention, *pair) for each in all_metrics() for pair in each.parameters}
+    for metric in all_metrics():
+        for parameter in metric.formula.parameters:
+            of = (metric.name, metric.convention, parameter.name)
+            tried = {value for *other, value in compared if tuple(other) == of} - {parameter.default}
+            assert tried, f"VARIANTS in tests/agreement.py has no other value of {parameter.name} for {metric.name}"

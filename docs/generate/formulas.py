@@ -1,7 +1,7 @@
 """Formulas of the catalogue as TeX.
 
-Each stands beside the text of the formula that it was written for: where the catalogue's text has changed since, or a
-metric is new, the page shows the text alone.
+Each stands beside the text of the formula that it was written for: where the catalogue's text has changed since, the
+page shows the text alone, and a test names the formula.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ TEX: dict[str, tuple[str, str]] = {
         r"\frac{1}{R} \sum_{r=1}^{n} \mathrm{rel}_r \; \frac{1}{r} \sum_{s=1}^{r} \mathrm{rel}_s",
     ),
     "map.coverage": (
-        "weighted mean over groups of N(r_g) ÷ r_g (0 if not met): r_g is the rank that first meets g, N(r) counts the "
-        "results up to r that met some new group",
+        "weighted mean over groups of N(r_g) ÷ r_g (0 if not covered): r_g is the rank that first covers g, N(r) "
+        "counts the results up to r that covered a new group",
         r"\frac{1}{\sum_g w_g} \sum_{g} w_g \; \frac{1}{r_g} \sum_{s=1}^{r_g} \mathrm{new}_s",
     ),
     "completion_rr": ("1 ÷ the rank at which the last group is covered (0 if never)", r"\frac{1}{\max_g \, r_g}"),
@@ -126,7 +126,7 @@ TEX: dict[str, tuple[str, str]] = {
     "dcg": ("Σ gain(grade)/log2(rank + 1)", r"\sum_{r=1}^{n} \frac{\mathrm{gain}(y_r)}{\log_2(r+1)}"),
     "novelty_ndcg": (
         "Σ over results that first cover a group of (2^g − 1)/log2(rank + 1), g the highest grade among the groups "
-        "newly met ÷ the same of the best grade of each group, highest first, not cut at k",
+        "newly covered ÷ the same of the best grade of each group, highest first, not cut at k",
         r"\frac{\sum_{r=1}^{n} \mathrm{new}_r \, (2^{y_r} - 1) / \log_2(r+1)}"
         r"{\sum_{j=1}^{m} (2^{y^{*}_j} - 1) / \log_2(j+1)}",
     ),
@@ -136,7 +136,7 @@ TEX: dict[str, tuple[str, str]] = {
         r"R_r = \frac{2^{y_r} - 1}{2^{y_{\max}}}",
     ),
     "rbp": (
-        "(1−p) Σ_r p^(r−1) rel_r; results beyond top can add at most p^min(k,n), and a reader looks at 1/(1−p) "
+        "(1−p) Σ_r p^(r−1) rel_r; results beyond top can add at most p^min(k,n), and a user looks at 1/(1−p) "
         "results on average",
         r"(1 - p) \sum_{r=1}^{n} p^{r-1} \, \mathrm{rel}_r",
     ),

@@ -218,8 +218,9 @@ def convert_command(
         require_paths(truth or source, [source], in_parts=True)
         kind = "run"
     read = source if inputs.in_parts else Source.at(source)
-    holds_truth_alone = source_format in TRUTHS and source_format not in RUNS
-    if (kind or ("truth" if holds_truth_alone else kind_of(read))) == "truth":
+    if kind is None and (source_format in TRUTHS) != (source_format in RUNS):
+        kind = "truth" if source_format in TRUTHS else "run"
+    if (kind or kind_of(read)) == "truth":
         converted = inputs.truth_at(read, source_format)
         _write_truth(target, converted if shape is None else converted.of_shape(shape), to)
         return

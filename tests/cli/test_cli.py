@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from groupgt.cli.main import COMMANDS, main
+from groupgt.formats.detect import RUNS, TRUTHS
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> tuple[str, str]:
@@ -189,6 +190,14 @@ def test_convert_refuses_what_would_be_lost(folder: Path, capsys: pytest.Capture
     assert "trec-subtopics" in call(capsys, "convert", "qa.jsonl", "out", "--to", "trec", status=2)[1]
     assert not (folder / "out").exists()
     assert "expected trec" in call(capsys, "convert", "bm25.trec", "out", "--to", "beir", status=2)[1]
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if name not in TRUTHS])
+def test_a_format_of_results_alone_is_not_read_as_ground_truth(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    said = call(capsys, "convert", "qa.jsonl", "out", "--to", "jsonl", "--from", name, status=2)[1]
+    assert "qa.jsonl:1: expected" in said
 
 
 def test_init_and_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

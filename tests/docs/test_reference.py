@@ -22,10 +22,12 @@ from groupgt import plugins
 from groupgt.cli.main import COMMANDS, cli
 from groupgt.experiment.config import Config
 from groupgt.formats.detect import FORMATS
-from groupgt.formats.write import RUN_WRITERS, TRUTH_WRITERS
+from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE
+from groupgt.metrics.description import as_dict
 from groupgt.model.policy import CHOICES
 from groupgt.options import options_of
+from tests.docs.blocks import ROOT
 
 
 @cache
@@ -214,6 +216,14 @@ def test_a_choice_that_is_new_is_missing(monkeypatch: pytest.MonkeyPatch) -> Non
     assert missing(choices()) == ["policy: many is not on reference/policies.md"]
 
 
+def test_every_format_is_explained() -> None:
+    """In a handwritten page, beside the generated list of names."""
+    told = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("formats.md", "benchmarks.md"))
+    names = dict.fromkeys([*(known.name for known in FORMATS), *TRUTH_WRITERS, *RUN_WRITERS, FLAT])
+    untold = [name for name in names if not re.search(rf"(?i)(?<![\w-]){re.escape(name)}(?![\w-])", told)]
+    assert untold == [], "neither docs/formats.md nor docs/benchmarks.md has these"
+
+
 def test_exit_statuses_and_files_are_explained() -> None:
     assert outcomes.exits() <= set(outcomes.EXITS)
     assert set(outcomes.files()) <= set(outcomes.FILES)
@@ -233,6 +243,14 @@ def test_formulas_are_those_of_metrics_that_there_are() -> None:
     assert set(formulas.TEX) <= known
     shown = [text for path, text in reference().items() if path.startswith("reference/metrics/") and "\n$$\n" in text]
     assert len(shown) > 20
+
+
+def test_every_formula_of_ids_is_shown_as_mathematics() -> None:
+    """Metrics that compare texts, or count what an unanswerable query gets, are told in words alone."""
+    ids = [own for own in CATALOGUE.values() if not (own.reads_texts or own.of_unanswerable)]
+    told = [formula for own in ids for formula in as_dict(own)["formulas"]]
+    lacking = [each["metric"] for each in told if not formulas.tex_of(each["metric"], each["formula"])]
+    assert lacking == [], "docs/generate/formulas.py has no TeX beside the catalogue's text of these"
 
 
 def test_a_formula_of_another_text_is_not_shown() -> None:

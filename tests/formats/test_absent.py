@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,8 @@ import polars as pl
 import pytest
 
 import groupgt
-from groupgt.formats.detect import TRUTHS
+from groupgt.formats.detect import RUNS, TRUTHS
+from tests.formats.test_otlp import span
 
 # Outcomes that are no error: read as a query of its own; read as a query that is undefined.
 READ, UNDEFINED = "read", "undefined"
@@ -316,3 +318,51 @@ def test_equal_rows_contradict_nothing(tmp_path: Path) -> None:
     path = tmp_path / "truth.csv"
     text(path, ["qid,group,doc_id,grade\n1,g,a,2\n", "1,g,a,2\n", "1,h,a,1\n"])
     assert groupgt.read_ground_truth(path).repeated_ids == 1
+
+
+SEARCH = span("1", text="?", ids=["a"], attributes={"session.id": "1", "groupgt.query.id": "1"})
+TRACE: Record = {"resourceSpans": [{"scopeSpans": [{"spans": [SEARCH]}]}]}
+NESTED_RUN: Record = {"qid": "1", "retrieved_ids": ["a"]}
+SAMPLE = {"user_input": "?", "retrieved_context_ids": ["a"]}
+ANSWERED = {"topic_id": "1", "references": ["a"], "answer": [{"text": "A", "citations": [0]}]}
+NO_SPAN: Record = {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "2"}]}]}]}
+# Of each format of results: a query, another one that is wrong, words of the error, and how the file is written.
+RUN_OUTCOMES: dict[str, tuple[Any, Any, str, Callable[[Path, Any], None]]] = {
+    "multihop-rag": (
+        {"query": "?", "retrieval_list": [{"text": "A"}]},
+        {"query": "?", "retrieval_list": "A"},
+        "{path}:2: expected a list as retrieval_list",
+        lines,
+    ),
+    "ragas": (SAMPLE, {**SAMPLE, "retrieved_context_ids": "a"}, "{path}:2: expected", lines),
+    "autorag": (NESTED_RUN, {"qid": "1", "retrieved_ids": ["b"]}, "query '1'", parquet),
+    "parquet": (NESTED_RUN, {"qid": "1", "retrieved_ids": ["b"]}, "query '1'", parquet),
+    "trec-rag": (ANSWERED, {**ANSWERED, "topic_id": "2", "answer": ""}, "{path}:2: expected topic_id,", lines),
+    "otlp": (TRACE, NO_SPAN, "{path}:2: expected a span", lines),
+    "otlp-sessions": (TRACE, NO_SPAN, "{path}:2: expected a span", lines),
+    "json": ({"1": {"a": 1}}, {"2": {"b": "x"}}, "query '2'", mapping),
+    "jsonl": (NESTED_RUN, {"qid": "2"}, "{path}:2: expected", lines),
+    "csv": ("qid,doc_id,score\n1,a,1\n", "2,b,x\n", "{path}:3: query '2'", text),
+    "trec": ("1 Q0 a 1 1 t\n", "2 Q0 b 1 x t\n", "{path}:2: query '2'", text),
+}
+
+
+def test_every_format_of_results_has_a_row() -> None:
+    assert set(RUN_OUTCOMES) == set(RUNS)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_wrong_and_empty_results_are_said(tmp_path: Path, name: str) -> None:
+    sound, wrong, words, write = RUN_OUTCOMES[name]
+    path = tmp_path / "run"
+    write(path, [sound])
+    assert groupgt.evaluate({"1": [["a"]]}, groupgt.read_run(path, name), ["num_ret"])["num_ret"] == 1
+    write(path, [sound, wrong])
+    with pytest.raises(groupgt.DataError) as error:
+        groupgt.read_run(path, name)
+    assert words.format(path=path) in str(error.value)
+    path.write_bytes(b"")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", groupgt.GroupgtWarning)
+        with pytest.raises((groupgt.DataError, groupgt.GroupgtWarning), match=str(path)):
+            groupgt.read_run(path, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from groupgt.labellers.base import Labeller
 from groupgt.options import Option, choices, options_of
 from groupgt.plugins import find, ours
 from tests.labellers import slow
+from tests.labellers.test_against_loops import LARGE
 
 ROOT = Path(__file__).parents[2]
 
@@ -97,10 +99,11 @@ def other_values(option: Option) -> list[Any]:
     return ["x:(y)"] if isinstance(option.default, str) else [option.default / 2]
 
 
-def shown(name: str, **values: Any) -> str:
-    """What a labeller with these options, which may clash, is called."""
+def with_options(name: str, **values: Any) -> Labeller:
+    """A labeller with these options, which may clash."""
     plugin = find("labeller", name)
-    return str(plugin.built(replace(plugin.options(), **values), MagicMock(**{"chunks.return_value": None})))
+    made: Labeller = plugin.built(replace(plugin.options(), **values), MagicMock(**{"chunks.return_value": None}))
+    return made
 
 
 EVERY_OPTION = [(name, option) for name in ours("labeller") for option in options_of(find("labeller", name).options)]
@@ -115,19 +118,37 @@ def test_no_two_labellers_that_differ_in_an_option_are_called_alike(name: str, o
         return
     beside = [{}] + [{other: value} for other in options if other != option for value in other_values(options[other])]
     changed = [(each, {**each, option: value}) for each in beside for value in other_values(options[option])]
-    assert any(shown(name, **before) != shown(name, **after) for before, after in changed)
+    both = [(with_options(name, **before), with_options(name, **after)) for before, after in changed]
+    assert any(str(before) != str(after) for before, after in both)
+    if option not in labeller.described:
+        twice = [str(after) for before, after in both if before.description() != after.description()]
+        assert not twice, f"{option} is printed twice; it belongs in `described`: {twice[0]}"
 
 
 # Options that say where parents, vectors and verdicts come from, which has tests of its own.
 ORIGINS = {"column", "pattern", "model", "document_prefix", "alternative_prefix", "target", "version"}
 
 
-@pytest.mark.parametrize(("name", "option"), EVERY_OPTION)
+DECIDES_HITS = [
+    (name, option)
+    for name, option in EVERY_OPTION
+    if not (
+        options_of(find("labeller", name).options)[option].is_path
+        or option in find("labeller", name).build.decides_nothing | ORIGINS
+    )
+]
+
+
+@pytest.mark.parametrize(("name", "option"), DECIDES_HITS)
 def test_every_option_that_decides_hits_is_one_of_the_slow_loop(name: str, option: str) -> None:
-    plugin = find("labeller", name)
-    decides_nothing = options_of(plugin.options)[option].is_path or option in plugin.build.decides_nothing
-    loop = {field.name for field in fields(getattr(slow, name.capitalize()))}
-    assert decides_nothing or option in loop | ORIGINS
+    assert option in {field.name for field in fields(getattr(slow, name.capitalize()))}
+
+
+def test_every_option_that_decides_hits_has_several_values_in_the_worlds() -> None:
+    built = [labeller_of(make(random.Random(which)).labeller) for which, make in LARGE.items()]
+    for name, option in DECIDES_HITS:
+        tried = {getattr(each.options, option) for each in built if each.name == name}
+        assert len(tried) > 1, f"no world in test_against_loops.py tries {option} of {name} besides {tried or 'none'}"
 
 
 def test_an_option_that_no_description_words_is_shown_by_its_name() -> None:

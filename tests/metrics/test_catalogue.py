@@ -22,6 +22,8 @@ def test_every_definition_is_whole(definition: Definition) -> None:
         for parameter in formula.parameters:
             text = f"{definition.name}({parameter.name}={parameter.default})"
             assert groupgt.parse_metric(text, convention or "autorag").parameters == ()
+            is_bounded = parameter.choices or not all(map(parameter.holds, (-1, 1e9)))
+            assert is_bounded, f"{text}: its range accepts every number, though it expects {parameter.expected}"
     shown = details(definition)
     assert definition.name in shown
     assert as_dict(definition)["name"] == definition.name
