@@ -135,5 +135,25 @@ def test_every_key_of_experiment_files_is_read() -> None:
         for field in node.body
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
     }
-    attributes = {node.attr for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    assert keys - attributes == set()
+    nodes = [node for tree in TREES.values() for node in ast.walk(tree)]
+    # A method of the same name, such as `frame.limit(5)`, does not read the key.
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    read = {node.attr for node in nodes if isinstance(node, ast.Attribute) and id(node) not in called}
+    assert keys - read == set()
+
+
+def test_every_section_of_the_report_is_shown() -> None:
+    """All sections have functions named `blocks`, so calls are found by the section that they name."""
+    sections = {
+        module.removeprefix("groupgt.report.")
+        for module, tree in TREES.items()
+        if module.startswith("groupgt.report.")
+        and any(isinstance(node, ast.FunctionDef) and node.name == "blocks" for node in tree.body)
+    }
+    shown = set()
+    for nodes in (list(ast.walk(tree)) for tree in TREES.values()):
+        imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "groupgt.report"]
+        named = {name.asname or name.name: name.name for node in imports for name in node.names}
+        read = [node.value for node in nodes if isinstance(node, ast.Attribute) and node.attr == "blocks"]
+        shown |= {named.get(value.id) for value in read if isinstance(value, ast.Name)}
+    assert sections - shown == set()

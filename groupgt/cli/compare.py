@@ -26,6 +26,7 @@ from groupgt.cli.output import (
     table_option,
     together,
     write_table,
+    written_option,
 )
 from groupgt.comparison.across import Across
 from groupgt.comparison.compare import Comparison, comparison_of
@@ -76,8 +77,8 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
 )
 @table_option("--per-query", help="Write per-query values: .csv, .jsonl or .parquet.")
 @table_option("--failures", help="Write which groups each run covers: .csv, .jsonl or .parquet.")
-@file_option("--html", "page", help="Write an HTML report: one self-contained page.")
-@file_option("--summary", help="Write a Markdown summary for a pull request: verdict and changes.")
+@written_option("--html", "page", help="Write an HTML report: one self-contained page.")
+@written_option("--summary", help="Write a Markdown summary for a pull request: verdict and changes.")
 @default_option(
     "--digits",
     type=click.IntRange(1, 12),
@@ -122,7 +123,7 @@ def compare_command(
     for option in ("digits", "against"):
         if typed(option) and style != PAPER:
             raise ConfigError(f"--{option}: is for the table of a paper; add --format {PAPER}")
-    comparison = _comparison(inputs, baseline, primary, settings, per_query, failures, page, summary, others=annotators)
+    comparison = _comparison(inputs, baseline, primary, settings, annotators)
     # Nothing is written if there is an error, and nothing is printed if writing fails.
     if style == PAPER:
         print_it: Callable[[], None] = partial(show, comparison.to_latex(digits=digits, against=against))
@@ -168,11 +169,10 @@ def _comparison(
     baseline: str | None,
     primary: str | None,
     settings: dict[str, Any],
-    *written: Path | None,
     others: Sequence[Path] = (),
 ) -> Comparison:
     """Compares the runs with the baseline; raises `ConfigError` if there is only one run."""
-    inputs.check(also_read=others, written=written)
+    inputs.check(also_read=others)
     metrics: list[str] = []
     if inputs.reopened is not None:
         compare = inputs.reopened.compare

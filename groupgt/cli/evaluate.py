@@ -25,7 +25,6 @@ from groupgt.cli.options import (
 from groupgt.cli.output import (
     default_option,
     details_option,
-    file_option,
     format_option,
     repeatable_option,
     screen,
@@ -33,6 +32,7 @@ from groupgt.cli.output import (
     show_result,
     table_option,
     write_table,
+    written_option,
 )
 from groupgt.errors import GroupgtWarning
 from groupgt.evaluation.evaluate import evaluate_run
@@ -45,7 +45,7 @@ from groupgt.model.values import SCORE, UNITS
 
 @command("evaluate")
 @table_option("--per-query", help="Write per-query values: .csv, .jsonl or .parquet.")
-@file_option("--html", "page", help="Write an HTML report: one self-contained page.")
+@written_option("--html", "page", help="Write an HTML report: one self-contained page.")
 @format_option
 @details_option
 @input_options(EVALUATION, SEVERAL_CONVENTIONS)
@@ -55,7 +55,7 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
     Default metrics: precision, recall, f1, mrr, map and ndcg. Without -k, metrics written without a cutoff use the
     whole ranking.
     """
-    inputs.check(written=[per_query, page])
+    inputs.check()
     evaluations = inputs.evaluations(inputs.request)
     if page is not None:
         from groupgt.comparison.compare import comparison_of
@@ -166,7 +166,7 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
     from groupgt.evaluation.stages import METRIC, cut_of, stages_of
 
     named = [(name, *cut_of(str(path))) for name, path in map(name_and_path, runs)]
-    inputs.check(also_read=[Path(path) for _, path, _ in named], written=[groups])
+    inputs.check(also_read=[Path(path) for _, path, _ in named])
     parts = [(name or Path(path).name.partition(".")[0], path, cutoff) for name, path, cutoff in named]
     stages = stages_of(inputs.request_for([METRIC]), inputs.truth, parts)
     write_table(groups, stages.csv_rows)

@@ -18,7 +18,6 @@ from groupgt.cli.help import Command, command
 from groupgt.cli.inputs import CACHE
 from groupgt.cli.output import (
     FILE,
-    check_outputs,
     details_option,
     file_option,
     format_option,
@@ -30,6 +29,7 @@ from groupgt.cli.output import (
     show_document,
     show_json,
     show_rows,
+    written_option,
 )
 from groupgt.errors import ConfigError, GroupgtError, near_names, reason
 from groupgt.private import Hide, private_messages
@@ -50,8 +50,8 @@ class _RunCommand(Command):
     def invoke(self, ctx: click.Context) -> Any:
         config: Path = ctx.params["config"]
         paths = {option: path for option, name in REPORTS.items() if (path := ctx.params[name])}
-        for option, path in paths.items():
-            if path.resolve() == config.resolve():
+        for option, path in {**paths, "--metrics-json": ctx.params["metrics_json"]}.items():
+            if path is not None and path.resolve() == config.resolve():
                 raise ConfigError(f"{option} {path}: would overwrite the experiment; name another file")
         with _error_written(paths, config.name):
             return super().invoke(ctx)
@@ -132,7 +132,7 @@ def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
     help="Compare every system with its earlier version in this result folder, or in the newest one inside it.",
 )
 @click.option("--traceback", is_flag=True, help="Show full tracebacks of errors in your code.")
-@output_option("Folder for results (default: the one named in CONFIG).")
+@output_option("Folder for results (default: the one named in CONFIG).", type=FILE)
 @file_option("--junit", help="Write the gate results as JUnit XML.")
 @file_option(
     "--summary",
@@ -234,7 +234,7 @@ def _show_outcome(outcome: Any, style: str) -> None:
     help="The metric to show (default: all metrics; in a history, the primary metric).",
 )
 @click.option("--baseline", metavar="NAME", help="The system to compare with.")
-@file_option("--html", "page", help="Write an HTML report of the comparison: one self-contained page.")
+@written_option("--html", "page", help="Write an HTML report of the comparison: one self-contained page.")
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
 @format_option
 @details_option
@@ -258,7 +258,6 @@ def report_command(
     from groupgt.report.merge import compared_metrics, history, merged, merged_page, settings_of
     from groupgt.store.files import write_bytes
 
-    check_outputs([], [page])
     if as_history and page is not None:
         raise ConfigError("--html: not available with --history; drop one of the two")
     results = read_folders(folders_of(folders))

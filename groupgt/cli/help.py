@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import click
 
@@ -69,7 +70,14 @@ EXAMPLES = {
 
 
 class Command(click.Command):
-    """A command that groups the options in its help text."""
+    """A command that groups the options in its help text, and never overwrites a file that it reads."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Checks the files that the command writes before it runs."""
+        from groupgt.cli.output import check_outputs
+
+        check_outputs(ctx)
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the command's own options, followed by each option group."""

@@ -99,11 +99,8 @@ class Inputs:
                 if value:
                     raise ConfigError(f"{option}: requires a result folder, but {self.truth_path} is not one")
 
-    def check(self, also_read: Sequence[Path | None] = (), written: Sequence[Path | None] = ()) -> None:
-        """Checks options and paths before any file is read.
-
-        Files in `written` must not overwrite any input file or any file in `also_read`.
-        """
+    def check(self, also_read: Sequence[Path | None] = ()) -> None:
+        """Checks options and paths, including those in `also_read`, before any file is read or overwritten."""
         self._check_folder()
         _ = self.engine, self.policy
         if self.assume_random and self.audit is None:
@@ -116,8 +113,7 @@ class Inputs:
             except DataError as error:
                 faults.merge(error)
         faults.stop()
-        corpus = [] if self.corpus_path is None else [self.corpus_path]
-        check_outputs([self.truth_path, *self.runs, *others, *corpus], written)
+        check_outputs(click.get_current_context(), [*self.runs, *others])
 
     @cached_property
     def policy(self) -> Policy:

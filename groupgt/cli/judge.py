@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.output import FILE, check_outputs, default_option, file_option, say
+from groupgt.cli.output import FILE, default_option, file_option, say, written_option
 from groupgt.engines.carriers import all_rankings
 from groupgt.errors import ConfigError, DataError, GroupgtError, first_of
 from groupgt.evaluation.inputs import as_ground_truth
@@ -38,7 +38,7 @@ ADJUDICATED = "adjudicated"
 @click.argument("queries", type=FILE, required=False)
 @file_option("--corpus", help="The passages: JSONL, parquet or CSV, or a BEIR folder.")
 @file_option("--runs", multiple=True, help="Runs to pool; repeatable.")
-@file_option("--out", required=True, help="Ground truth file to write from the journals (.jsonl).")
+@written_option("--out", required=True, help="Ground truth file to write from the journals (.jsonl).")
 @file_option("--journal", help="Folder of journals, one per annotator (default: OUT with .journal).")
 @click.option("--by", help="Your name in the journal (default: your login name).")
 @click.option("--pool", metavar="WAY:N", help="depth:N, rrf:N or bm25:N (default: depth:10, or bm25:20).")
@@ -88,7 +88,6 @@ def judge_command(
     folder = journal or out.with_suffix(".journal")
     if out.suffix != ".jsonl":
         raise ConfigError(f"--out {out}: expected a file that ends in .jsonl")
-    check_outputs([path for path in (queries, corpus, audit, prior, *(adjudicate or ())) if path is not None], [out])
     base = _existing(audit or queries)
     if export:
         _write(out, truth_of(read_folder(folder), base=base, spans=spans))
@@ -160,7 +159,7 @@ def judge_command(
 @click.argument("queries", type=FILE)
 @click.option("--size", type=click.IntRange(min=1), required=True, help="Number of queries.")
 @default_option("--seed", type=int, default=0, help="Random seed for the sample.")
-@file_option("--out", required=True, help="File to write (.jsonl), one query per line.")
+@written_option("--out", required=True, help="File to write (.jsonl), one query per line.")
 def sample_command(queries: Path, size: int, seed: int, out: Path) -> None:
     """Draw a random sample of queries to judge elsewhere, and record how it was drawn.
 
@@ -170,7 +169,6 @@ def sample_command(queries: Path, size: int, seed: int, out: Path) -> None:
     """
     if out.suffix != ".jsonl":
         raise ConfigError(f"--out {out}: expected a file that ends in .jsonl")
-    check_outputs([queries], [out])
     texts = _texts(_existing(queries), queries)
     sample = sample_of(list(texts), size, seed)
     lines = [{"qid": qid, "query": texts[qid], SAMPLE: entry(sample, qid)} for qid in sample["order"]]

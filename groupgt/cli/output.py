@@ -155,7 +155,11 @@ class _File(click.Path):
         return super().convert(value, param, ctx)
 
 
-class _Table(_File):
+class _Written(_File):
+    """A path type for files that a command writes; `check_outputs` finds them by this type."""
+
+
+class _Table(_Written):
     """A path type for table files, which must have a known file extension."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -165,9 +169,11 @@ class _Table(_File):
 
 
 FILE = _File(path_type=Path)
+WRITTEN = _Written(path_type=Path)
 default_option = partial(click.option, show_default=True)
 file_option = partial(click.option, type=FILE)
 repeatable_option = partial(click.option, multiple=True)
+written_option = partial(click.option, type=WRITTEN)
 table_option = partial(click.option, type=_Table(path_type=Path))
 
 
@@ -184,7 +190,7 @@ class _Output(click.Option):
 
 def output_option(help: str, **options: Any) -> Decorator:
     """Adds the `--output` option, which has the same names in all commands."""
-    return file_option("-o", "--output", "--out", "output", cls=_Output, help=help, **options)
+    return written_option("-o", "--output", "--out", "output", cls=_Output, help=help, **options)
 
 
 def _style(_context: click.Context, _parameter: click.Parameter, style: str) -> str:
@@ -258,13 +264,17 @@ def show_rows(headers: Sequence[str], rows: Sequence[Sequence[Any]], style: str,
         show_document([Table(list(headers), [list(row) for row in rows], keep=keep)], style)
 
 
-def check_outputs(inputs: Sequence[str | os.PathLike[str]], outputs: Sequence[Path | None]) -> None:
-    """Raises `ConfigError` for output files that cannot be written, are also inputs, or are named twice."""
+def check_outputs(context: click.Context, also_read: Iterable[str | os.PathLike[str]] = ()) -> None:
+    """Raises `ConfigError` for files that a command would write, but cannot, or also reads, or writes twice."""
+    files: list[tuple[bool, Any]] = [(False, path) for path in also_read]
+    for parameter in context.command.params:
+        if isinstance(parameter.type, _File):
+            given = context.params.get(parameter.name or "")
+            paths = given if isinstance(given, tuple) else [given]
+            files += [(isinstance(parameter.type, _Written), path) for path in paths if path is not None]
     faults = Faults()
-    taken = {Path(path).resolve(): f"{path}, which is read" for path in inputs if not is_url(path)}
-    for path in outputs:
-        if path is None:
-            continue
+    taken = {Path(path).resolve(): f"{path}, which is read" for writes, path in files if not (writes or is_url(path))}
+    for path in (Path(path) for writes, path in files if writes):
         if not path.resolve().parent.is_dir() or path.is_dir():
             problem = "a folder" if path.is_dir() else "no folder to write it to"
             faults.add(str(path), f"expected a file that can be written, found {problem}")

@@ -14,7 +14,7 @@ from groupgt.cli.compare import BASELINE, setting_options
 from groupgt.cli.help import command
 from groupgt.cli.inputs import Inputs, input_options, typed_parameters
 from groupgt.cli.options import ANY_RUNS, BUDGETS, BY, LABELLER, METRICS, ONE_CONVENTION, POLICY, TRUTH_FORMAT, WHERE
-from groupgt.cli.output import FILE, check_outputs, default_option, output_option, repeatable_option, say, show
+from groupgt.cli.output import FILE, default_option, output_option, repeatable_option, say, show
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, DataError
 from groupgt.model.values import UNITS
@@ -107,7 +107,7 @@ def _of_runs(inputs: Inputs, request: FigureRequest) -> Figure:
 
     if request.dataset is not None:
         raise ConfigError("--dataset: TRUTH and RUNS are one data set; leave it out")
-    inputs.check(written=[request.output])
+    inputs.check()
     evaluations = inputs.evaluations_by_name(inputs.request)
     baseline = next(iter(evaluations)) if request.baseline is None else request.baseline
     table = comparison_of(evaluations, baseline, Settings(**request.settings))
@@ -133,7 +133,6 @@ def _of_folders(inputs: Inputs, request: FigureRequest) -> Figure:
     reading = Inputs.__dataclass_fields__.keys() - accepted
     if names := ", ".join(parameter.opts[0] for parameter in typed_parameters() if parameter.name in reading):
         raise ConfigError(f"{names}: a result folder is already evaluated; drop input and metric options")
-    check_outputs([], [request.output])
     folders = read_folders(folders_of([inputs.truth_path, *inputs.run_paths]))
     metrics = inputs.metrics if inputs.metric_texts else compared_metrics(folders)
     tables = merged(folders, replace(settings_of(folders), **request.settings), request.baseline, metrics)

@@ -14,7 +14,7 @@ from groupgt.cli.inputs import Inputs, input_options
 from groupgt.cli.options import ANY_RUNS, CORPUS, LABELLER, MAYBE_RUN, PARTS, POLICY, TRUTH, TRUTH_FORMAT, WHERE
 from groupgt.cli.output import (
     FILE,
-    check_outputs,
+    WRITTEN,
     default_option,
     file_option,
     format_option,
@@ -100,7 +100,7 @@ def rechunk_command(
     out_format = "" if output is None else _truth_format_of(output)
     if output is None and new is None:
         raise ConfigError("expected --to (the new chunks) or --output (a file for the places)")
-    inputs.check(also_read=[old, new], written=[output, report])
+    inputs.check(also_read=[old, new])
     # If nothing is written, nothing can be lost: losses are only reported.
     carried = rechunk(inputs.truth, old, new, drop_lost=drop_lost or output is None, policy=inputs.policy, **how)
     write_table(report, carried.carried_rows)
@@ -125,13 +125,13 @@ def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path
         raise ConfigError("expected --corpus, to write candidates, or --accept, to add those that were accepted")
     if accept is not None:
         out_format = _truth_format_of(output)
-        inputs.check(also_read=[accept], written=[output])
+        inputs.check(also_read=[accept])
         extended, taken, left = accepted(inputs.truth, accept)
         _write_truth(output, extended, out_format, f"accepted {taken:,}, rejected {left:,}; ")
         return
     if output.suffix.lower() not in (".csv", ".jsonl"):
         raise ConfigError(f"--output {output}: expected a file of candidates that ends in .csv or .jsonl")
-    inputs.check(written=[output])
+    inputs.check()
     if output.exists():
         raise ConfigError(f"--output {output}: already exists and may contain review marks; choose another file")
     suggestions = suggest(inputs.truth, inputs.texts, threshold)
@@ -162,7 +162,7 @@ def agree_command(
     (or journals of groupgt judge) decide which results are relevant; without RUN, they are compared on the documents
     that either annotator has judged.
     """
-    inputs.check(also_read=[annotator], written=[groups])
+    inputs.check(also_read=[annotator])
     agreement = agree(
         inputs.truth,
         inputs.run,
@@ -182,7 +182,7 @@ def agree_command(
 
 @command("convert")
 @click.argument("source", metavar="IN", type=FILE)
-@click.argument("target", metavar="OUT", type=FILE)
+@click.argument("target", metavar="OUT", type=WRITTEN)
 @click.option(
     "--to",
     "to",
@@ -211,7 +211,6 @@ def convert_command(
     if to == "experiment":
         import_autorag(source, target)
         return
-    check_outputs([source, *([truth] if truth else [])], [target])
     if inputs.in_parts:
         if kind == "truth":
             raise ConfigError("--parts: only runs can be split over several files, not ground truth")

@@ -21,7 +21,7 @@ def sample_of(qids: Sequence[str], size: int, seed: int) -> dict[str, Any]:
     {'seed': 0, 'of': 3, 'drawn': 2, 'order': ['a', 'c']}
     """
     if size > len(qids):
-        raise ConfigError(f"--sample {size}: there are only {len(qids)} queries")
+        raise ConfigError(f"expected at most {len(qids):,} queries in the sample, as there are no more, found {size:,}")
     order = sorted(qids)
     random.Random(seed).shuffle(order)  # noqa: S311  # not a secret
     return {"seed": seed, "of": len(qids), "drawn": size, "order": order[:size]}

@@ -67,6 +67,7 @@ def shape(title: str, description: str, **types: Any) -> Any:
     """Creates a mapping type with the given keys, which pydantic can turn into a schema."""
     made: Any = TypedDict(title, types)  # type: ignore[misc]  # mypy wants a class
     made.__doc__ = description
+    made.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]  # pydantic looks for it
     return made
 
 

@@ -6,11 +6,13 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import pytest
 
 from groupgt.cli.inputs import Inputs, input_options
 from groupgt.cli.main import COMMANDS, cli, main
 from groupgt.cli.options import EVALUATION
+from groupgt.cli.output import WRITTEN
 from groupgt.engines.base import Labelled
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.carrier import ColumnCarrier
@@ -108,6 +110,9 @@ CALLS = {
     "rechunk": ["rechunk", "TRUTH", "--from", "old.csv", "--to", "new.csv"],
     "suggest": ["suggest", "TRUTH", "--accept", "reviewed.csv", "--output", "OUT.jsonl"],
     "convert": ["convert", "TRUTH", "OUT.jsonl", "--to", "jsonl"],
+    "sample": ["sample", "TRUTH", "--size", "1", "--out", "OUT.jsonl"],
+    "judge": ["judge", "TRUTH", "--export", "--out", "OUT.jsonl"],
+    "run": ["run", "experiment.yaml"],
 }
 Call = Sequence[str]
 
@@ -131,6 +136,9 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "old.csv": "chunk_id,doc_id,start,end\n" + "".join(places),
         "new.csv": "chunk_id,doc_id,start,end\nn1,D,0,35\nn2,D,35,60\n",
         "reviewed.csv": "accept,qid,group,alternative,candidate,candidate_text,check\n",
+        "found.jsonl": jsonl(*({"doc_id": name, "contents": "one, two"} for name in texts)),
+        "experiment.yaml": "version: 1\nname: e\ndatasets: {d: {corpus: found.jsonl, ground_truth: qa.jsonl}}\n"
+        "systems: {a: bm25}\nevaluate: {metrics: [mrr], k: [2]}\noutput: {folder: results, formats: []}\n",
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -291,6 +299,30 @@ def test_what_is_measured(
         *option,
         base=["-m", "ndcg"] if option[0] in ("-k", "--convention") and command != "misses" else (),
     )
+
+
+def files_named_in(command: str) -> list[tuple[str, str]]:
+    """The command with each of its options that take a path, and with the argument for it."""
+    found = cli.get_command(None, command)  # type: ignore[arg-type]  # the context is not looked at
+    assert found is not None
+    named = [(command, each.opts[-1]) for each in found.params if isinstance(each.type, click.Path) and each.nargs == 1]
+    return [(command, option) for command, option in named if option.startswith("-") or option == "target"]
+
+
+@pytest.mark.parametrize(("command", "option"), [pair for command in CALLS for pair in files_named_in(command)])
+def test_no_command_overwrites_what_it_reads(
+    command: str, option: str, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read = CALLS[command][1 if command != "plot" else 2].replace("TRUTH", "qa.jsonl")
+    before = Path(read).read_bytes()
+    given = [option, read] if option.startswith("-") else []
+    call = [read if word.startswith("OUT") else word for word in CALLS[command]]
+    error = outcome(capsys, [*call, *given])[2]
+    assert Path(read).read_bytes() == before, f"{option}: make it a `written_option`, so that inputs are safe from it"
+    found = cli.get_command(None, command)  # type: ignore[arg-type]  # the context is not looked at
+    assert found is not None
+    parameter = next(each for each in found.params if option in each.opts)
+    assert not isinstance(parameter.type, type(WRITTEN)) or "would overwrite" in str(error)
 
 
 def test_where_chooses_no_results(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

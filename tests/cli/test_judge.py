@@ -61,7 +61,7 @@ def words(**changes: str) -> list[str]:
         (["judge", *JUDGE[2:]], "QUERIES: expected a file of queries, or --audit"),
         ([*JUDGE, "--blind"], "--blind: needs --prior"),
         ([*JUDGE, "--sample", "2", "--next", "rrf"], "--next: the order of a sample is fixed"),
-        ([*JUDGE, "--sample", "9"], "--sample 9: there are only 3 queries"),
+        ([*JUDGE, "--sample", "9"], "expected at most 3 queries in the sample, as there are no more, found 9"),
         ([*JUDGE, "--pool", "depth:3"], "--pool depth:3: needs runs; add --runs, or use bm25:3"),
         ([*JUDGE, "--audit", "qa.jsonl"], "QUERIES: --audit has the queries; remove queries.tsv"),
         (

@@ -16,6 +16,7 @@ from groupgt.comparison.contrast import Contrast
 from groupgt.evaluation.estimates import reach_at
 from groupgt.model.sample import entry, sample_of
 from groupgt.report.comparison import dataset_of
+from tests.experiment.conftest import fitting_results  # noqa: F401  # for all tests here
 
 QIDS = [f"q{number}" for number in range(120)]
 SKILL = {"weak": 0.3, "middle": 0.5, "strong": 0.8}

@@ -152,7 +152,7 @@ def test_a_line_that_was_cut_off_was_never_confirmed(tmp_path: Path) -> None:
 def test_a_sample_has_a_fixed_order(tmp_path: Path) -> None:
     sample = sample_of(list(QUERIES), 2, seed=3)
     assert sample == {"seed": 3, "of": 3, "drawn": 2, "order": sample["order"]}
-    with pytest.raises(groupgt.ConfigError, match="--sample 4: there are only 3 queries"):
+    with pytest.raises(groupgt.ConfigError, match="at most 3 queries in the sample, as there are no more, found 4"):
         sample_of(list(QUERIES), 4, seed=3)
     session = session_of(tmp_path, sample=sample)
     first, second = sample["order"]

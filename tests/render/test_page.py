@@ -17,8 +17,8 @@ from groupgt.render.encodings import About
 from groupgt.render.figures import forest
 from groupgt.render.page import blocks, vendored
 from groupgt.render.page.blocks import chunks_of, fit, opened
-from groupgt.render.page.data import Page
-from groupgt.render.page.page import FOLDER, SCRIPTS, figure_page, page_bytes
+from groupgt.render.page.data import Dataset, Page, Questions, Times
+from groupgt.render.page.page import APART, FOLDER, SCRIPTS, figure_page, page_bytes
 from tests.render.samples import dataset, page, samples
 
 HOSTILE = (
@@ -311,3 +311,14 @@ def test_without_vl_convert_a_table_stands_in(monkeypatch: pytest.MonkeyPatch) -
     rows = [{"name": "one", "value": 0.5, "low": 0.4, "high": 0.6, "kind": ""}]
     assert still(forest(rows, About("ndcg@10", 3, "coverage", "default policy"))) == ""
     assert b"data-still=" not in page_bytes(page(dataset()))
+
+
+def test_scripts_read_all_data_of_the_page() -> None:
+    """Except for what the page stores in blocks of its own."""
+    scripts = "".join(path.read_text(encoding="utf-8") for path in sorted((FOLDER / "scripts").glob("*.js")))
+    kinds = [Page, Dataset, Questions, Times]
+    fields = {name for kind in kinds for name in kind.__annotations__}
+    assert {name for name in fields if not re.search(rf"\.{name}\b", scripts)} - {"times", *APART} == set()
+    of_page: Any = page(dataset())
+    made = [of_page, of_page["datasets"][0], of_page["datasets"][0]["questions"], of_page["times"]]
+    assert [set(each) for each in made] == [set(kind.__annotations__) for kind in kinds]
