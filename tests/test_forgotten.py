@@ -11,11 +11,12 @@ import groupgt
 from groupgt.cli.help import EXAMPLES
 from groupgt.cli.main import COMMANDS
 from groupgt.report.tellers import TELLERS
+from tests.sources import tree_of
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(groupgt.__file__).parent
 TREES = {
-    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): tree_of(path)
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 # What Python, pytest, click, PyYAML, IPython or a file object calls by name.
@@ -107,11 +108,7 @@ def test_every_command_is_in_the_table() -> None:
 
 def test_every_command_is_called() -> None:
     """By an example of its help, which runs, or by a test of the command line."""
-    tests = [
-        ast.parse(path.read_text(encoding="utf-8"))
-        for room in ("cli", "experiment")
-        for path in (ROOT / "tests" / room).glob("*.py")
-    ]
+    tests = [tree_of(path) for room in ("cli", "experiment") for path in (ROOT / "tests" / room).glob("*.py")]
     lists = [
         node.elts if isinstance(node, ast.List) else node.args
         for tree in tests

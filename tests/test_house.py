@@ -17,6 +17,7 @@ import pytest
 
 import groupgt
 from groupgt import plugins
+from tests.sources import tree_of
 
 ROOT = Path(groupgt.__file__).parent
 # Left never imports right; members of one set do not know one another.
@@ -68,7 +69,7 @@ def statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 def imports(path: Path) -> list[str]:
     found = []
-    for node in statements(ast.parse(path.read_text(encoding="utf-8")).body):
+    for node in statements(tree_of(path).body):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -130,7 +131,7 @@ def test_only_what_is_right_of_measuring_words_numbers() -> None:
     for path in FILES:
         room = path.relative_to(ROOT).parts[0].removesuffix(".py")
         if room not in ("render", "report", "cli") and module_of(path) not in WORDED:
-            wording[module_of(path)] = sorted(told(ast.parse(path.read_text(encoding="utf-8"))))
+            wording[module_of(path)] = sorted(told(tree_of(path)))
     assert {module: names for module, names in wording.items() if names} == {}
 
 
@@ -175,7 +176,7 @@ def circles(imported: dict[str, set[str]]) -> set[frozenset[str]]:
 def test_no_circle_of_files_but_for_the_hook() -> None:
     imported = {}
     for path in FILES:
-        imported[module_of(path)] = set(loads(ast.parse(path.read_text(encoding="utf-8"))))
+        imported[module_of(path)] = set(loads(tree_of(path)))
     source, target = HOOK
     imported[source].remove(target)
     imported = {name: targets & set(imported) for name, targets in imported.items()}

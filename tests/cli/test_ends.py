@@ -150,12 +150,11 @@ main()
     "module",
     [
         "groupgt.cli",
-        "click",
-        "groupgt.errors",
-        "groupgt.cli.main",
         "groupgt.cli.experiments",
-        "numpy",
-        "yaml",
+        *(
+            pytest.param(module, marks=pytest.mark.slow)
+            for module in ("click", "groupgt.errors", "groupgt.cli.main", "numpy", "yaml")
+        ),
     ],
 )
 def test_ctrl_c_while_modules_are_loaded_is_quiet(file: Path, module: str) -> None:

@@ -14,6 +14,7 @@ import groupgt
 from docs.generate.site import FOLDERS as MADE
 from groupgt.cli.main import COMMANDS, cli
 from tests.docs.blocks import ROOT
+from tests.sources import tree_of
 
 # The phrase, the surfaces on which it must not stand, and what is said there.
 EVERYWHERE = ("help", "messages", "pages", "report", "docstrings")
@@ -52,7 +53,7 @@ def _help() -> Iterator[tuple[str, str]]:
 
 def _constants(path: Path) -> Iterator[tuple[int, str]]:
     """The texts of a module that are no docstrings; of f-strings the parts between the braces."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
@@ -111,7 +112,7 @@ def test_messages_that_a_page_explains_exist() -> None:
     page = (ROOT / "docs" / "how-to" / "troubleshooting.md").read_text(encoding="utf-8")
     explained = re.findall(r"^\| `(.*?)`(?: \(.*\))? \|", page, re.MULTILINE)
     assert len(explained) >= 20
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "groupgt").rglob("*.py")]
+    trees = [tree_of(path) for path in (ROOT / "groupgt").rglob("*.py")]
     nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, (ast.Constant, ast.JoinedStr))]
     written = "\n".join(map(_with_gaps, nodes))
     parts = [part for text in explained for part in re.split(r", |…", text) if len(part.strip()) > 5]
