@@ -55,3 +55,23 @@ def test_rankings_without_hits_have_empty_tables() -> None:
     assert [table.nth.tolist() for table in tables] == [[], [], []]
     assert [len(table.gain) for table in (views.relevant_results(nothing), views.novel_results(nothing))] == [0, 0]
     assert [len(part) for part in (views.group_hits(nothing)[0].rank, views.group_hits(nothing)[1])] == [0, 0]
+
+
+def test_runs_share_a_key_if_their_metrics_are_the_same() -> None:
+    truth = {"q": [["a"], ["b"]]}
+    runs = {
+        "one": ["a", "x", "b"],
+        "same": ["a", "y", "b"],
+        "later": ["a", "x", "y", "b"],
+        "longer": ["a", "x", "b", "y"],
+    }
+    texts = {"a": "a cat", "b": "a dog", "x": "a cat", "y": "no bird"}
+
+    def keys(metric: str) -> dict[str, object]:
+        each = {name: groupgt.evaluate(truth, {"q": run}, [metric], corpus=texts) for name, run in runs.items()}
+        # The judgments are those of one ground truth where systems are compared.
+        return {name: views.query_key(found.labelled.hits, 0)[1:] for name, found in each.items()}
+
+    by_ids, by_texts = keys("recall@2"), keys("token_f1@2")
+    assert [name for name, key in by_ids.items() if key == by_ids["one"]] == ["one", "same"]
+    assert [name for name, key in by_texts.items() if key == by_texts["one"]] == ["one"]
