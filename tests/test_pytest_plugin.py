@@ -106,6 +106,7 @@ def test_a_marker_may_have_the_ground_truth_itself(folder: pytest.Pytester) -> N
     assert (folder.path / "pages/ground-truth.html").exists()
 
 
+@pytest.mark.slow
 def test_several_processes_show_the_same(folder: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     folder.makepyfile(RUN + PLAIN + EACH)

@@ -41,6 +41,7 @@ def test_the_cases_are_valid() -> None:
     assert all(set(case["values"]) == set(cases["metrics"]) for case in cases["cases"])
 
 
+@pytest.mark.slow
 def test_one_query_at_a_time_gives_the_same_values() -> None:
     compared, skipped, lines = differences(score, tolerance=0)
     assert (skipped, lines) == (0, [])

@@ -416,6 +416,7 @@ def test_how_a_secret_may_be_spelled() -> None:
     assert Hide({"production": "${env:X}"})("in production") == "in ${env:X}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["/a b", "a b c ", "x y/", "a:b", "a=&", "secret", "a-", "'", "A_", "\\", " ", "/a://"]
 )

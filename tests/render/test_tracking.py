@@ -28,6 +28,7 @@ def test_every_metric_has_a_name_of_its_own() -> None:
     assert all(ALLOWED.fullmatch(name) for name in names)
 
 
+@pytest.mark.property
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=6, unique=True))
 def test_names_are_valid_or_refused(texts: list[str]) -> None:
     means = [([text], {"recall": 0.5}) for text in texts]
