@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display, warn
-from groupgt.formats.fields import CALL_COLUMN, Judgments, carried, fields_of, result_fault, units_of
+from groupgt.formats.fields import CALL_COLUMN, NO_CALL, Judgments, carried, fields_of, result_fault, units_of
 from groupgt.formats.layout import Layout, layout_of
-from groupgt.formats.names import SHOWN_NAMES, ending_of, misnamed_grade, missing_columns
+from groupgt.formats.names import SHOWN_NAMES, misnamed_grade, missing_columns
 from groupgt.formats.rows import (
     SHAPE,
     Calls,
@@ -63,15 +64,21 @@ def header_of(source: Source) -> list[str]:
 
 @dataclass(frozen=True)
 class _Text:
-    """The text of a table; each call of `lines` starts from the beginning and keeps carriage returns."""
+    """The text of a table; each call of `lines` starts from the beginning and keeps line endings."""
 
     title: str
     delimiter: str
-    lines: Callable[[], Iterable[bytes]]
+    lines: Callable[[], Iterable[str]]
 
     @classmethod
     def of(cls, source: Source, *, keep: bool = False) -> _Text:
-        return cls(str(source.path), delimiter_of(source.first_line), partial(source.raw_lines, keep=keep))
+        def lines() -> Iterable[str]:
+            if source.is_huge or (keep and source.ceiling):
+                return (f"{line.decode()}\n" for line in source.raw_lines(keep=keep))
+            source.check_text()
+            return io.StringIO(source.data.decode(), newline="\n")
+
+        return cls(str(source.path), delimiter_of(source.first_line), lines)
 
 
 def table(source: Source, needed: Sequence[str], faults: Faults) -> Iterator[tuple[str, dict[str, str]]]:
@@ -118,7 +125,7 @@ def _rows(
 def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
     """Yield each row with the number of its first line; stops at the first row that is not valid CSV."""
     doubled: set[int] = set()
-    reader = csv.reader(_decoded(text.lines(), doubled), delimiter=text.delimiter, strict=True)
+    reader = csv.reader(_noted(text.lines(), doubled), delimiter=text.delimiter, strict=True)
     while True:
         block: list[tuple[int, list[str]]] = []
         number, fault = reader.line_num + 1, ""
@@ -138,12 +145,12 @@ def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
             return
 
 
-def _decoded(lines: Iterable[bytes], doubled: set[int]) -> Iterator[str]:
-    """Decode lines, recording each that ends with several carriage returns, which `csv` reads as one line ending."""
+def _noted(lines: Iterable[str], doubled: set[int]) -> Iterator[str]:
+    """Yield lines, recording each one that ends with several carriage returns, which `csv` reads as one line ending."""
     for number, line in enumerate(lines, 1):
-        if line.endswith(b"\r\r"):
+        if line.endswith(("\r\r\n", "\r\r")):
             doubled.add(number)
-        yield f"{line.decode()}\n"
+        yield line
 
 
 @contextmanager
@@ -178,12 +185,12 @@ def read_run(source: Source) -> Run:
 
 
 def _read_rows(source: Source) -> Run:
+    """Read results into lists row by row; raises `DataError` with every invalid row."""
     builder = RunBuilder()
     for qid, document, score, cells in _results(_Text.of(source), builder.faults):
         # An empty cell counts as missing, as in columns.
         fields = fields_of({"doc_id": document, **{name: cell or None for name, cell in cells.items()}})
-        units = units_of({name: cell.strip() for name, cell in cells.items()})
-        builder.add(qid, document, score, units, fields)
+        builder.add(qid, document, score, units_of(cells, str.strip), fields)
     return builder.run(source)
 
 
@@ -202,7 +209,7 @@ def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dic
     for number, row in rows:
         qid, document = row[qid_at], row[document_at]
         score = validity.number_of(row[score_at].strip(BLANKS))
-        call = 1 if call_at is None else row[call_at].strip()
+        call = NO_CALL if call_at is None else row[call_at].strip()
         if fault := result_fault(qid, document, score, row[score_at], order, call):
             faults.add(f"{text.title}:{number}: query {display(qid)}", fault)
         elif score is not None:
@@ -234,22 +241,24 @@ def _streamed(source: Source) -> Run:
 
 def _read_strictly(source: Source) -> Run:
     """Read an irregular or invalid file row by row; huge files are returned as columns."""
-    return _checked(_Text.of(source), header_of(source)) if source.is_huge else _read_rows(source)
+    if not source.is_huge:
+        return _read_rows(source)
+    return run_in(source, _checked(_Text.of(source), header_of(source)).contents)
 
 
 def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Columns:
     """Return the results at a URL as columns; `lines` is only called to locate errors."""
-    separator = "\t" if ending_of(url) == ".tsv" else ","
+    separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
     header = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
     missing = [name for name in ("qid", "doc_id", _order(header)) if name not in header]
     if missing:
         raise DataError(f"{url}: expected the columns qid, doc_id and score or rank; found {', '.join(header)}")
+    text = _Text(url, separator, lambda: (f"{line.decode()}\n" for line in lines()))
     schema: dict[str, type[pl.DataType]] = dict.fromkeys(header, pl.String) | {_order(header): pl.Float64}
     scanned = pl.scan_csv(url, separator=separator, schema=schema, ignore_errors=True)
     # All columns are read, as polars counts the cells of a row only in these.
     has_cells = pl.any_horizontal(pl.all().is_not_null())
-    recheck = partial(_checked, _Text(url, separator, lines), header)
-    return rechecked(_columns(scanned.filter(has_cells), header), recheck)
+    return rechecked(_columns(scanned.filter(has_cells), header), partial(_checked, text, header))
 
 
 def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:

@@ -86,9 +86,10 @@ def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
     return [(field, column) for field, column in firsts if column is not None]
 
 
-def units_of(row: Mapping[str, Any]) -> dict[str, int | None]:
-    """Return the lengths and the call number from a result row."""
-    return {field.name: field.number(row[column]) for field, column in carried(tuple(row)) if field.is_unit}
+def units_of(row: Mapping[str, Any], plain: Callable[[Any], Any] = lambda cell: cell) -> dict[str, int | None]:
+    """Return the lengths and the call number from a result row; `plain` converts each cell first."""
+    fields = carried(tuple(row))
+    return {field.name: field.number(plain(row[column])) for field, column in fields if field.is_unit}
 
 
 def lists_of(names: Collection[str]) -> tuple[list[Field], list[Field]]:
@@ -165,6 +166,8 @@ def number_in(cell: Any) -> Any:
 
 # The number of characters of a number that are shown.
 LONGEST_CELL = 200
+# For results without search calls.
+NO_CALL = object()
 T = TypeVar("T")
 Result = TypeVar("Result")
 
@@ -188,14 +191,14 @@ def score_fault(cell: object, order: str = "score") -> str:
 
 
 def result_fault(
-    qid: str, document: str, score: float | None, cell: object, order: str = "score", call: object = 1
+    qid: str, document: str, score: float | None, cell: object, order: str = "score", call: object = NO_CALL
 ) -> str | None:
     """Return an error message for an invalid result, or None; `cell` is the raw score, and `call` the call number."""
     if fault := ids_fault(qid, document):
         return fault
     if score is None:
         return score_fault(cell, order)
-    if call_of(call) is None:
+    if call is not NO_CALL and call_of(call) is None:
         return f"expected a whole number from 1 as the call, found {display(call)}"
     return None
 
@@ -240,6 +243,9 @@ class Firsts:
     def __init__(self, where: Callable[[Any], str] = str) -> None:
         self.where = where
         self._entries: dict[Hashable, tuple[Any, Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
     def earlier(self, name: Hashable, location: Any, value: Any = None) -> tuple[str, Any] | None:
         """Return the location and value of the first occurrence, or None if this is the first."""
