@@ -125,8 +125,8 @@ def survey(project: Path) -> Project:
     faults.stop(DataError)
     if not tables:
         expected = "expected tables with retrieved ids (TRIAL/NODE LINE/NODE/0.parquet), found none"
-        found = "; ".join([expected, *left])
-        raise ConfigError(f"{project}: {found}; let AutoRAG run a trial with a retrieval node")
+        reasons = "; ".join([expected, *left])
+        raise ConfigError(f"{project}: {reasons}; let AutoRAG run a trial with a retrieval node")
     # Early versions of AutoRAG score a query without results as 0; later ones skip it.
     queries = [query for table in tables for query in zip(table.counted, truth.judgments.defined, table.lengths)]
     if any(counts and is_defined and not length for counts, is_defined, length in queries):

@@ -310,14 +310,14 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
         formulas = None
         left -= len(systems.every) * len(systems.metrics)
         if left >= 0 and truth.judgments.defined[at]:
-            worked: dict[Hashable, list[str | None]] = {}
+            examples: dict[Hashable, list[str | None]] = {}
             formulas = []
             for each in systems.every:
                 # Many systems of a sweep have the same hits.
                 key = views.query_key(each.labelled.hits, at)
-                if key not in worked:
-                    worked[key] = explanations(each.metrics.values(), each.labelled.hits, at)
-                formulas.append(worked[key])
+                if key not in examples:
+                    examples[key] = explanations(each.metrics.values(), each.labelled.hits, at)
+                formulas.append(examples[key])
         # Each id is stored once and referred to by its index.
         places: dict[str, int] = {}
         groups: list[list[Any]] = []

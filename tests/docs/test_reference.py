@@ -218,10 +218,10 @@ def test_a_choice_that_is_new_is_missing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_every_format_is_explained() -> None:
     """In a handwritten page, beside the generated list of names."""
-    told = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("formats.md", "benchmarks.md"))
+    pages = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("formats.md", "benchmarks.md"))
     names = dict.fromkeys([*(known.name for known in FORMATS), *TRUTH_WRITERS, *RUN_WRITERS, FLAT])
-    untold = [name for name in names if not re.search(rf"(?i)(?<![\w-]){re.escape(name)}(?![\w-])", told)]
-    assert untold == [], "neither docs/formats.md nor docs/benchmarks.md has these"
+    missing_names = [name for name in names if not re.search(rf"(?i)(?<![\w-]){re.escape(name)}(?![\w-])", pages)]
+    assert missing_names == [], "neither docs/formats.md nor docs/benchmarks.md has these"
 
 
 def test_exit_statuses_and_files_are_explained() -> None:
@@ -246,10 +246,10 @@ def test_formulas_are_those_of_metrics_that_there_are() -> None:
 
 
 def test_every_formula_of_ids_is_shown_as_mathematics() -> None:
-    """Metrics that compare texts, or count what an unanswerable query gets, are told in words alone."""
+    """Metrics that compare texts, or count what an unanswerable query gets, are explained in words alone."""
     ids = [own for own in CATALOGUE.values() if not (own.reads_texts or own.of_unanswerable)]
-    told = [formula for own in ids for formula in as_dict(own)["formulas"]]
-    lacking = [each["metric"] for each in told if not formulas.tex_of(each["metric"], each["formula"])]
+    shown = [formula for own in ids for formula in as_dict(own)["formulas"]]
+    lacking = [each["metric"] for each in shown if not formulas.tex_of(each["metric"], each["formula"])]
     assert lacking == [], "docs/generate/formulas.py has no TeX beside the catalogue's text of these"
 
 

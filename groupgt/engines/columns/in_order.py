@@ -15,7 +15,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import id_fault
 from groupgt.runtime import pl
 
-# A block of equal scores that continues in the next batch is held; beyond this many batches, counting is better.
+# A block of equal scores that continues in the next batch is pending; beyond this many batches, counting is better.
 LONGEST_BLOCK = 8
 TAIL = 1 << 10
 
@@ -49,23 +49,23 @@ class _Walk:
         names = dict.fromkeys(("qid", "doc", "score", self.tie))
         codes = [self.keys.code(pl.col(name)).alias(code) for name, code in (("doc", "code"), ("qid", "query"))]
         # The last block of equal scores, which may continue in the next batch.
-        held: list[pl.DataFrame] = []
+        pending: list[pl.DataFrame] = []
         last_row: tuple[float, int] | None = None
         for batch in self.batches(*names, *codes, self.batches.plain().alias("plain")):
             self.batches.check(batch)
             score, query_code = batch["score"].to_numpy(), batch["query"].to_numpy()
             lead = _first_block(score, query_code) if (score[0], query_code[0]) == last_row else 0
             last_row = score[-1], query_code[-1]
-            held.append(batch[:lead])
+            pending.append(batch[:lead])
             if lead < len(batch):
                 last = len(batch) - _first_block(score[::-1], query_code[::-1])
-                self.take(pl.concat(held))
+                self.take(pl.concat(pending))
                 self.take(batch[lead:last])
-                held = [batch[last:]]
-            elif len(held) > LONGEST_BLOCK:
+                pending = [batch[last:]]
+            elif len(pending) > LONGEST_BLOCK:
                 raise NotSortedError
-        if held:
-            self.take(pl.concat(held))
+        if pending:
+            self.take(pl.concat(pending))
         return self.ranked()
 
     def take(self, batch: pl.DataFrame) -> None:
