@@ -34,7 +34,7 @@ from groupgt.engines.carriers import all_rankings
 from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.formats.detect import RUNS, TRUTHS, kind_of, read_run, require_paths
-from groupgt.formats.otlp import matched
+from groupgt.formats.pairing import matched
 from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
 from groupgt.labellers.spans import UNITS

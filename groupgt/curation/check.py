@@ -18,7 +18,7 @@ from groupgt.evaluation.options import LabelOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.runs import named_runs
 from groupgt.evaluation.unknown_ids import fold, warn_of_blank, warn_of_no_match, warn_of_unknown
-from groupgt.formats.jsonl import NONRELEVANT
+from groupgt.formats.tables import NONRELEVANT
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ALONE
 from groupgt.model.hits import Ints

@@ -277,6 +277,9 @@ def label_run(
     Pass the ground truth returned by `labeller.read` and the run returned by `renamed`.
     """
     check_condensed(policy, labeller)
+    if not (run.by_original_ids.has_ids or labeller.compares_texts):
+        what = f"these results have texts but no ids, which the labeller {labeller.name} needs"
+        raise DataError(f"{run.title}: {what}; match them by their texts (--labeller text), or add ids")
     labelled = carrier_of(run).label(truth, labeller, policy, engine or Engine())
     if policy.unjudged == "drop":
         labelled = condensed(labelled, truth)

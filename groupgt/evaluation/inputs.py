@@ -14,7 +14,7 @@ from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import without_excluded
 from groupgt.errors import ConfigError, DataError
 from groupgt.formats import detect, frames
-from groupgt.formats.otlp import matched
+from groupgt.formats.pairing import matched
 from groupgt.formats.parts import refuse_many
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy

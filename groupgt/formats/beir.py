@@ -7,20 +7,18 @@ columns of TREC qrels. JSON Lines and parquet files use the three column names a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from groupgt.errors import DataError, Faults
-from groupgt.formats import trec
-from groupgt.formats.csv import header_of, table
-from groupgt.formats.fields import Judgments, ids_at
-from groupgt.formats.jsonl import write_objects
-from groupgt.formats.names import ending_of, misnamed_grade
+from groupgt.formats import csv, jsonl, parquet, trec
+from groupgt.formats.names import ending_of
 from groupgt.formats.records import has_keys, records
-from groupgt.formats.rows import Judgment, gather, number_text, write_lines
+from groupgt.formats.rows import Judgment, number_text, write_lines
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.validity import finite_number, number_of
+from groupgt.model.validity import number_of
 
 HEADER = ["query-id", "corpus-id", "score"]
 # File name endings of splits, and of queries and corpora.
@@ -30,14 +28,20 @@ TABLES = (".jsonl", ".parquet")
 
 def is_folder(path: Path) -> bool:
     """Return whether a folder has the BEIR or MTEB layout."""
-    return (path / "qrels").is_dir() and table_in(path, "queries") is not None
+    return _qrels_folder(path) is not None and table_in(path, "queries") is not None
+
+
+def _qrels_folder(path: Path) -> Path | None:
+    """Return the folder of judgments: `qrels`, or where data sets of the Hugging Face Hub have them."""
+    folders = (path / name for name in ("qrels", "data", "default"))
+    return next((folder for folder in folders if folder.is_dir()), None)
 
 
 def look(source: Source) -> str | None:
     """Return `truth` for a qrels file with a BEIR header line or BEIR keys."""
     if has_keys(source, *HEADER[:2]):
         return "truth"
-    return "truth" if set(HEADER) <= set(header_of(source)) else None
+    return "truth" if set(HEADER) <= set(csv.header_of(source)) else None
 
 
 def table_in(folder: Path, name: str) -> Path | None:
@@ -62,7 +66,7 @@ def split_of(path: Path) -> str:
 
 def _qrels_of(source: Source) -> Source:
     """Return the `test` split of a folder, or its only split."""
-    files = _files(source.path / "qrels", QRELS)
+    files = _files(_qrels_folder(source.path) or source.path / "qrels", QRELS)
     tests = [path for path in files if split_of(path) == "test"]
     if len(tests) != 1 and len(files) != 1:
         names = ", ".join(map(str, files)) or "none"
@@ -71,21 +75,25 @@ def _qrels_of(source: Source) -> Source:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Read a folder (its `test` split or its only split) or one file from `qrels/`; each document is its own group."""
+    """Read a folder (its `test` split or its only split) or one file of judgments; each document is its own group."""
     qrels = _qrels_of(source) if source.path.is_dir() else source
     faults, texts = Faults(), {}
     if queries := table_in(qrels.path.parent.parent, "queries"):
         rows_of_queries = records(Source(queries), faults)
         texts = {str(row.get("_id", row.get("id"))): str(row.get("text", "")) for _, row in rows_of_queries}
     faults.stop()
-    columns = _columns_of(qrels)
-    rows = trec.judgments(qrels, columns) if columns else _judged(qrels)
-    return gather(rows, policy, texts=texts, shape="flat")
+    if columns := _columns_of(qrels):
+        truth = trec.judged(qrels, columns).truth(policy, "flat")
+    elif qrels.is_parquet:
+        truth = parquet.read_ground_truth(qrels, policy)
+    else:
+        truth = (jsonl if qrels.is_json else csv).read_ground_truth(qrels, policy)
+    return replace(truth, texts=[texts.get(qid) for qid in truth.qids]) if texts else truth
 
 
 def _columns_of(qrels: Source) -> str:
     """Return the columns of qrels without a header line; empty for other qrels."""
-    if qrels.is_parquet or has_keys(qrels, *HEADER[:2]) or HEADER[0] in header_of(qrels):
+    if qrels.is_parquet or has_keys(qrels, *HEADER[:2]) or HEADER[0] in csv.header_of(qrels):
         return ""
     cells = qrels.first_line.decode("utf-8", "replace").split()
     if len(cells) == 3 and number_of(cells[-1]) is None:
@@ -93,24 +101,11 @@ def _columns_of(qrels: Source) -> str:
     return {3: trec.WITHOUT_ITER, 4: trec.QRELS}.get(len(cells), "")
 
 
-def _judged(qrels: Source) -> list[Judgment]:
-    judgments = Judgments(called="score")
-    has_records = has_keys(qrels, *HEADER[:2])
-    for where, row in records(qrels, judgments.faults) if has_records else table(qrels, HEADER, judgments.faults):
-        cell = row.get(HEADER[2], 1)
-        if misnamed := misnamed_grade(row, HEADER[2]):
-            judgments.faults.add(where, misnamed)
-        elif ids := ids_at(row, HEADER[:2], where, judgments.faults):
-            grade = number_of(cell) if isinstance(cell, str) else finite_number(cell)
-            judgments.add(where, ids[0], "", ids[1], grade, cell)
-    return judgments.rows()
-
-
 def write_ground_truth(path: Path, truth: GroundTruth, rows: Iterator[Judgment]) -> None:
     """Write `queries.jsonl` and `qrels/test.tsv` into a folder."""
     (path / "qrels").mkdir(parents=True, exist_ok=True)
     texts = zip(truth.qids, truth.texts or [""] * len(truth))
-    write_objects(path / "queries.jsonl", ({"_id": qid, "text": text or ""} for qid, text in texts))
+    jsonl.write_objects(path / "queries.jsonl", ({"_id": qid, "text": text or ""} for qid, text in texts))
     write_lines(path / "qrels" / "test.tsv", _qrels_lines(rows))
 
 

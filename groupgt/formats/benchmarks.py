@@ -3,7 +3,8 @@
 - freshstack: `freshstack/queries-oct-2024`; each nugget lists documents judged as supporting it or not;
 - bright, bright-long, bright-pro: gold documents, as passages or as full pages, or grouped by weighted aspects;
 - multihop-rag, multihop-rag-documents: the MultiHop-RAG evidence lists, and the results that its scripts save alongside
-  them. Neither file has ids, so queries are numbered from 1 in file order, which is the same in both files;
+  them. Neither file has ids, so queries are identified by their texts;
+- hotpotqa (and 2WikiMultihopQA), musique: each supporting title is a group;
 - qampari, qampari-documents, ambigqa: sets of answers, each with optional aliases;
 - nuggetizer: nuggets, and the retrieved passages that support them. For each query and passage, `assign` writes how
   well the passage supports each nugget; only this output names documents. `create` writes only nuggets, which are
@@ -17,7 +18,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -37,12 +40,13 @@ from groupgt.formats.records import (
     records,
     singles,
 )
-from groupgt.formats.rows import RunBuilder
+from groupgt.formats.rows import RunBuilder, unnamed
 from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import finite_number, id_text
+from groupgt.model.values import normal_text
 
 # Makes groups from a record, or one group from a part of it; errors are added to the faults of the queries.
 Groups = Callable[[Queries, Record], Any]
@@ -59,16 +63,18 @@ def _read(
 ) -> GroundTruth:
     """Read one query per record; raises `DataError` with all errors.
 
-    `text`, `qid` and `columns` are keys: several texts are joined, queries without `qid` are numbered from 1, and
+    `text`, `qid` and `columns` are keys: several texts are joined, a query without `qid` is identified by its text, and
     columns are kept if present. If a record `excludes` results, it lists their ids.
     """
     queries = Queries()
-    for number, record in enumerate(queries.records(source), 1):
+    for record in queries.records(source):
         made = groups(queries, record)
         texts = [cell for key in text if isinstance(cell := record.get(key), str) and cell]
         kept = {name: record[name] for name in columns if name in record}
         excluded = _excluded(queries, record) if excludes else []
-        queries.add(record.get(qid) if qid else number, made, " ".join(texts), kept, excluded)
+        joined = " ".join(texts)
+        name = record.get(qid, record.get("id")) if qid else normal_text(joined)
+        queries.add(name, made, joined, kept, excluded)
     return queries.truth(policy)
 
 
@@ -148,15 +154,19 @@ def look_multihop(source: Source) -> str | None:
 
 
 def read_multihop_run(source: Source) -> Run:
-    """Read the texts in `retrieval_list`, best first, with their ranks as ids."""
+    """Read the texts in `retrieval_list`, best first; they have no ids."""
     queries = Queries()
     builder = RunBuilder()
-    for number, record in enumerate(queries.records(source), 1):
+    for record in queries.records(source):
         results = queries.list_at(record, "retrieval_list")
         texts = [text for result in results if (text := queries.text_at(result, "text")) is not None]
-        builder.add_ranking(str(number), [str(rank) for rank in range(1, len(texts) + 1)], fields={"text": texts})
+        qid = normal_text(queries.text_at(record, "query") or "")
+        if qid in builder.ids:
+            queries.fault(f"query {display(qid)}: duplicate query")
+        builder.add_ranking(qid, unnamed(len(texts)), fields={"text": texts})
     queries.faults.stop()
-    return builder.run(source)
+    run = builder.run(source)
+    return replace(run, texts=dict(zip(run.rankings, run.rankings)), has_ids=False)
 
 
 def _answer(queries: Queries, answer: Record) -> Record:
@@ -238,8 +248,12 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
             continue
         first.setdefault(qid, (queries.where, record.get("text", record.get("query"))))
         nuggets = judged.setdefault(qid, {})
+        times: Counter[Any] = Counter()
         for number, nugget in enumerate(queries.list_at(record, "nuggets"), 1):
             text, assignment = nugget.get("text"), nugget.get("assignment")
+            times[str(text)] += 1
+            # Nuggets of equal text are different nuggets.
+            text = f"{text} ({times[text]})" if isinstance(text, str) and times[text] > 1 else text
             if not isinstance(text, str):
                 queries.fault(f"expected a string as the text of a nugget, found {display(text)}")
             elif assignment in (*GRADES, FAILED):
@@ -304,13 +318,30 @@ def read_crux(source: Source, policy: Policy) -> GroundTruth:
     return queries.truth(policy)
 
 
+def _supporting(queries: Queries, record: Record) -> list[Any]:
+    """Make a group from each supporting title of HotpotQA or 2WikiMultihopQA, whose facts are [title, sentence]."""
+    facts = record.get("supporting_facts")
+    if isinstance(facts, dict):  # as the Hugging Face Hub has them
+        return singles(queries.list_at(facts, "title", str))
+    pairs = queries.list_at(record, "supporting_facts", list)
+    return singles(str(pair[0]) for pair in pairs if pair and isinstance(pair[0], str))
+
+
+def _paragraphs(queries: Queries, record: Record) -> list[Any]:
+    """Make a group from the title of each supporting paragraph of MuSiQue."""
+    paragraphs = [cell for cell in queries.list_at(record, "paragraphs") if cell.get("is_supporting") is True]
+    return singles(title for cell in paragraphs if (title := queries.text_at(cell, "title")) is not None)
+
+
 RAGELO_PLACEHOLDER = "__ragelo_unaddressed__"
 
 
 def read_ragelo(source: Source, policy: Policy) -> GroundTruth:
     """Make a group from each criterion; a lone placeholder becomes an empty group (policy `empty_groups`)."""
     queries: dict[str, dict[str, list[Any]]] = {}
-    for qid, criterion, document, grade in trec.judgments(source, trec.SUBTOPICS):
+    rows = trec.judged(source, trec.SUBTOPICS)
+    rows.truth(policy, "subtopics")  # reports every fault
+    for qid, criterion, document, grade in zip(rows.qids, rows.groups or (), rows.documents, rows.grades.tolist()):
         group = queries.setdefault(qid, {}).setdefault(criterion, [])
         if not document.startswith(RAGELO_PLACEHOLDER):
             group.append({"id": document, "grade": grade})
@@ -345,6 +376,16 @@ FORMATS = (
     Format("bright", look_for("query", "id", "gold_ids"), partial(_bright, groups=_gold("gold_ids")), shape="flat"),
     Format("bright-long", None, partial(_bright, groups=_gold("gold_ids_long")), shape="flat"),
     Format("bright-pro", look_for("id", "weight", "supporting_docs"), read_bright_pro),
+    Format(
+        "hotpotqa",
+        look_for("question", "supporting_facts"),
+        partial(_read, groups=_supporting, text=("question",), qid="_id", columns=("type", "level", "answer")),
+    ),
+    Format(
+        "musique",
+        look_for("id", "question", "paragraphs"),
+        partial(_read, groups=_paragraphs, text=("question",), columns=("answer",)),
+    ),
     Format("crux", look_crux, read_crux, folder=folder_of(look_crux, CRUX_ENDINGS)),
     Format("ragelo", None, read_ragelo),
     Format("ambigqa", look_for("id", "question", "annotations"), read_ambigqa),

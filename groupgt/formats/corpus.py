@@ -16,8 +16,9 @@ from groupgt.errors import DataError, Faults, display, near_names, warn
 from groupgt.formats import csv, parquet
 from groupgt.formats.beir import table_in
 from groupgt.formats.fields import Firsts, first_in, length_of, number_in
-from groupgt.formats.jsonl import is_array, objects
-from groupgt.formats.names import OTHER_NAMES
+from groupgt.formats.jsonl import is_array, is_one_object, object_of, objects
+from groupgt.formats.records import keys_of
+from groupgt.formats.roles import NAMES
 from groupgt.formats.source import AnyPath, Record, Source
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.model.validity import id_fault, id_text, is_integer
@@ -25,11 +26,9 @@ from groupgt.model.values import FARTHEST, LENGTH_UNITS, Chunks, Lengths, Span, 
 from groupgt.runtime import pl
 
 # The columns of ids and texts; the last ones are from MultiHop-RAG and BRIGHT.
-IDS = ("chunk_id", "doc_id", "_id", "id", "url")
-TEXTS = ("contents", "text", "content", "body")
+IDS, TEXTS = NAMES["corpus"]["doc_id"], NAMES["corpus"]["text"]
 # Those of queries.
-QUERY_IDS = ("qid", *OTHER_NAMES["qid"][:-1], "_id", "id")
-QUERY_TEXTS = ("query", "text", "question", "title")
+QUERY_IDS, QUERY_TEXTS = NAMES["queries"]["qid"], NAMES["queries"]["query"]
 # TREC topics: <top> with <num> and <title>, which need not be closed, or <topic number="1"> with <query>.
 _TOPIC = re.compile(r"<(top|topic)(\s[^>]*)?>(.*?)(?=</\1\s*>|<\1[\s>]|\Z)", re.IGNORECASE | re.DOTALL)
 _NUMBER = re.compile(r"""\b(?:number|id|num)\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
@@ -115,10 +114,32 @@ def _read(path: AnyPath, lengths: dict[str, Record] | None = None) -> dict[str, 
         return name, f"{title}\n{text}" if is_apart else text
 
     faults = Faults()
-    texts = _by_id(table_rows(source, faults), document, "document", faults)
+    texts = _by_id(_document_rows(source, faults), document, "document", faults)
     if not texts:
         raise DataError(f"{source.path}: the corpus contains no documents")
     return {name: text for name, text in texts.items() if text is not None}
+
+
+def _document_rows(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
+    """Yield the rows of a corpus: of a table, or of one JSON object `{id: text}`, also under `corpus` as in LlamaIndex.
+
+    Passages without an id or a title are numbered, in a form that no id has.
+    """
+    rows = table_rows(source, faults)
+    keys = keys_of(source)
+    is_object = not source.is_parquet and source.head().lstrip()[:1] == b"{" and is_one_object(source)
+    if is_object and not keys.keys() & {*IDS, *TEXTS}:
+        texts = object_of(source)
+        texts = texts["corpus"] if isinstance(texts.get("corpus"), dict) else texts
+        rows = ((f"{source.path}: {display(name)}", {"doc_id": name, "text": text}) for name, text in texts.items())
+    unnamed = 0
+    for where, row in rows:
+        if first_in((*IDS, "title"), row) is None and first_in(TEXTS, row) is not None:
+            unnamed += 1
+            row = {**row, "doc_id": f"(passage {unnamed})"}
+        yield where, row if first_in(IDS, row) is not None else {**row, "doc_id": row.get("title")}
+    if unnamed:
+        warn(f"{source.path}: {unnamed:,} passages have no id; match results by their texts (labeller text)")
 
 
 def _first_of(names: Iterable[str], row: Record) -> Any:

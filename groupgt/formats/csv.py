@@ -5,18 +5,19 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display, warn
-from groupgt.formats.fields import CALL_COLUMN, NO_CALL, Judgments, carried, fields_of, result_fault, units_of
+from groupgt.formats.fields import CALL_COLUMN, LISTS, NO_CALL, carried, fields_of, result_fault, units_of
+from groupgt.formats.jsonl import run_of_records
 from groupgt.formats.layout import Layout, layout_of
-from groupgt.formats.names import SHOWN_NAMES, misnamed_grade, missing_columns
+from groupgt.formats.roles import NO_COLUMNS, Declared, canonical, missing_columns, query_column, roles_in, shown_names
 from groupgt.formats.rows import (
     SHAPE,
     Calls,
@@ -24,17 +25,17 @@ from groupgt.formats.rows import (
     Ranking,
     RunBuilder,
     checked_columns,
-    gather,
     number_text,
     run_in,
-    shape_of,
 )
 from groupgt.formats.source import Source
-from groupgt.formats.validity import Guard, rechecked
+from groupgt.formats.tables import Table, listed_in, truth_of
+from groupgt.formats.validity import Guard, normal_texts, rechecked
 from groupgt.model import validity
 from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
+from groupgt.model.values import normal_text
 from groupgt.runtime import pl
 
 # The maximum width of a cell, and the number of rows read at a time.
@@ -69,16 +70,21 @@ class _Text:
     title: str
     delimiter: str
     lines: Callable[[], Iterable[str]]
+    # The columns that the user declared, if they are results, whose columns are named by their roles.
+    declared: Declared | None = None
 
     @classmethod
-    def of(cls, source: Source, *, keep: bool = False) -> _Text:
+    def of(cls, source: Source, *, keep: bool = False, run: bool = False) -> _Text:
         def lines() -> Iterable[str]:
             if source.is_huge or (keep and source.ceiling):
                 return (f"{line.decode()}\n" for line in source.raw_lines(keep=keep))
             source.check_text()
             return io.StringIO(source.data.decode(), newline="\n")
 
-        return cls(str(source.path), delimiter_of(source.first_line), lines)
+        return cls(str(source.path), delimiter_of(source.first_line), lines, source.columns if run else None)
+
+    def named(self, header: list[str]) -> list[str]:
+        return header if self.declared is None else list(canonical(header, self.declared))
 
 
 def table(source: Source, needed: Sequence[str], faults: Faults) -> Iterator[tuple[str, dict[str, str]]]:
@@ -98,15 +104,16 @@ def _rows(
     """
     rows = ((number, cells) for number, cells in _parsed(text, faults) if "".join(cells).strip(BLANKS))
     number, cells = next(rows, (1, []))
-    header = [cell.strip(BLANKS) for cell in cells]
+    names = [cell.strip(BLANKS) for cell in cells]
+    header = text.named(names)
     if not faults:
         where, needed = f"{text.title}:{number}", needed_in(header)
-        for name, count in Counter(header).items():
+        for name, count in Counter(names).items():
             if count > 1:
                 faults.add(where, f"duplicate column {name!r}; remove one")
         if missing := [name for name in needed if header and name not in header]:
             expected = ", ".join("score (or rank)" if name == "score" else name for name in needed)
-            faults.add(where, missing_columns(header, missing, expected))
+            faults.add(where, missing_columns(names, missing, expected, "run"))
     yield number, header
     if faults:
         return
@@ -116,8 +123,7 @@ def _rows(
             has_rows = True
             yield number, cells
         else:
-            names = ", ".join(header[:SHOWN_NAMES]) + ", …" * (width > SHOWN_NAMES)
-            faults.add(f"{text.title}:{number}", f"expected {width} columns ({names}), found {len(cells)}")
+            faults.add(f"{text.title}:{number}", f"expected {width} columns ({shown_names(names)}), found {len(cells)}")
     if not has_rows and not faults:
         warn(f"{text.title}: the file is empty: 0 rows")
 
@@ -164,30 +170,46 @@ def _wide_cells() -> Iterator[None]:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Read rows of `qid, group, doc_id[, grade]`, or of `qid, doc_id, grade`, where each document is its own group."""
-    header = header_of(source)
-    is_flat = "group" not in header and {"qid", "doc_id", "grade"} <= set(header)
-    judgments = Judgments(grouped=not is_flat, hint=None)
-    if {"qid", "group", "doc_id"} <= set(header) and (misnamed := misnamed_grade(header)):
-        judgments.faults.add(f"{source.path}:1", misnamed)
-    shapes: dict[str, None] = {}
-    for where, row in table(source, ("qid", "doc_id") if is_flat else ("qid", "group", "doc_id"), judgments.faults):
-        cell = row.get("grade", "1")
-        judgments.add(where, row["qid"], row.get("group", ""), row["doc_id"], validity.number_of(cell), cell)
-        shapes[row.get(SHAPE, "")] = None
-    rows = judgments.rows()
-    return gather(rows, policy, shape="flat" if is_flat else shape_of(shapes, "subtopics", source.path))
+    """Read a row per judgment (`qid, doc_id[, grade]`, with or without `group`) or per query (`qid, retrieval_gt`)."""
+    faults = Faults()
+    rows = _rows(_Text.of(source, keep=True), lambda _: (), faults)
+    _, header = next(rows)
+    numbers, cells = [], []
+    for number, row in rows:
+        numbers.append(number)
+        cells.append(row)
+    columns = dict(zip(header, zip(*cells))) if cells else dict.fromkeys(header, ())
+    title = str(source.path)
+    table = Table(title, header, columns.__getitem__, lambda row: f"{title}:{numbers[row]}", True, f"{title}:1")
+    return truth_of(replace(table, faults=faults, declared=source.columns), policy)
 
 
 def read_run(source: Source) -> Run:
-    """Read rows of `qid, doc_id, score` or `qid, doc_id, rank`."""
+    """Read a row per result (`qid, doc_id, score`, or `rank`) or per query (`qid, retrieved_ids`)."""
+    roles = roles_in(header_of(source), "run", source.columns)
+    if "retrieved_ids" in roles and "doc_id" not in roles:
+        return _read_nested(source, roles)
     return _streamed(source) if source.is_large else _read_rows(source)
+
+
+def _read_nested(source: Source, roles: Mapping[str, str]) -> Run:
+    """Read rows with a list of results, written as JSON or in Python."""
+    faults = Faults()
+    records, places = [], []
+    lists = [roles[role] for role in ("retrieved_ids", "retrieve_scores") if role in roles]
+    lists += [name for name in LISTS if name in header_of(source)]
+    for place, row in table(source, (), faults):
+        cells = {name: listed_in(cell, place, faults) if name in lists else cell for name, cell in row.items()}
+        records.append(cells)
+        places.append(place)
+    faults.stop()
+    return run_of_records(source, zip(places, records))
 
 
 def _read_rows(source: Source) -> Run:
     """Read results into lists row by row; raises `DataError` with every invalid row."""
     builder = RunBuilder()
-    for qid, document, score, cells in _results(_Text.of(source), builder.faults):
+    for qid, document, score, cells in _results(_Text.of(source, run=True), builder.faults):
         # An empty cell counts as missing, as in columns.
         fields = fields_of({"doc_id": document, **{name: cell or None for name, cell in cells.items()}})
         builder.add(qid, document, score, units_of(cells, str.strip), fields)
@@ -196,18 +218,19 @@ def _read_rows(source: Source) -> Run:
 
 def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dict[str, str]]]:
     """Yield query, document, score (or negative rank) and other cells of each row; collects invalid rows as errors."""
-    rows = _rows(text, lambda header: ("qid", "doc_id", _order(header)), faults)
+    rows = _rows(text, lambda header: (query_column(header), "doc_id", _order(header)), faults)
     _, header = next(rows)
     order = _order(header)
     if faults or not header:
         deque(rows, maxlen=0)  # warns if the file is empty
         return
     sign = 1.0 if order == "score" else -1.0
-    qid_at, document_at, score_at = (header.index(name) for name in ("qid", "doc_id", order))
+    query = query_column(header)
+    qid_at, document_at, score_at = (header.index(name) for name in (query, "doc_id", order))
     others = [(name, header.index(name)) for _, name in carried(tuple(header))]
     call_at = dict(others).get(CALL_COLUMN)
     for number, row in rows:
-        qid, document = row[qid_at], row[document_at]
+        qid, document = row[qid_at] if query == "qid" else normal_text(row[qid_at]), row[document_at]
         score = validity.number_of(row[score_at].strip(BLANKS))
         call = NO_CALL if call_at is None else row[call_at].strip()
         if fault := result_fault(qid, document, score, row[score_at], order, call):
@@ -222,9 +245,11 @@ def _order(header: Sequence[str]) -> str:
 
 def _streamed(source: Source) -> Run:
     """Return lazy columns if the byte layout is regular; otherwise use the strict reader."""
-    header = header_of(source)
+    header = list(canonical(header_of(source), source.columns))
     order = _order(header)
-    has_columns = {"qid", "doc_id", order} <= set(header) and len(set(header)) == len(header) <= WIDEST_TABLE
+    has_columns = {query_column(header), "doc_id", order} <= set(header) and len(set(header)) == len(
+        header
+    ) <= WIDEST_TABLE
     layout = layout_of(source, delimiter_of(source.first_line)) if has_columns else Layout(regular=False)
     if not layout.has_columns(len(header)):
         return _read_strictly(source)
@@ -243,17 +268,19 @@ def _read_strictly(source: Source) -> Run:
     """Read an irregular or invalid file row by row; huge files are returned as columns."""
     if not source.is_huge:
         return _read_rows(source)
-    return run_in(source, _checked(_Text.of(source), header_of(source)).contents)
+    header = canonical(header_of(source), source.columns)
+    return run_in(source, _checked(_Text.of(source, run=True), header).contents)
 
 
 def columns_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Columns:
     """Return the results at a URL as columns; `lines` is only called to locate errors."""
     separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
-    header = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
-    missing = [name for name in ("qid", "doc_id", _order(header)) if name not in header]
+    names = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
+    header = list(canonical(names))
+    missing = [name for name in (query_column(header), "doc_id", _order(header)) if name not in header]
     if missing:
-        raise DataError(f"{url}: expected the columns qid, doc_id and score or rank; found {', '.join(header)}")
-    text = _Text(url, separator, lambda: (f"{line.decode()}\n" for line in lines()))
+        raise DataError(f"{url}: {missing_columns(names, missing, 'qid, doc_id and score or rank', 'run')}")
+    text = _Text(url, separator, lambda: (f"{line.decode()}\n" for line in lines()), NO_COLUMNS)
     schema: dict[str, type[pl.DataType]] = dict.fromkeys(header, pl.String) | {_order(header): pl.Float64}
     scanned = pl.scan_csv(url, separator=separator, schema=schema, ignore_errors=True)
     # All columns are read, as polars counts the cells of a row only in these.
@@ -267,8 +294,9 @@ def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
     number = pl.col(order)
     # Whether a row has as many cells as the header: polars fills short rows with nulls.
     complete = pl.col(header[-1]).is_not_null()
+    qid = pl.col("qid") if query_column(header) == "qid" else normal_texts(pl.col("query"))
     return scanned.select(
-        pl.col("qid"),
+        qid.alias("qid"),
         pl.col("doc_id").alias("doc"),
         pl.when(complete).then(number if order == "score" else -number).alias("score"),
         *(

@@ -11,12 +11,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import ConfigError, DataError, Faults, display, first_of, listed, near_names, warn
-from groupgt.formats import beir, benchmarks, csv, frames, frameworks, journals, jsonl, otlp, parquet, trec
+from groupgt.errors import ConfigError, DataError, Faults, first_of, listed, near_names, warn
+from groupgt.formats import beir, benchmarks, csv, frames, frameworks, journals, jsonl, otlp, parquet, roles, trec
 from groupgt.formats import parts as run_parts
-from groupgt.formats.fields import NESTED, collect
-from groupgt.formats.names import ENDINGS, OTHER_NAMES, REMOVED_ENDINGS, ending_of
+from groupgt.formats.fields import collect
+from groupgt.formats.names import ENDINGS, REMOVED_ENDINGS, ending_of
 from groupgt.formats.records import Format, keys_of
+from groupgt.formats.roles import NO_COLUMNS, Declared, check_declared
 from groupgt.formats.source import AnyPath, Source
 from groupgt.formats.validity import guarded
 from groupgt.model.ground_truth import GroundTruth
@@ -29,35 +30,26 @@ from groupgt.runtime import no_garbage_collection, pl
 def _in_parquet(source: Source) -> str | None:
     if not source.is_parquet:
         return None
-    names = set(parquet.names_of(source))
-    if not {"retrieval_gt", "group"} & names:
-        # For unknown columns, the reader reports what is missing.
-        return "run" if names & {"score", "rank", *NESTED} else "either"
-    # AutoRAG writes the best results of a node next to the ground truth.
-    return "either" if names & set(NESTED) else "truth"
+    # For unknown columns, the reader reports what is missing.
+    return roles.kind_of(parquet.names_of(source), source.columns) or "either"
 
 
 def _in_json_lines(source: Source) -> str | None:
     if _first_lines(source)[0].lstrip()[:1] != b"{" and not jsonl.is_array(source):
         return None
-    keys = keys_of(source).keys()
-    if "retrieval_gt" in keys:
-        return "truth"
-    return "run" if keys & {"doc_id", *NESTED} else "either"
+    return roles.kind_of(keys_of(source), source.columns) or "either"
 
 
 def _in_csv(source: Source) -> str | None:
     names = csv.header_of(source)
-    id_names = {"qid", "doc_id", *OTHER_NAMES["qid"], *OTHER_NAMES["doc_id"]}
-    # A header lists the required columns, or their names in other tools.
-    if not {"qid", "doc_id"} & set(names) and len(id_names & {name.lower() for name in names}) < 2:
-        return None
-    return "truth" if "group" in names else "run" if {"score", "rank"} & set(names) else "either"
+    return roles.kind_of(names, source.columns) if len(names) > 1 and not any(map(is_number, names)) else None
 
 
 def _in_trec(source: Source) -> str | None:
     # The majority of lines decides: a shorter or longer line is an error to report, not another format.
     usual = Counter(min(len(line.split()), 6) for line in _first_lines(source)).most_common(1)[0][0]
+    if usual == 3 and trec.are_ranked(_first_lines(source)):
+        return "either"
     return "run" if usual >= 6 else "either" if usual == 5 else "truth" if usual in (3, 4) else None
 
 
@@ -66,8 +58,9 @@ FORMATS = (
     *(replace(each, shape=each.shape or "subtopics") for each in benchmarks.FORMATS),
     Format("beir", beir.look, beir.read_ground_truth, folder=beir.is_folder),
     # Data sets of RAG frameworks.
-    Format("ragas", frameworks.look, frameworks.read_ground_truth, frameworks.read_run, shape="flat"),
-    Format("ragas-texts", None, partial(frameworks.read_ground_truth, names=frameworks.REFERENCES[1:]), shape="flat"),
+    Format("ragas", *frameworks.RAGAS.readers, shape="flat"),
+    Format("ragas-texts", None, frameworks.RAGAS_TEXTS.read_ground_truth, shape="flat"),
+    Format("deepeval", *frameworks.DEEPEVAL.readers, shape="flat"),
     Format("llama-index", frameworks.look_llama_index, frameworks.read_llama_index, shape="flat"),
     # General formats.
     Format("autorag", None, parquet.read_ground_truth, parquet.read_run),
@@ -93,6 +86,7 @@ def read_ground_truth(
     format: str | None = None,
     policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     *,
+    columns: Declared = NO_COLUMNS,
     ceiling: int = 0,
 ) -> GroundTruth:
     """Read ground truth from a file, a BEIR folder or a frame.
@@ -104,17 +98,19 @@ def read_ground_truth(
         format: autorag (parquet), jsonl, json (as written by ranx), trec (qrels), trec-subtopics, trec-no-iter, beir,
             csv, or a benchmark format such as freshstack (default: detected).
         policy: How to handle invalid or ambiguous data: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.
+        columns: Names of columns by role, such as `{"qid": "id", "retrieval_gt": "expected"}` (default: as usual).
         ceiling: Memory limit in bytes; 0 for none.
     """
+    check_declared(columns)
     if frames.is_frame(path):
-        return frames.truth_of(path, Policy.of(policy))
+        return frames.truth_of(path, Policy.of(policy), columns=columns)
     if run_parts.is_url(path):
         policy = Policy.of(policy)
         if format in ("autorag", "parquet") or (format is None and path.endswith((".parquet", ".pq"))):
             frame = guarded(path, "cannot be read", pl.scan_parquet(path).collect)
-            return frames.truth_of(frame, policy, path)
-        return run_parts.fetched(path, lambda copy: read_ground_truth(copy, format, policy))
-    source = replace(Source.at(path), ceiling=ceiling)
+            return frames.truth_of(frame, policy, path, columns)
+        return run_parts.fetched(path, lambda copy: read_ground_truth(copy, format, policy, columns=columns))
+    source = replace(Source.at(path), ceiling=ceiling, columns=columns)
     chosen = _format_of(source, format, TRUTHS)
     read = trec.read_unnamed if format is None and chosen.name == "trec" else TRUTHS[chosen.name]
     with no_garbage_collection():
@@ -128,6 +124,7 @@ def read_run(
     *,
     parts: bool = False,
     qids: list[str] | None = None,
+    columns: Declared = NO_COLUMNS,
     streamed: bool = False,
     ceiling: int = 0,
 ) -> Run:
@@ -139,17 +136,19 @@ def read_run(
             (default: detected).
         parts: Whether several files form one run, whose queries may span files.
         qids: The query order for results without query ids, such as AutoRAG node output.
+        columns: Names of columns by role, such as `{"doc_id": "chunk"}` (default: as usual).
         streamed: Whether to stream even small files.
         ceiling: Memory limit in bytes; 0 for none.
     """
 
     def read(source: Source) -> Run:
-        source = replace(source, ceiling=ceiling)
+        source = replace(source, ceiling=ceiling, columns=columns)
         chosen = RUNS[_format_of(source, format, RUNS).name]
         return parquet.read_run(source, qids) if chosen is parquet.read_run else chosen(source)
 
+    check_declared(columns)
     if frames.is_frame(path):
-        return frames.run_of(path, qids=qids)
+        return frames.run_of(path, qids=qids, columns=columns)
     if not parts:
         run_parts.refuse_many(path)
     if not isinstance(path, (str, os.PathLike)):
@@ -286,17 +285,17 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
         return _BY_NAME["autorag"] if is_truth and recognized.name == "parquet" else recognized
     if not (source.path.is_dir() or source.is_parquet) and b"\r" in source.first_line:
         raise DataError(f"{source.path}:1: {trec.BARE_RETURN}")
-    looks = f"its first line is {kind}"
-    if recognized is not None:
-        name = f"{recognized.name} {kind}"
-        name = {"trec truth": "qrels", "beir truth": "beir"}.get(name, name)
-        looks = f"this looks like {'ground truth' if kind == 'truth' else 'a run'} ({name})"
-        if recognized.name == "json" and (text := jsonl.first_text(source)):
-            looks = f"its lists hold texts, such as {display(text)}, and no ids of documents"
-    raise DataError(
-        f"{source.path}: expected {'ground truth' if is_truth else 'a run'}, but {looks}; if it was not recognized, "
-        f"name its format with --{'truth' if is_truth else 'run'}-format: {listed(TRUTHS if is_truth else RUNS)}"
-    )
+    wanted = "ground truth" if is_truth else "a run"
+    if recognized is None:
+        shapes = "qrels, CSV with a header line, JSON, JSON Lines or parquet"
+        what = f"expected {wanted} ({shapes}), but its first line is {kind}"
+        raise DataError(f"{source.path}: {what}; name its format with --truth-format if it is another")
+    other = "a run" if is_truth else "ground truth"
+    name = {"trec truth": "qrels", "beir truth": "beir"}.get(f"{recognized.name} {kind}", f"{recognized.name} {kind}")
+    columns = roles.of_other_kind(keys_of(source), is_truth=is_truth)
+    way = f"; if {columns}" if columns else ""
+    swapped = "Did you swap TRUTH and RUN?"
+    raise DataError(f"{source.path}: expected {wanted}, but this looks like {other} ({name}). {swapped}{way}")
 
 
 def _is_table(source: Source) -> bool:
@@ -332,4 +331,12 @@ def _recognized(source: Source) -> tuple[Format | None, str]:
 
 
 def _first_lines(source: Source) -> list[bytes]:
-    return [line for line in source.head().split(b"\n") if line.strip() and not line.startswith(b"#")][:50]
+    lines = [line for line in source.head().split(b"\n") if line.strip()]
+    # Ids may begin with #, but a file of comments has no data.
+    return ([line for line in lines if not line.startswith(b"#")] or list(filter(_is_row, lines)))[:50]
+
+
+def _is_row(line: bytes) -> bool:
+    return trec.is_result(line) or (
+        len(cells := line.split()) in (3, 4) and is_number(cells[-1].decode("utf-8", "replace"))
+    )

@@ -14,8 +14,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.formats.rows import Judgment, number_text
-from groupgt.model.validity import finite_number, id_fault, id_text, is_grade
+from groupgt.model.validity import finite_number, id_fault, id_text
 from groupgt.model.values import CALLS, LENGTH_UNITS, LONGEST
 
 # The columns of lists of results per query, and the column of their scores.
@@ -257,54 +256,3 @@ class Firsts:
         """Return `(first at …); remove one` for a repeated name, or an empty string for the first occurrence."""
         earlier = self.earlier(name, location)
         return "" if earlier is None else f"(first at {earlier[0]}); remove one"
-
-
-class Judgments:
-    """Judgments from one source, checked row by row, together with their errors.
-
-    Args:
-        where: A function that formats the location of a row for messages.
-        called: The source's term for a grade.
-        grouped: Whether a document may be judged in several groups of a query.
-        hint: A hint for repeated judgments; None if repeats with the same grade are allowed.
-    """
-
-    def __init__(
-        self,
-        where: Callable[[Any], str] = str,
-        *,
-        called: str = "grade",
-        grouped: bool = False,
-        hint: str | None = "",
-    ) -> None:
-        self.faults = Faults()
-        self.where, self.called, self.grouped, self.hint = where, called, grouped, hint
-        self._rows: list[Judgment] = []
-        self._firsts = Firsts(where)
-
-    def add(self, row: Any, qid: str, group: str, document: str, grade: float | None, cell: object) -> None:
-        """Add one judgment; `cell` is the raw grade."""
-        if fault := self._fault(row, qid, group, document, grade, cell):
-            self.faults.add(f"{self.where(row)}: query {display(qid)}", fault)
-        elif grade is not None:
-            self._rows.append((qid, group, document, grade))
-
-    def _fault(self, row: Any, qid: str, group: str, document: str, grade: float | None, cell: object) -> str | None:
-        if fault := ids_fault(qid, document):
-            return fault
-        if grade is None or not is_grade(grade):
-            return f"expected a number within ±2^31 as the {self.called} of {display(document)}, found {display(cell)}"
-        key = (qid, group, document) if self.grouped else (qid, document)
-        if self.hint is not None:
-            again = self._firsts.again(key, row)
-            return f"{display(document)} is judged twice {again}{self.hint}" if again else None
-        earlier = self._firsts.earlier(key, row, grade)
-        if earlier is None or earlier[1] == grade:
-            return None
-        what = f"{display(document)} has the grade {number_text(grade)} in the group {group!r}"
-        return f"{what}, and {number_text(earlier[1])} at {earlier[0]}; remove one"
-
-    def rows(self) -> list[Judgment]:
-        """Return all judgments; raises `DataError` with all errors."""
-        self.faults.stop()
-        return self._rows

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from math import isnan
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display, refuse
+from groupgt.formats import tables
 from groupgt.formats.fields import (
     CALL_COLUMN,
     COLUMNS,
@@ -25,19 +25,18 @@ from groupgt.formats.fields import (
     LISTS,
     NESTED,
     SCORES,
-    Judgments,
     carried,
-    first_in,
     lists_of,
 )
-from groupgt.formats.names import misnamed_grade, missing_columns
-from groupgt.formats.rows import SHAPE, Judgment, gather, shape_of
-from groupgt.formats.validity import Guard, is_id, refuse_rows
+from groupgt.formats.roles import NO_COLUMNS, Declared, canonical, missing_columns, query_column
+from groupgt.formats.rows import unnamed
+from groupgt.formats.tables import Table
+from groupgt.formats.validity import Guard, is_id, normal_texts, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Remote, Run
-from groupgt.model.validity import finite_number, id_fault, id_text, plain
-from groupgt.model.values import SCORE
+from groupgt.model.validity import id_fault, id_text, plain
+from groupgt.model.values import SCORE, normal_text
 from groupgt.runtime import pl
 
 
@@ -106,10 +105,10 @@ def cells_of(column: Any) -> list[Any]:
 
 
 ID_COLUMNS = {"qid", "group", "doc_id", *NESTED}.union(*(field.columns for field in FIELDS if field.kind == "id"))
-# The columns read from results and from ground truth; all other columns of ground truth are kept unchanged.
-RUN_COLUMNS = ID_COLUMNS | {"score", "rank", SCORES} | COLUMNS | LISTS
-TRUTH_COLUMNS = {"qid", "query", "group", "doc_id", "grade", SHAPE}
-TRUTH_SHAPES = (("qid", "retrieval_gt"), ("qid", "group", "doc_id"), ("qid", "doc_id", "grade"))
+# The texts of results, which AutoRAG's compressors write without ids.
+TEXTS = "retrieved_contents"
+# The columns read from results.
+RUN_COLUMNS = ID_COLUMNS | {"query", "score", "rank", SCORES} | COLUMNS | LISTS
 
 
 def is_frame(value: Any) -> bool:
@@ -140,82 +139,28 @@ def _reject_duplicates(names: list[str], title: str) -> None:
     refuse((title, f"duplicate column {name!r}; rename or drop one") for name in twice)
 
 
-# Column names in the frames of other libraries.
-ALIASES = {"qid": ("query_id", "q_id"), "doc_id": ("docno", "docid"), "grade": ("relevance", "label", "rel")}
-
-
-def _with_our_names(value: Any, title: str, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
-    """Return a pandas or lazy frame, renaming columns that other libraries use for `qid`, `doc_id` and `grade`."""
-    value = value if is_pandas(value) else _lazy(value, title)
-    names = list(map(str, value.columns)) if is_pandas(value) else value.collect_schema().names()
-    renamed = {
-        other: name
-        for name in aliases
-        if name not in names and (other := first_in(ALIASES[name], names)) is not None and names.count(other) == 1
-    }
-    if not renamed:
-        return value
-    return value.rename(columns=renamed) if is_pandas(value) else value.rename(renamed)
-
-
-def fewest_missing(names: Collection[str], shapes: Iterable[Sequence[str]]) -> list[str]:
-    """Return the missing columns of the best-matching shape; empty if all columns of a shape are present."""
-    return min(([name for name in shape if name not in names] for shape in shapes), key=len)
-
-
-def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundTruth:
-    """Build ground truth from a frame with `qid, retrieval_gt[, query]` or `qid, group, doc_id[, grade]`."""
-    value = _lazy(value, title) if is_remote(value) else _with_our_names(value, title)
+def truth_of(value: Any, policy: Policy, title: str = "ground truth", columns: Declared = NO_COLUMNS) -> GroundTruth:
+    """Build ground truth from a frame with a row per query (`qid, retrieval_gt`) or per judgment (`qid, doc_id`, …)."""
     in_pandas = is_pandas(value)
-    if in_pandas:
-        _reject_duplicates(list(map(str, value.columns)), title)
-    frame = _to_polars(value, TRUTH_COLUMNS, title) if in_pandas else value.collect()
+    frame = value if in_pandas else _lazy(value, title).collect()
     names = list(map(str, value.columns)) if in_pandas else frame.columns
+    _reject_duplicates(names, title)
 
-    def cells(name: str) -> list[Any]:
+    def column(name: str) -> list[Any]:
         return cells_of(value.iloc[:, names.index(name)]) if in_pandas else frame[name].to_list()
 
-    if missing := fewest_missing(names, TRUTH_SHAPES):
-        expected = "qid and retrieval_gt (a row per query), or qid, group and doc_id (a row per judgment)"
-        raise DataError(f"{title}: {missing_columns(names, missing, expected)}")
-    shapes = cells(SHAPE) if SHAPE in names else ()
-    if "retrieval_gt" not in names:
-        if misnamed := misnamed_grade(names):
-            raise DataError(f"{title}: {misnamed}")
-        rows = _judgments(frame, title)
-        return gather(rows, policy, shape=shape_of(shapes, "subtopics", title) if "group" in names else "flat")
-    others = [name for name in names if name not in ("qid", "query", "retrieval_gt", "excluded_ids", SHAPE)]
-    truth = GroundTruth.from_rows(
-        _texts(frame, "qid", title).to_list(),
-        cells("retrieval_gt"),
-        policy,
-        place=lambda row: f"{title}: row {row + 1}",
-        texts=[None if t is None else str(t) for t in cells("query")] if "query" in names else None,
-        columns={name: cells(name) for name in others},
-        excluded=cells("excluded_ids") if "excluded_ids" in names else None,
-    )
-    return replace(truth, shape=shape_of(shapes, "groups", title))
+    table = Table(title, names, lru_cache(column), lambda row: f"{title}: row {row + 1}", declared=columns)
+    return tables.truth_of(table, policy)
 
 
-def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
-    """Check and return the rows of `qid, group, doc_id[, grade]` or `qid, doc_id, grade`."""
-    has_groups = "group" in frame.columns
-    judgments = Judgments(lambda number: f"{title}: row {number}", grouped=has_groups, hint=None)
-    if "grade" in frame.columns and not frame.schema["grade"].is_numeric():
-        raise DataError(f"{title}: expected numbers in the column 'grade', found {frame.schema['grade']}")
-    grades = frame["grade"].to_list() if "grade" in frame.columns else [1.0] * len(frame)
-    columns = [
-        _texts(frame, name, title).to_list() if name in frame.columns else [""] * len(frame)
-        for name in ("qid", "group", "doc_id")
-    ]
-    for number, (qid, group, document, cell) in enumerate(zip(*columns, grades), 1):
-        absent = [name for name, text in (("qid", qid), ("group", group), ("doc_id", document)) if text is None]
-        if absent:
-            where = f"{title}: row {number}: query {display(qid)}"
-            judgments.faults.add(where, f"expected text in the column {absent[0]}, found null")
-        else:
-            judgments.add(number, qid, group, document, finite_number(cell), cell)
-    return judgments.rows()
+def _with_our_names(value: Any, title: str, columns: Declared) -> Any:
+    """Return results as a pandas or lazy frame, with each column named by its role."""
+    value = value if is_pandas(value) else _lazy(value, title)
+    names = list(map(str, value.columns)) if is_pandas(value) else value.collect_schema().names()
+    _reject_duplicates(names, title)
+    if (renamed := canonical(names, columns)) == tuple(names):
+        return value
+    return value.set_axis(renamed, axis=1) if is_pandas(value) else value.rename(dict(zip(names, renamed)))
 
 
 def _texts(frame: pl.DataFrame, name: str, title: str) -> pl.Series:
@@ -234,6 +179,7 @@ def run_of(
     title: str = "results",
     qids: list[str] | None = None,
     guard: Guard = lambda read: read(),
+    columns: Declared = NO_COLUMNS,
 ) -> Run:
     """Build a run from a frame: nested frames become lists, long frames stay columns, and Spark frames stay remote.
 
@@ -241,27 +187,36 @@ def run_of(
     """
     if is_remote(value):
         return Run(Remote(value), source=title)
-    value = guard(lambda: _with_our_names(value, title, ("qid", "doc_id")))
+    shown = list(map(str, value.columns)) if is_pandas(value) else guard(_lazy(value, title).collect_schema).names()
+    value = guard(lambda: _with_our_names(value, title, columns))
     frame = _to_polars(value, RUN_COLUMNS, title).lazy() if is_pandas(value) else value
     names = guard(frame.collect_schema).names()
     keys = [name for name in NESTED if name in names]
+    if not keys and TEXTS in names and "doc_id" not in names:
+        keys = [TEXTS]
     if len(keys) > 1:
         raise DataError(f"{title}: expected one column of results, found {' and '.join(keys)}; drop the others")
-    return _nested(frame, keys[0], title, qids, guard) if keys else _long(frame, title, guard)
+    return _nested(frame, keys[0], title, qids, guard) if keys else _long(frame, title, guard, shown)
 
 
 def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, guard: Guard) -> Run:
     """Build a run of lists from a frame with one row per query and its results in the column `key`."""
     names = guard(frame.collect_schema).names()
-    rows = guard(lambda: frame.select(*(name for name in ("qid", key, SCORES) if name in names)).collect())
+    rows = guard(lambda: frame.select(*(name for name in ("qid", "query", key, SCORES) if name in names)).collect())
+    texts = rows["query"].cast(pl.String).to_list() if "query" in names else []
+    for name in (key, SCORES):
+        _require_lists(rows, name, title)
     for name in (key, SCORES):
         if isinstance(rows.schema.get(name), pl.Array):
             rows = rows.with_columns(pl.col(name).arr.to_list())
-    for name in (key, "qid"):
+    has_ids = key != TEXTS
+    for name in ((key,) if has_ids else ()) + ("qid",):
         if name in names:
             _reject_invalid_ids(rows, name, title)
     _check_scores(rows, key, title)
     row_qids = _texts(rows, "qid", title).to_list() if "qid" in names else qids
+    if "qid" not in names and texts and None not in texts:
+        row_qids = list(map(normal_text, texts))
     if row_qids is None:
         raise DataError(f"{title}: there is no column qid, and no ground truth to take the query ids from")
     if len(row_qids) != len(rows):
@@ -287,7 +242,22 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
     }
     if SCORES in names:
         fields[SCORE] = lambda: dict(zip(row_qids, rows[SCORES].to_list()))
-    return Run(Lists(dict(zip(row_qids, rows[key].to_list())), lengths=lengths, fields=fields), source=title)
+    by_query = {qid: text for qid, text in zip(row_qids, texts) if text is not None}
+    rankings = rows[key].to_list()
+    if not has_ids:
+        rankings = [unnamed(len(texts or ())) for texts in rankings]
+    lists = Lists(dict(zip(row_qids, rankings)), lengths=lengths, fields=fields)
+    return Run(lists, source=title, texts=by_query, has_ids=has_ids)
+
+
+def _require_lists(rows: pl.DataFrame, name: str, title: str) -> None:
+    """Raise `DataError` if a column of lists holds something else, such as lists that became text."""
+    kind = rows.schema.get(name, pl.Null())
+    if kind == pl.Null or isinstance(kind, (pl.List, pl.Array)):
+        return
+    row = int((~rows[name].is_null()).arg_max() or 0)
+    found = f"found {display(rows[name][row])} of type {kind}"
+    raise DataError(f"{_place(rows, row, title)}: expected a list in {name}, {found}; save lists as lists, not as text")
 
 
 def _reject_invalid_ids(rows: pl.DataFrame, column: str, title: str) -> None:
@@ -340,14 +310,22 @@ def _is_readable(column: str, kind: pl.DataType) -> bool:
     return kind == pl.String if field.kind == "text" else field.kind == "call" or kind.is_numeric()
 
 
-def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
+def _long(frame: pl.LazyFrame, title: str, guard: Guard, shown: Sequence[str]) -> Run:
     """Build a run of columns from a frame with one row per result."""
     schema = guard(frame.collect_schema)
     names = schema.names()
     order = "score" if "score" in names or "rank" not in names else "rank"
-    if missing := fewest_missing(names, (("qid", "doc_id", order), ("qid", "retrieved_ids"))):
+    query = query_column(names)
+    missing = min(
+        (
+            [name for name in shape if name not in names]
+            for shape in ((query, "doc_id", order), (query, "retrieved_ids"))
+        ),
+        key=len,
+    )
+    if missing:
         expected = "qid, doc_id and score or rank, or qid and retrieved_ids"
-        raise DataError(f"{title}: {missing_columns(names, missing, expected)}")
+        raise DataError(f"{title}: {missing_columns(shown, missing, expected, 'run')}")
     if not schema[order].is_numeric():
         raise DataError(f"{title}: expected numbers in the column {order!r}, found {schema[order]}")
     call = schema.get(CALL_COLUMN, pl.Null())
@@ -355,7 +333,7 @@ def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
         raise DataError(f"{title}: expected whole numbers in the column {CALL_COLUMN!r}, found {call}")
     number = pl.col(order).cast(pl.Float64)
     long = frame.select(
-        _id_column(schema["qid"], "qid", title),
+        _id_column(schema["qid"], "qid", title) if query == "qid" else normal_texts(pl.col("query")).alias("qid"),
         _id_column(schema["doc_id"], "doc_id", title).alias("doc"),
         (number if order == "score" else -number).alias("score"),
         *(

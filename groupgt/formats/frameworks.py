@@ -1,10 +1,11 @@
 """Reads data sets and answers from RAG frameworks. Their ground truth is flat: each reference is its own group.
 
-- ragas: the samples of an `EvaluationDataset` or a `Testset`, as JSON Lines or parquet; queries are numbered from 1 in
-  file order. References are `reference_context_ids` or, if no sample has them, the texts in `reference_contexts`, for
-  the labeller `text`. Results are `retrieved_context_ids` with the texts in `retrieved_contexts`; texts without ids are
-  numbered by rank;
+- ragas: the samples of an `EvaluationDataset` or a `Testset`, as JSON Lines, CSV or parquet; queries are identified by
+  `user_input`. References are `reference_context_ids` or, if no sample has them, the texts in `reference_contexts`, for
+  the labeller `text`. Results are `retrieved_context_ids` with the texts in `retrieved_contexts`; results without ids
+  can only be matched by their texts;
 - ragas-texts: the same samples, but references are always texts;
+- deepeval: test cases and goldens: the texts in `context` are references, those in `retrieval_context` results;
 - llama-index: an `EmbeddingQAFinetuneDataset`;
 - trec-rag: answers as runs: the documents that an answer cites, in the order of their first citation. A record has
   `references`, a list of ids, and `answer`, a list of sentences with `citations`, which are ids or indexes into
@@ -14,63 +15,84 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from typing import Any
 
 from groupgt.errors import Faults, display
 from groupgt.formats.jsonl import object_of, objects
 from groupgt.formats.records import Queries, keys_of, singles
-from groupgt.formats.rows import RunBuilder
+from groupgt.formats.rows import RunBuilder, unnamed
 from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import id_text, is_integer
+from groupgt.model.values import normal_text
 
-REFERENCES = ("reference_context_ids", "reference_contexts")
-RESULTS = ("retrieved_context_ids", "retrieved_contexts")
 # A data set of LlamaIndex begins with the texts of its queries.
 LLAMA_INDEX = re.compile(rb'\s*\{\s*"queries"\s*:\s*\{\s*"[^"]*"\s*:\s*"')
 
 
-def look(source: Source) -> str | None:
-    """Return `truth` if ragas samples have references, `run` if they have results, or `either` if they have both."""
-    keys = keys_of(source)
-    truth, run = (bool(keys.keys() & set(names)) for names in (REFERENCES, RESULTS))
-    if not keys.get("user_input"):
-        return None
-    return "either" if truth and run else "truth" if truth else "run" if run else None
+@dataclass(frozen=True)
+class Samples:
+    """Records with a question, references and results: the key of the question, and the keys of ids and texts of each.
+
+    A query without an id is identified by its question.
+    """
+
+    question: str
+    references: tuple[str, ...]
+    results: tuple[str, ...]
+
+    @property
+    def readers(self) -> tuple[Any, Any, Any]:
+        """The functions that recognize such records, and read ground truth and results."""
+        return self.look, self.read_ground_truth, self.read_run
+
+    def look(self, source: Source) -> str | None:
+        """Return `truth` if samples have references, `run` if they have results, or `either` if they have both."""
+        keys = keys_of(source)
+        truth, run = (bool(keys.keys() & set(names)) for names in (self.references, self.results))
+        if not keys.get(self.question):
+            return None
+        return "either" if truth and run else "truth" if truth else "run" if run else None
+
+    def read_ground_truth(self, source: Source, policy: Policy) -> GroundTruth:
+        """Make a group from each reference id, or from each reference text if no sample has ids."""
+        queries = Queries()
+        rows, name = _rows(queries, source, self.references)
+        by_id = name.endswith("_ids")
+        for queries.where, record in rows:
+            references = queries.ids_at(record, name) if by_id else queries.list_at(record, name, str)
+            groups = singles(references) if by_id else [[{"text": text}] for text in dict.fromkeys(references)]
+            text = queries.text_at(record, self.question)
+            queries.add(normal_text(text or ""), groups, text)
+        return queries.truth(policy)
+
+    def read_run(self, source: Source) -> Run:
+        """Read the results of each sample, best first; those without ids can only be matched by their texts."""
+        queries, builder = Queries(), RunBuilder()
+        rows, name = _rows(queries, source, self.results)
+        by_id, (*_, texts_at) = name.endswith("_ids"), self.results
+        for queries.where, record in rows:
+            qid = normal_text(queries.text_at(record, self.question) or "")
+            if qid in builder.ids:
+                queries.fault(f"query {display(qid)}: duplicate query")
+            texts = None if by_id and record.get(texts_at) is None else queries.list_at(record, texts_at, str)
+            ids = queries.ids_at(record, name) if by_id else unnamed(len(texts or ()))
+            if texts is not None and len(texts) != len(ids):
+                queries.fault(f"expected as many {texts_at} as {name} ({len(ids)}), found {len(texts)}")
+            builder.add_ranking(qid, ids, fields={} if texts is None else {"text": texts})
+        queries.faults.stop()
+        run = builder.run(source)
+        return replace(run, texts=dict(zip(run.rankings, run.rankings)), has_ids=by_id)
 
 
-def look_llama_index(source: Source) -> str | None:
-    """Return `truth` for a LlamaIndex data set."""
-    return "truth" if LLAMA_INDEX.match(source.head()) else None
-
-
-def read_ground_truth(source: Source, policy: Policy, names: tuple[str, ...] = REFERENCES) -> GroundTruth:
-    """Make a group from each reference id, or from each reference text if no sample has ids."""
-    queries = Queries()
-    rows, name = _rows(queries, source, names)
-    by_id = name == REFERENCES[0]
-    for number, (queries.where, record) in enumerate(rows, 1):
-        references = queries.ids_at(record, name) if by_id else queries.list_at(record, name, str)
-        groups = singles(references) if by_id else [[{"text": text}] for text in dict.fromkeys(references)]
-        queries.add(number, groups, record.get("user_input"))
-    return queries.truth(policy)
-
-
-def read_run(source: Source) -> Run:
-    """Read the retrieved contexts of each sample, best first."""
-    queries, builder = Queries(), RunBuilder()
-    rows, name = _rows(queries, source, RESULTS)
-    by_id = name == RESULTS[0]
-    for number, (queries.where, record) in enumerate(rows, 1):
-        texts = None if by_id and record.get(RESULTS[1]) is None else queries.list_at(record, RESULTS[1], str)
-        ids = queries.ids_at(record, RESULTS[0]) if by_id else list(map(str, range(1, len(texts or ()) + 1)))
-        if texts is not None and len(texts) != len(ids):
-            queries.fault(f"expected as many {RESULTS[1]} as {RESULTS[0]} ({len(ids)}), found {len(texts)}")
-        builder.add_ranking(str(number), ids, fields={} if texts is None else {"text": texts})
-    queries.faults.stop()
-    return builder.run(source)
+RAGAS = Samples(
+    "user_input", ("reference_context_ids", "reference_contexts"), ("retrieved_context_ids", "retrieved_contexts")
+)
+RAGAS_TEXTS = replace(RAGAS, references=RAGAS.references[1:])
+DEEPEVAL = Samples("input", ("context",), ("retrieval_context",))
 
 
 def _rows(queries: Queries, source: Source, names: tuple[str, ...]) -> tuple[list[tuple[str, Record]], str]:
@@ -78,6 +100,11 @@ def _rows(queries: Queries, source: Source, names: tuple[str, ...]) -> tuple[lis
     rows = [(queries.where, record) for record in queries.records(source)]
     name = next((name for name in names if any(record.get(name) is not None for _, record in rows)), names[-1])
     return rows, name
+
+
+def look_llama_index(source: Source) -> str | None:
+    """Return `truth` for a LlamaIndex data set."""
+    return "truth" if LLAMA_INDEX.match(source.head()) else None
 
 
 def read_llama_index(source: Source, policy: Policy) -> GroundTruth:
@@ -123,6 +150,8 @@ def read_trec_rag(source: Source) -> Run:
 
 def _cited(references: list[Any], answer: list[Any], where: str, faults: Faults) -> list[str]:
     names = [id_text(reference) for reference in references]
+    # Integers among the references are ids, and so are those that cite them.
+    has_integers = any(map(is_integer, references))
     cited: dict[str, None] = {}
     for number, sentence in enumerate(answer, 1):
         citations = sentence.get("citations") if isinstance(sentence, dict) else None
@@ -130,10 +159,11 @@ def _cited(references: list[Any], answer: list[Any], where: str, faults: Faults)
             faults.add(f"{where}, sentence {number}", f"expected citations (a list), found {display(sentence)}")
             continue
         for citation in citations:
-            is_position = is_integer(citation) and citation not in references
+            is_position = is_integer(citation) and not has_integers
             name = names[citation] if is_position and 0 <= citation < len(names) else id_text(citation)
             if name is None or name not in names:
-                what = f"expected a position in references (0 to {len(names) - 1}) or one of its ids"
+                position = "" if has_integers else f"a position in references (0 to {len(names) - 1}) or "
+                what = f"expected {position}one of the ids in references"
                 faults.add(f"{where}, sentence {number}", f"{what}, found {display(citation)}")
             else:
                 cited.setdefault(name)

@@ -14,9 +14,10 @@ from types import NoneType
 from typing import Any
 
 from groupgt.errors import Faults, display, listed, warn
-from groupgt.formats.jsonl import NONRELEVANT, distinct_keys, json_fault, no_constant
-from groupgt.formats.rows import truth_of_rows
+from groupgt.formats import tables
+from groupgt.formats.jsonl import distinct_keys, json_fault, no_constant
 from groupgt.formats.source import Source
+from groupgt.formats.tables import NONRELEVANT, Table
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.sample import SAMPLE, entry
@@ -341,7 +342,7 @@ def truth_of(
     earlier = [qid for qid in (base.qids if base is not None else []) if qid in chosen or keep_all]
     order = list(dict.fromkeys([*earlier, *chosen]))
     rows = [_row(qid, chosen.get(qid), base, all_settings, spans) for qid in order]
-    truth = truth_of_rows(rows, policy or Policy(), faults)
+    truth = tables.truth_of(Table.of_records("", rows, faults=faults), policy or Policy())
     keys = ("qid", "query", "retrieval_gt", NONRELEVANT)
     return replace(truth, texts=[row["query"] for row in rows], keys=keys)
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from groupgt.formats.fields import (
     CALL_LIST,
     NESTED,
     SCORES,
-    Judgments,
     calls_fault,
     fields_of,
     lists_of,
@@ -26,24 +26,27 @@ from groupgt.formats.fields import (
     score_of,
     units_of,
 )
-from groupgt.formats.names import rename_hint
-from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, gather, shape_of, truth_of_rows, write_lines
+from groupgt.formats.roles import NAMES, canonical, hint, query_column, roles_in, shown_names
+from groupgt.formats.rows import SHAPE, Calls, Ranking, RunBuilder, write_lines
 from groupgt.formats.source import Record, Source
+from groupgt.formats.tables import NONRELEVANT, Judged, Table, grades_of, truth_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import are_texts, finite_number, id_fault, id_text
-from groupgt.model.values import CALLS, SCORE
+from groupgt.model.values import CALLS, SCORE, normal_text
 
-NONRELEVANT = "nonrelevant"
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
 
 
 def objects(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
-    """Yield each object or JSON array element with its location; anything else is collected as an error."""
+    """Yield each object with its location; anything else is collected as an error.
+
+    Objects are lines, elements of an array, objects over several lines, or what one object lists under `data` or so.
+    """
     source.warn_if_empty("lines")
     decoder = json.JSONDecoder(object_pairs_hook=distinct_keys, parse_constant=no_constant)
-    for where, text in _elements(source, faults) if is_array(source) else source.located_lines():
+    for where, text in _elements(source, faults) if is_spread(source) else source.located_lines():
         try:
             # Most lines contain only an object; `decode` also handles surrounding blanks.
             value, end = decoder.raw_decode(text) if text[0] == "{" else (None, 0)
@@ -56,8 +59,18 @@ def objects(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
         # A lone surrogate can only come from an escape.
         elif "\\u" in text and has_surrogate(value):
             faults.add(where, "contains a lone surrogate")
+        elif (name := next((name for name in WRAPPERS if isinstance(value.get(name), list)), None)) is not None:
+            for number, inner in enumerate(value[name], 1):
+                if isinstance(inner, dict):
+                    yield f"{where}: {name} {number}", inner
+                else:
+                    faults.add(f"{where}: {name} {number}", f"expected a JSON object, found {display(inner)}")
         else:
             yield where, value
+
+
+# The keys under which an object lists records.
+WRAPPERS = ("data", "samples", "questions", "examples", "goldens", "test_cases", "records", "rows")
 
 
 def is_array(source: Source) -> bool:
@@ -65,28 +78,46 @@ def is_array(source: Source) -> bool:
     return _ARRAY.match(source.head()) is not None
 
 
+def is_spread(source: Source) -> bool:
+    """Return whether a file is an array, or its first object spans several lines."""
+    line = source.first_line.rstrip()
+    return is_array(source) or (line.startswith(b"{") and not line.endswith(b"}"))
+
+
+def is_one_object(source: Source) -> bool:
+    """Return whether a file is one JSON object, on one line or on several."""
+    return is_spread(source) or not source.head().strip().count(b"\n")
+
+
 def _elements(source: Source, faults: Faults) -> Iterator[tuple[str, str]]:
-    """Yield each element of a JSON array as text, with the location of its first character."""
+    """Yield each element of a JSON array, or each of several objects, as text with the location of its beginning."""
     source.check_text()
     text = source.data.decode()
     scan = json.JSONDecoder().raw_decode
-    position, line, counted = text.index("[") + 1, 1, 0
+    in_array = is_array(source)
+    position, line, counted = text.index("[") + 1 if in_array else 0, 1, 0
     where = f"{source.path}:{line}"
     while True:
         begin = _BLANKS.match(text, position).end()  # type: ignore[union-attr]  # it matches nothing at least
-        if text.startswith("]", begin):
+        if in_array and text.startswith("]", begin):
             rest = text[begin + 1 :].strip()
             if rest:
                 faults.add(where, f"expected the end after the array, found {display(rest)}")
+            return
+        if not in_array and begin == len(text):
             return
         line, counted = line + text.count("\n", counted, begin), begin
         where = f"{source.path}:{line}"
         try:
             _, position = scan(text, begin)
         except (ValueError, RecursionError) as error:
-            faults.add(where, f"expected an element of the JSON array: {json_fault(error)}")
+            what = "an element of the JSON array" if in_array else "a JSON object"
+            lines = text.count("\n", begin, getattr(error, "pos", begin))
+            faults.add(f"{source.path}:{line + lines}", f"expected {what}: {json_fault(error)}")
             return
         yield where, text[begin:position]
+        if not in_array:
+            continue
         separator = _SEPARATOR.match(text, position)
         if separator is None:
             faults.add(where, "expected a comma or the end of the JSON array")
@@ -97,10 +128,6 @@ def _elements(source: Source, faults: Faults) -> Iterator[tuple[str, str]]:
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _SEPARATOR = re.compile(r"[ \t\r\n]*(?:,|(?=\]))")
 _ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
-
-
-def _keys_of(row: Record, expected: Sequence[str]) -> str:
-    return (", ".join(row) or "no keys") + rename_hint(row, expected)
 
 
 def distinct_keys(pairs: list[tuple[str, Any]]) -> Record:
@@ -119,7 +146,9 @@ def no_constant(text: str) -> float:
 
 
 def json_fault(error: ValueError | RecursionError) -> str:
-    """Explain why a text is not valid JSON."""
+    """Explain why a text is not valid JSON; its line is that of the file, which the location says."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at column {error.colno}"
     return "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
 
 
@@ -129,7 +158,8 @@ def object_of(source: Source, expected: str = "a JSON object") -> Record:
     try:
         value = json.loads(source.data, object_pairs_hook=distinct_keys, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{source.path}: expected {expected}: {json_fault(error)}") from None
+        line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise DataError(f"{source.path}{line}: expected {expected}: {json_fault(error)}") from None
     if not isinstance(value, dict):
         raise DataError(f"{source.path}: expected {expected}, found {display(value)}")
     if b"\\u" in source.data and has_surrogate(value):
@@ -147,82 +177,106 @@ def has_surrogate(value: Any) -> bool:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Read lines of `{"qid", "query", "retrieval_gt", …}`; other keys become columns."""
+    """Read a line per query (`{"qid", "query", "retrieval_gt", …}`) or per judgment (`{"qid", "doc_id", "grade"}`).
+
+    Other keys of queries become columns.
+    """
     faults = Faults()
     places: list[str] = []
     rows: list[Record] = []
     for where, row in objects(source, faults):
-        if "qid" not in row or "retrieval_gt" not in row:
-            what = f"expected the keys qid and retrieval_gt, found {_keys_of(row, ('qid', 'retrieval_gt'))}"
-            faults.add(where, what)
-            continue
         places.append(where)
         rows.append(row)
-        ids = row.get(NONRELEVANT)
-        if isinstance(ids, list):
-            # Documents judged non-relevant follow as groups with grade 0.
-            row["retrieval_gt"] = [*_listed(row["retrieval_gt"]), *([{"id": name, "grade": 0}] for name in ids)]
-        elif ids is not None:
-            faults.add(where, f"expected {NONRELEVANT} to be a list, found {display(ids)}")
-    truth = truth_of_rows(rows, policy, faults, places.__getitem__)
-    # Older files mark flat ground truth this way.
-    is_flat = not all(row.get("declared", True) for row in rows)
-    shape = shape_of((row.get(SHAPE) for row in rows), "flat" if is_flat else "groups", source.path)
-    return replace(truth, shape=shape)
+    where, place = next(iter(places), ""), places.__getitem__
+    table = Table.of_records(str(source.path), rows, place, where=where, faults=faults, declared=source.columns)
+    return truth_of(table, policy)
 
 
 def read_run(source: Source) -> Run:
     """Read lines of `{"qid", "retrieved_ids"[, "retrieve_scores"]}` or `{"qid", "doc_id", "score" | "rank"}`."""
-    builder = RunBuilder()
+    faults = Faults()
+    return run_of_records(source, objects(source, faults), faults)
+
+
+def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults: Faults | None = None) -> Run:
+    """Build a run from records, one per query or one per result; raises `DataError` with every fault."""
+    builder = RunBuilder(faults)
     faults = builder.faults
-    nested = False
-    orders: set[str] = set()
-    for where, row in objects(source, faults):
-        keys = [name for name in NESTED if name in row]
-        if "qid" not in row or not (keys or "doc_id" in row):
-            expected = ("qid", "retrieved_ids", "doc_id", "score")
-            faults.add(where, f"expected the keys {RUN_KEYS}, found {_keys_of(row, expected)}")
-            continue
-        qid = id_text(row["qid"])
-        if qid is None or id_fault(qid):
-            fault = "" if qid is None else f", which {id_fault(qid)}"
-            faults.add(where, f"expected a qid (a string or integer), found {display(row['qid'])}{fault}")
+    named = lru_cache(maxsize=64)(partial(canonical, declared=source.columns))
+    kinds: set[str] = set()
+    texts: dict[str, str] = {}
+    for where, record in records:
+        keys = tuple(record)
+        row = record if (names := named(keys)) == keys else dict(zip(names, record.values()))
+        lists = [name for name in NESTED if name in row]
+        if (qid := _qid_of(row, record, where, faults)) is None:
             continue
         where = f"{where}: query {display(qid)}"
-        if len(keys) > 1:
-            faults.add(where, f"expected one list of results, found {' and '.join(keys)}; keep only one")
-        elif keys:
-            if nested and qid in builder.ids:
-                faults.add(where, "duplicate query")
-            nested = True
-            units, others = lists_of(row)
-            lengths = {field.name: list(map(field.number, _listed(row[field.nested]))) for field in units}
-            fields = {field.name: _listed(row[field.nested]) for field in others}
-            if row.get(SCORES) is not None:
-                fields[SCORE] = _listed(row[SCORES])
-            ids = _ids_of(row, keys[0], where, faults)
-            size = len(_listed(row[keys[0]]))
-            if CALLS in lengths and (error := calls_fault(lengths[CALLS], size, in_order=True)):
-                faults.add(where, error)
-            builder.add_ranking(qid, ids, None, lengths, fields)
-        else:
-            order = "score" if row.get("score") is not None else "rank"
-            orders.add(order)
-            document, score = id_text(row.get("doc_id")), score_of(row)
-            if document is None:
-                faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
-            elif row.get(order) is None:
-                faults.add(where, "expected a finite number as score or rank, found neither")
-            elif error := result_fault(qid, document, score, row[order], order, row.get("call", 1)):
-                faults.add(where, error)
-            elif score is not None and not nested:
-                builder.add(qid, document, score, units_of(row), fields_of(row))
+        if isinstance(text := row.get("query"), str):
+            texts[qid] = text
+        if not lists:
+            kinds |= {"result", _add_result(builder, qid, row, record, where, is_kept="list" not in kinds)}
+            continue
+        if len(lists) > 1:
+            faults.add(where, f"expected one list of results, found {' and '.join(lists)}; keep only one")
+        elif "list" in kinds and qid in builder.ids:
+            faults.add(where, "duplicate query")
+        kinds.add("list")
+        _add_ranking(builder, qid, row, lists[0], where)
     faults.stop()
-    if nested and orders:
+    if {"list", "result"} <= kinds:
         raise DataError(f"{source.path}: some lines have retrieved_ids and some doc_id; use one of the two throughout")
-    if len(orders) > 1:
+    if {"score", "rank"} <= kinds:
         raise DataError(f"{source.path}: some lines have a score and some only a rank; use one of the two throughout")
-    return builder.run(source)
+    return replace(builder.run(source), texts=texts)
+
+
+def _qid_of(row: Record, record: Record, where: str, faults: Faults) -> str | None:
+    """Return the query id of a record, or else its query text; adds a fault if it is invalid or a key is missing."""
+    query = query_column(row)
+    has_results = "doc_id" in row or any(name in row for name in NESTED)
+    if query not in row or not has_results:
+        missing = [*([] if query in row else ["qid"]), *([] if has_results else ["retrieved_ids", "doc_id"])]
+        words = hint(record, missing, "run")
+        faults.add(where, f"expected the keys {RUN_KEYS}, found {shown_names(record)}{words}")
+        return None
+    cell = row[query]
+    qid = id_text(cell) if query == "qid" else normal_text(cell) if isinstance(cell, str) else None
+    if qid is not None and not (fault := id_fault(qid)):
+        return qid
+    fault = "" if qid is None else f", which {fault}"
+    faults.add(where, f"expected a {query} (a string{' or integer' * (query == 'qid')}), found {display(cell)}{fault}")
+    return None
+
+
+def _add_ranking(builder: RunBuilder, qid: str, row: Record, key: str, where: str) -> None:
+    """Add the results that a record lists under a key."""
+    units, others = lists_of(row)
+    lengths = {field.name: list(map(field.number, _listed(row[field.nested]))) for field in units}
+    fields = {field.name: _listed(row[field.nested]) for field in others}
+    if row.get(SCORES) is not None:
+        fields[SCORE] = _listed(row[SCORES])
+    ids = _ids_of(row, key, where, builder.faults)
+    size = len(_listed(row[key]))
+    if CALLS in lengths and (error := calls_fault(lengths[CALLS], size, in_order=True)):
+        builder.faults.add(where, error)
+    builder.add_ranking(qid, ids, None, lengths, fields)
+
+
+def _add_result(builder: RunBuilder, qid: str, row: Record, record: Record, where: str, *, is_kept: bool) -> str:
+    """Check and add the one result of a record, and return what orders it: score or rank."""
+    order = "score" if row.get("score") is not None else "rank"
+    document, score = id_text(row.get("doc_id")), score_of(row)
+    if document is None:
+        builder.faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
+    elif row.get(order) is None:
+        words = hint(record, ["score"], "run")
+        builder.faults.add(where, f"expected a finite number as score or rank, found neither{words}")
+    elif error := result_fault(qid, document, score, row[order], order, row.get("call", 1)):
+        builder.faults.add(where, error)
+    elif score is not None and is_kept:
+        builder.add(qid, document, score, units_of(row), fields_of(row))
+    return order
 
 
 def _listed(cell: Any) -> list[Any]:
@@ -295,10 +349,12 @@ def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: C
     write_objects(path, rows)
 
 
-# A query whose value is a mapping of numbers, or a list; JSON Lines objects have their own keys.
-_MAPPING = re.compile(rb'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*(\{\s*("(?:[^"\\]|\\.)*"\s*:\s*(-?[0-9.]+)|\})|\[)')
-_STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?')
-_FIELDS = {b"qid", b"retrieval_gt", b"retrieved_ids", b"doc_id", b"_id", b"id", b"query"}
+# A query whose value is a mapping or a list; JSON Lines objects have their own keys.
+_MAPPING = re.compile(
+    rb'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*(?:\[|\{\s*(?:\}|"((?:[^"\\]|\\.)*)"\s*:\s*(-?[0-9.]+|["\[]|null)))'
+)
+OUR_KEYS = {b"qid", b"retrieval_gt", b"retrieved_ids", b"doc_id", b"_id", b"id", b"query"}
+_FIELDS = {name.encode() for kind in NAMES.values() for known in kind.values() for name in known} - {b"results"}
 
 
 # The scale of ratings, in which −1 marks those that a model omitted, and the error message for them.
@@ -311,31 +367,56 @@ RATINGS = (
 
 
 def look_mapped(source: Source) -> str | None:
-    """Return `truth` or `run` for a JSON object keyed by query; `either` if its numbers are integers."""
+    """Return `truth`, `run` or `either` for a JSON object keyed by query, depending on its values."""
     begin = _MAPPING.match(source.head())
-    if begin is None or begin[1] in _FIELDS:
+    if begin is None or begin[1].decode("utf-8", "replace") in WRAPPERS:
         return None
-    if begin[2].startswith(b"["):
-        return "truth" if re.match(rb"\s*[\[{]", source.head()[begin.end() :]) else "run"
-    return "run" if begin[4] and b"." in begin[4] else "either"
+    name, value = begin[2], begin[3]
+    is_number = value is not None and value[:1] not in b'"[n'
+    if begin[1] in OUR_KEYS or (begin[1] in _FIELDS and not is_number):
+        return None
+    if value is None:
+        return "truth" if re.match(rb"\s*[\[{]", source.head()[begin.end() :]) else "either"
+    if name.decode("utf-8", "replace") in NAMES["truth"]["retrieval_gt"]:
+        return "truth"
+    return "run" if b"." in value else "either"
 
 
 def read_mapped_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Read grades by document, where each document is its own group, or read groups as in the Python API."""
+    """Read `{qid: {id: grade}}` (each document is its own group), `{qid: groups}` or `{qid: {"relevant_ids": …}}`."""
     rows = _by_query(source)
     if _are_ratings(rows.values()):
         raise DataError(f"{source.path}: {RATINGS}")
+    records = {qid: row for qid, row in rows.items() if isinstance(row, dict) and roles_in(row, "truth")}
+    if records and all(isinstance(row, (list, dict)) for row in rows.values()) and _are_records(records):
+        places = [f"{source.path}: query {display(qid)}" for qid in rows]
+        of_query = [{"qid": qid, **(row if isinstance(row, dict) else {})} for qid, row in rows.items()]
+        table = Table.of_records(str(source.path), of_query, places.__getitem__, declared=source.columns)
+        return truth_of(table, policy)
     if rows and not any(isinstance(row, dict) for row in rows.values()):
+        cells = [cell for row in rows.values() if isinstance(row, list) for cell in row if isinstance(cell, str)]
+        if cells and are_texts(cells[:20]):
+            what = f"its lists hold texts, such as {display(cells[0])}, and no ids of documents"
+            raise DataError(
+                f'{source.path}: {what}; write texts as {{"text": …}} and match them with the text labeller'
+            )
         return GroundTruth.from_rows(list(rows), list(rows.values()), policy, place=lambda _: str(source.path))
-    judgments = Judgments()
+    faults = Faults()
+    judgments: list[tuple[str, str, Any]] = []
     for qid, row in rows.items():
-        if not isinstance(row, dict):
+        if isinstance(row, dict):
+            judgments += [(qid, document, cell) for document, cell in row.items()]
+        else:
             what = f"expected {{id: grade}}, as other queries have it, found {display(row)}"
-            judgments.faults.add(f"{source.path}: query {display(qid)}", what)
-            continue
-        for document, cell in row.items():
-            judgments.add(source.path, qid, "", document, finite_number(cell), cell)
-    return gather(judgments.rows(), policy, qids=rows, shape="flat")
+            faults.add(f"{source.path}: query {display(qid)}", what)
+    qids, documents, cells = map(list, zip(*judgments)) if judgments else ([], [], [])
+    judged = Judged(qids, documents, cells, grades_of(cells, text=False), None, lambda _: str(source.path))
+    return judged.truth(policy, "flat", faults, more_qids=rows)
+
+
+def _are_records(rows: Mapping[str, Record]) -> bool:
+    """Return whether values by query are records with a list of relevant ids, not grades by document."""
+    return any(not isinstance(cell, (int, float, str)) for row in rows.values() for cell in row.values())
 
 
 def read_mapped_run(source: Source) -> Run:
@@ -366,15 +447,6 @@ def read_mapped_run(source: Source) -> Run:
     if len(kinds) > 1:
         raise DataError(f"{source.path}: some queries have scores and some do not; use one of the two throughout")
     return builder.run(source)
-
-
-def first_text(source: Source) -> str:
-    """Return the first string in the lists if most strings are texts rather than ids; otherwise an empty string."""
-    begin = _MAPPING.match(source.head())
-    start = begin.end() if begin is not None else 0
-    cells = [cell for cell, is_key in _STRING.findall(source.head()[start:]) if not is_key]
-    strings = [cell.decode("utf-8", "replace") for cell in cells[:20]]
-    return strings[0] if are_texts(strings) else ""
 
 
 def _are_ratings(values: Iterable[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Run names, derived from file names without format endings, and column names used by other tools.
+"""Run names, derived from file names without format endings.
 
 Parts of folder names are added to make run names distinct.
 """
@@ -7,12 +7,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Collection, Iterable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import PurePath, PurePosixPath
-
-from groupgt.errors import near_names
-from groupgt.model.validity import is_number
 
 COMPRESSED = (".gz", ".zst")
 # The endings of results and their formats; JSON Lines and ranx JSON are distinguished by content.
@@ -102,66 +98,3 @@ def _differing(folders: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     depths = range(min(map(len, folders)) + 1)
     shared = next(depth for depth in depths if len({parts[: depth + 1] for parts in folders}) > 1)
     return [parts[shared:] for parts in folders]
-
-
-# How many names are compared with a missing one, and how many are shown.
-COMPARED_NAMES, SHOWN_NAMES = 1000, 100
-# The names of columns in other tools.
-OTHER_NAMES = {
-    "qid": ("query_id", "queryid", "question_id", "q_id", "query-id", "topic", "topic_id", "question"),
-    "doc_id": (
-        *("docid", "docno", "doc", "document", "document_id", "corpus-id", "corpus_id", "pid", "did", "id", "_id"),
-        *("passage_id", "chunk_id", "chunk", "passage"),
-    ),
-    "score": ("scores", "sim", "similarity", "relevance_score"),
-    "group": ("subtopic", "group_id", "aspect", "fact"),
-    "grade": ("rel", "relevance", "relevancy", "relevance_grade", "judgment", "grades", "score"),
-    "retrieval_gt": ("gt", "ground_truth", "relevant", "relevant_ids", "positives", "answers", "gold"),
-    "retrieved_ids": ("retrieved", "results", "ids", "doc_ids", "ranking", "docs", "documents"),
-}
-
-
-def rename_hint(names: Collection[str], expected: Iterable[str]) -> str:
-    """Suggest other tools' names, or similar names, for missing columns, such as `; rename query_id to qid`.
-
-    >>> rename_hint(["query_id", "score"], ["qid", "score"]), rename_hint(["qid", "grps"], ["qid", "groups"])
-    ('; rename query_id to qid', " (is groups called 'grps'?)")
-    """
-    pairs: list[str] = []
-    missing = [name for name in expected if name not in names]
-    for name in missing:
-        other_names = [*OTHER_NAMES.get(name, ()), name.replace("_", "")]
-        meant = next((key for key in names if key.lower() in other_names or key.strip().lower() == name), None)
-        pairs += [f"{meant} to {name}"] if meant is not None and f"{meant} to" not in " ".join(pairs) else []
-    if pairs:
-        return f"; rename {', '.join(pairs)}"
-    hints = ((name, near_names(name, islice(names, COMPARED_NAMES))) for name in missing)
-    return next((words.replace("did you mean", f"is {name} called") for name, words in hints if words), "")
-
-
-def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str) -> str:
-    """Describe missing columns, the columns that are present, and which of them may have been meant.
-
-    >>> missing_columns(["query_id", "doc_id"], ["qid"], "qid, doc_id")
-    "the column 'qid' is missing: expected qid, doc_id, found query_id, doc_id; rename query_id to qid"
-    """
-    what = f"the column {missing[0]!r} is" if len(missing) == 1 else f"the columns {', '.join(missing)} are"
-    hint = rename_hint(names, missing)
-    if not hint and list(missing) == ["group"]:
-        hint = "; rows of a query with the same group are alternatives"
-    if not hint and any(map(is_number, names)):
-        hint = "; is the header line missing?"
-    columns = ", ".join(names[:SHOWN_NAMES]) + ", …" * (len(names) > SHOWN_NAMES)
-    return f"{what} missing: expected {expected}, found {columns}{hint}"
-
-
-def misnamed_grade(names: Collection[str], expected: str = "grade") -> str:
-    """Return an error message if a column stores grades under another name, or else an empty string.
-
-    >>> misnamed_grade(["qid", "group", "doc_id", "relevance"])
-    "expected the grades as 'grade', found 'relevance'; rename relevance to grade"
-    """
-    other = next((name for name in names if name.lower() in OTHER_NAMES["grade"]), None)
-    if expected in names or other is None:
-        return ""
-    return f"expected the grades as {expected!r}, found {other!r}; rename {other} to {expected}"

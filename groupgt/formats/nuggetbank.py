@@ -21,9 +21,8 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import DataError, display, listed
+from groupgt.errors import DataError, display, listed, near_names
 from groupgt.formats.jsonl import write_objects
-from groupgt.formats.names import rename_hint
 from groupgt.formats.records import OUR_KEYS, Queries, folder_of, keys_of, parts_of
 from groupgt.formats.source import Record, Source
 from groupgt.model.ground_truth import GroundTruth
@@ -72,8 +71,9 @@ class _Banks(Queries):
         if bank.get("format_version") not in VERSIONS:
             self.fault(f"expected the format_version v3, found {display(bank['format_version'])}")
         if all(bank.get(key) is None for key in BANKS):
+            near = next((words for key in BANKS if (words := near_names(key, bank))), "")
             what = f"expected nuggets as {listed(BANKS)}, found the keys {', '.join(bank)}"
-            self.fault(f"{what}{rename_hint(bank, BANKS)}")
+            self.fault(f"{what}{near}")
         groups: list[Record] = []
         try:
             for key in BANKS:

@@ -20,9 +20,8 @@ from typing import Any, TypeVar
 from groupgt.errors import DataError, Faults, display, first_of, listed
 from groupgt.formats.fields import first_in, length_of
 from groupgt.formats.records import records
-from groupgt.formats.rows import RunBuilder
+from groupgt.formats.rows import RunBuilder, unnamed
 from groupgt.formats.source import Record, Source
-from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run, Traces
 from groupgt.model.validity import finite_number, id_fault, id_text
 from groupgt.model.values import CALLS, SCORE
@@ -132,7 +131,9 @@ def read_run(source: Source, *, by_session: bool = False) -> Run:
     if not results:
         what = "expected a span whose openinference.span.kind is RETRIEVER or gen_ai.operation.name is retrieval"
         raise DataError(f"{source.path}: {what}, found none in {len(spans):,} spans")
-    return replace(_builder_of(results).run(source), traces=Traces(texts, ms, left_out=len(queries) - len(results)))
+    has_ids = all(id_text(document.get("id")) for rows in results.values() for _, document in rows)
+    traces = Traces(texts, ms, left_out=len(queries) - len(results))
+    return replace(_builder_of(results).run(source), traces=traces, has_ids=has_ids)
 
 
 def _builder_of(results_of: Mapping[str, list[tuple[int, Record]]]) -> RunBuilder:
@@ -149,7 +150,7 @@ def _builder_of(results_of: Mapping[str, list[tuple[int, Record]]]) -> RunBuilde
         names: dict[str, str] = {}
         # Documents without an id are numbered by distinct content.
         ids = [
-            id_text(document.get("id")) or names.setdefault(document["content"], f"no-id-{len(names) + 1}")
+            id_text(document.get("id")) or names.setdefault(document["content"], unnamed(len(names) + 1)[-1])
             for _, document in results
         ]
         cells = {name: [next(column) for _ in results] for name, column in columns.items()}
@@ -244,50 +245,3 @@ def _is_within(span: Span, spans: Mapping[tuple[str, str], Span]) -> bool:
         seen.add(above.id)
         span = above
     return False
-
-
-def matched(run: Run, truth: GroundTruth) -> Run:
-    """Match traces to ground truth queries by id, or otherwise by text, ignoring whitespace differences.
-
-    Raises `DataError` if several queries have the same text, if two traces match one query, or if no trace matches.
-    """
-    traces = run.traces
-    if traces is None or traces.count:
-        return run
-    faults = Faults()
-    qids: dict[str, list[str]] = {}
-    for qid, text in zip(truth.qids, truth.texts or ()):
-        qids.setdefault(" ".join((text or "").split()), []).append(qid)
-    names: dict[str, str] = {}
-    taken: dict[str, str] = {}
-    for key, texts in traces.texts.items():
-        matches = next((qids[plain] for text in texts if (plain := " ".join(text.split())) in qids), [])
-        if len(matches) > 1:
-            what = f"its text is that of the queries {first_of(matches, 3)}; add an id: {QUERY_IDS[0]}"
-            faults.add(run.title, f"trace {key}: {what}")
-        name = matches[0] if matches else key
-        if name in taken:
-            faults.add(run.title, f"query {name!r}: the traces {taken[name]} and {key} are both of it; keep one")
-        names[key], taken[name] = name, key
-    faults.stop()
-    by_text = sum(name != key for key, name in names.items())
-    by_id = sum(key in truth.index and not traces.texts[key] for key in names)
-    if not by_text + by_id:
-        what = f"no trace of {len(names):,} belongs to a query of the ground truth"
-        hint = f"identify queries by an attribute ({', '.join(QUERY_IDS)}), or by the text that the ground truth has"
-        raise DataError(f"{run.title}: {what}; {hint}")
-
-    def renamed(rows: Mapping[str, T]) -> dict[str, T]:
-        return {names[key]: cells for key, cells in rows.items()}
-
-    lists = run.lists
-    fields = {name: lambda read=read: renamed(read()) for name, read in lists.fields.items()}  # bound now
-    contents = replace(
-        lists,
-        rankings=renamed(lists.rankings),
-        lengths={unit: renamed(rows) for unit, rows in lists.lengths.items()},
-        fields=fields,
-    )
-    ms = {qid: duration for qid, duration in renamed(traces.ms).items() if qid in truth.index}
-    traces = replace(traces, texts={}, ms=ms, by_id=by_id, by_text=by_text, count=len(names))
-    return replace(run, contents=contents, traces=traces)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from typing import Any
 from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.formats.fields import CALL_LIST, SCORES
-from groupgt.formats.rows import SHAPE, Calls, Ranking, run_in
+from groupgt.formats.names import without_endings
+from groupgt.formats.rows import SHAPE, Calls, Ranking
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, guarded
 from groupgt.model.ground_truth import GroundTruth
@@ -197,7 +199,7 @@ def rows_of(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """Read AutoRAG's `qa.parquet` (`qid`, `query`, `retrieval_gt`, …) or rows of `qid, group, doc_id[, grade]`."""
-    return frames.truth_of(read_table(source), policy, str(source.path))
+    return frames.truth_of(read_table(source), policy, str(source.path), source.columns)
 
 
 def read_run(source: Source, qids: list[str] | None = None) -> Run:
@@ -205,7 +207,9 @@ def read_run(source: Source, qids: list[str] | None = None) -> Run:
 
     AutoRAG's node output is nested, but has no `qid`: its rows are assigned to `qids` in order.
     """
-    return run_in(source, frames.run_of(scan(source), str(source.path), qids, guard=_guard_of(source)).contents)
+    guard, columns = _guard_of(source), source.columns
+    run = frames.run_of(scan(source), str(source.path), qids, guard=guard, columns=columns)
+    return replace(run, name=without_endings(source.path.name))
 
 
 def read_parts(sources: Sequence[Source], title: str) -> Run:

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import Faults, display, near_names
-from groupgt.formats import parquet
+from groupgt.formats import csv, parquet
 from groupgt.formats.fields import Firsts
-from groupgt.formats.jsonl import is_array, object_of, objects
-from groupgt.formats.names import rename_hint
-from groupgt.formats.rows import truth_of_rows
+from groupgt.formats.jsonl import WRAPPERS, objects
+from groupgt.formats.roles import hint
 from groupgt.formats.source import Record, Source
+from groupgt.formats.tables import Table, listed_in, truth_of
 from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.validity import id_text
+from groupgt.model.validity import id_text, is_number
 
 # Keys of groupgt's own formats: a record with one of them is not from a benchmark.
 OUR_KEYS = {"retrieval_gt", "retrieved_ids", "doc_id"}
@@ -67,8 +67,13 @@ def keys_of(source: Source) -> dict[str, bool]:
 def _keys_of(source: Source) -> dict[str, bool]:
     if source.is_parquet:
         return dict.fromkeys(parquet.names_of(source), True)
-    head = source.head().lstrip()
-    return _first_keys(head.decode("utf-8", "replace")) if head[:1] in (b"{", b"[") else {}
+    if not source.is_json:
+        names = csv.header_of(source)
+        return dict.fromkeys(names, True) if len(names) > 1 and not any(map(is_number, names)) else {}
+    keys = _first_keys(text := source.head().decode("utf-8", "replace"))
+    wrapped = next((name for name in WRAPPERS if keys.get(name) is False), None)
+    # One object that lists the records.
+    return keys if wrapped is None else _first_keys(text[text.find("[", text.find(f'"{wrapped}"')) :]) or keys
 
 
 def _first_keys(text: str) -> dict[str, bool]:
@@ -110,9 +115,13 @@ def records(source: Source, faults: Faults) -> Iterator[tuple[str, Record]]:
     """Yield each record with its location; anything that is not a record is collected as an error."""
     if source.is_parquet:
         yield from parquet.rows_of(source)
-    # One JSON object over several lines, rather than one object per line.
-    elif not is_array(source) and not source.first_line.rstrip().endswith(b"}"):
-        yield f"{source.path}:1", object_of(source)
+    elif not source.is_json:
+        for where, row in csv.table(source, (), faults):
+            cells = (
+                (name, cell if cell.strip()[:1] not in ("[", "{") else listed_in(cell, where, faults))
+                for name, cell in row.items()
+            )
+            yield where, dict(cells)
     else:
         yield from objects(source, faults)
 
@@ -165,7 +174,7 @@ class Queries:
         """Return whether a record has a key; if not, add an error that suggests similar keys."""
         if key not in record:
             keys = ", ".join(map(str, record)) or "no keys"
-            self.fault(f"expected the key {key}, found {keys}{rename_hint(record, [key])}")
+            self.fault(f"expected the key {key}, found {keys}{hint(record, [key])}")
         return key in record
 
     def once(self, name: Hashable, what: str) -> bool:
@@ -227,7 +236,8 @@ class Queries:
 
     def truth(self, policy: Policy) -> GroundTruth:
         """Return the ground truth for all queries; raises `DataError` with every error."""
-        return replace(truth_of_rows(self.rows, policy, self.faults, self.places.__getitem__), keys=())
+        table = Table.of_records("", self.rows, self.places.__getitem__, faults=self.faults)
+        return replace(truth_of(table, policy), keys=())
 
 
 @lru_cache

@@ -1,25 +1,18 @@
-"""Judgments and results from files and tables with one judgment or result per row.
-
-Readers collect rows into ground truth and rankings, or stream them as columns.
-"""
+"""Results from files and tables with one result per row: collected into rankings, or streamed as columns."""
 
 from __future__ import annotations
 
 import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain, islice, pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import DataError, Faults, listed
+from groupgt.errors import DataError, Faults
 from groupgt.formats.names import without_endings
-from groupgt.formats.source import Record, Source
-from groupgt.model.ground_truth import SHAPES, GroundTruth, Shape
-from groupgt.model.policy import Policy
+from groupgt.formats.source import Source
 from groupgt.model.run import Columns, Lines, Lists, Remote, Run
-from groupgt.model.validity import shown
 from groupgt.runtime import pl
 
 # Query, group, document, grade.
@@ -30,72 +23,8 @@ Ranking = tuple[str, list[str], list[float]]
 Calls = Mapping[str, Sequence[int]]
 
 
-def gather(
-    rows: Iterable[Judgment],
-    policy: Policy,
-    *,
-    texts: dict[str, str] | None = None,
-    qids: Iterable[str] = (),
-    shape: Shape = "subtopics",
-) -> GroundTruth:
-    """Build ground truth from rows; rows with the same query and group form a group.
-
-    Names that equal the group number are dropped. The queries `qids` are included even if they have no rows. Rows with
-    group names have the shape `subtopics`; if the shape is `flat`, each document is its own group.
-    """
-    queries: dict[str, dict[str, list[Any]]] = {qid: {} for qid in qids}
-    for qid, label, document, grade in rows:
-        alternative: Any = document if grade == 1 else {"id": document, "grade": grade}
-        labelled = queries.setdefault(qid, {})
-        labelled.setdefault(str(len(labelled) + 1) if shape == "flat" else label, []).append(alternative)
-    groups = [
-        [
-            alternatives if label == str(number) else {"alternatives": alternatives, "name": label}
-            for number, (label, alternatives) in enumerate(labelled.items(), 1)
-        ]
-        for labelled in queries.values()
-    ]
-    named = [texts.get(qid) for qid in queries] if texts else None
-    return replace(GroundTruth.from_rows(list(queries), groups, policy, texts=named), shape=shape)
-
-
 # The key of the shape of ground truth, for formats that do not imply it.
 SHAPE = "gt_shape"
-# The keys of rows that do not become columns.
-TRUTH_KEYS = ("qid", "retrieval_gt", "query", SHAPE, "declared", "excluded_ids", "nonrelevant")
-
-
-def truth_of_rows(
-    rows: Sequence[Record], policy: Policy, faults: Faults, place: Callable[[int], str] | None = None
-) -> GroundTruth:
-    """Build ground truth from rows with the keys of a JSON Lines file; raises `DataError` with `faults` and others."""
-    # Rows share few key sequences; keys are in order of first appearance.
-    keys = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
-    columns: dict[str, list[Any]] = {key: [row.get(key) for row in rows] for key in keys}
-    texts = [None if text is None else str(text) for text in columns.get("query", ())]
-    try:
-        truth = GroundTruth.from_rows(
-            columns.get("qid", []),
-            columns.get("retrieval_gt", []),
-            policy,
-            place=place,
-            texts=texts if any(text is not None for text in texts) else None,
-            columns={key: column for key, column in columns.items() if key not in TRUTH_KEYS},
-            excluded=columns.get("excluded_ids"),
-        )
-    except DataError as error:
-        faults.merge(error)
-    faults.stop()
-    return replace(truth, keys=keys)
-
-
-def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
-    """Return the shape given in rows, or else `default`. Raises `DataError` if the shape is invalid or not unique."""
-    named: list[Any] = list(dict.fromkeys(cell for cell in cells if cell not in (None, "")))
-    shape: Shape = named[0] if named else default
-    if len(named) > 1 or shape not in SHAPES:
-        raise DataError(f"{title}: expected {listed(SHAPES)} as {SHAPE}, the same in all rows, found {shown(named)}")
-    return shape
 
 
 def number_text(value: float) -> str:
@@ -126,11 +55,20 @@ def run_in(source: Source, contents: Lists | Columns | Lines | Remote) -> Run:
     return Run(contents, name=without_endings(source.path.name), source=str(source.path))
 
 
+def unnamed(size: int) -> list[str]:
+    """Return names for results that have no ids, in a form that no id has; the text labeller alone compares them.
+
+    >>> unnamed(2)
+    ['(result 1)', '(result 2)']
+    """
+    return [f"(result {rank})" for rank in range(1, size + 1)]
+
+
 class RunBuilder:
     """Collects results by query as rows are read, together with their errors; results are ordered by score."""
 
-    def __init__(self) -> None:
-        self.faults = Faults()
+    def __init__(self, faults: Faults | None = None) -> None:
+        self.faults = Faults() if faults is None else faults
         self.ids: dict[str, list[str]] = {}
         self.scores: dict[str, list[float]] = {}
         self.lengths: dict[str, dict[str, list[int | None]]] = {}

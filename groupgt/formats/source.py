@@ -9,7 +9,8 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -36,6 +37,8 @@ HEAD, LONGEST_HEAD = 1 << 16, 1 << 26
 ZSTD_PIECE = 1 << 11
 T = TypeVar("T")
 AnyPath = str | os.PathLike[str]
+# The path that stands for standard input.
+STANDARD_INPUT = "-"
 # The cells of a row or an object, by their keys.
 Record = dict[str, Any]
 
@@ -45,12 +48,15 @@ class Source:
     """A file or folder that is opened when its content is first needed; a pipe is read only once.
 
     If it is `streamed`, it is read as columns regardless of its size. `ceiling` is the maximum number of bytes of
-    content to keep in memory; 0 means no limit.
+    content to keep in memory; 0 means no limit. `columns` names the columns that the user declared, by role. `piped` is
+    the content of standard input, which `-` names.
     """
 
     path: Path
     streamed: bool = False
     ceiling: int = 0
+    columns: Mapping[str, str] = field(default_factory=dict)
+    piped: bytes | None = None
     _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -62,6 +68,8 @@ class Source:
         if not text.strip():
             raise DataError(f"expected the path of a file, found the empty string {text!r}")
         location = Path(text)
+        if text == STANDARD_INPUT:
+            return cls(location, piped=sys.stdin.buffer.read())
         try:
             mode = location.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
@@ -85,7 +93,7 @@ class Source:
     @cached_property
     def is_pipe(self) -> bool:
         """True if the source can be read only once."""
-        return self.path.is_fifo()
+        return self.piped is not None or self.path.is_fifo()
 
     @cached_property
     def magic(self) -> bytes:
@@ -99,6 +107,11 @@ class Source:
     def is_parquet(self) -> bool:
         """True if the source is a parquet file."""
         return self.magic == PARQUET
+
+    @property
+    def is_json(self) -> bool:
+        """True if the content begins like JSON, with an object or an array."""
+        return not self.is_parquet and self.head().lstrip()[:1] in (b"{", b"[")
 
     @property
     def is_compressed(self) -> bool:
@@ -255,7 +268,7 @@ class Source:
 
     @cached_property
     def _piped(self) -> bytes:
-        return self.path.read_bytes()
+        return self.path.read_bytes() if self.piped is None else self.piped
 
     def lines(self, *, keep: bool = False) -> Iterable[bytes]:
         """Return the lines without line endings; raises `DataError` with the line of the first byte that is not text.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -10,22 +11,24 @@ import numpy as np
 
 from groupgt import native
 from groupgt.errors import DataError, Faults, display, warn
-from groupgt.formats.fields import Judgments, ids_fault, score_fault
+from groupgt.formats.fields import ids_fault, score_fault
 from groupgt.formats.layout import layout_of
+from groupgt.formats.roles import roles_in
 from groupgt.formats.rows import (
     Judgment,
     Ranking,
+    RunBuilder,
     checked_columns,
-    gather,
     number_text,
     order_fault,
     run_in,
     write_lines,
 )
 from groupgt.formats.source import Source
+from groupgt.formats.tables import Judged, Table, grades_of, truth_of
 from groupgt.formats.validity import is_number, number_of, rechecked
 from groupgt.model import validity
-from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lines, Lists, Run
 from groupgt.runtime import pl
@@ -42,78 +45,235 @@ QRELS, WITHOUT_ITER, SUBTOPICS = "qid iter doc rel", "qid doc rel", "topic subto
 def read_qrels(source: Source, policy: Policy, columns: str = "") -> GroundTruth:
     """Read qrels with these columns, or else `qid iter doc rel`, or `qid doc rel` if unambiguous.
 
-    Each subtopic is a group; without subtopics, each document is its own group.
+    Each subtopic is a group; without subtopics, each document is its own group. A header line may name the columns.
     """
-    columns = columns or (WITHOUT_ITER if _is_without_iter(source) else QRELS)
-    return gather(judgments(source, columns), policy, shape="subtopics" if columns == SUBTOPICS else "flat")
+    if not columns and (names := _header(source)):
+        return truth_of(_named(source, names), policy)
+    return _truth(source, policy, columns, _rows(source, columns))
 
 
 def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
     """Read qrels if the user named no format; raises `DataError` if the second column may contain subtopics."""
-    if not _is_without_iter(source) and len({second for _, second, _, _ in judgments(source, QRELS)}) > 1:
+    if names := _header(source):
+        return truth_of(_named(source, names), policy)
+    rows = _rows(source, "")
+    if rows.width == len(QRELS.split()) and len(set(rows.column(1))) > 1:
+        judged(source, QRELS, rows)  # reports invalid lines first
         raise DataError(
             f"{source.path}: the second column has several values; add --truth-format trec-subtopics if they are "
             "subtopics (groups), --truth-format trec if they mean nothing"
         )
-    return read_qrels(source, policy)
+    return _truth(source, policy, "", rows)
 
 
-def _is_without_iter(source: Source) -> bool:
+def _truth(source: Source, policy: Policy, columns: str, rows: _Rows) -> GroundTruth:
+    columns = columns or (WITHOUT_ITER if _is_without_iter(source, rows) else QRELS)
+    judgments = judged(source, columns, rows)
+    shape: Shape = "subtopics" if columns == SUBTOPICS else "flat"
+    return judgments.truth(policy, shape, sound=rows.is_sound, comments=rows.comments)
+
+
+def _header(source: Source) -> list[str]:
+    """Return the names in a header line whose columns are separated by blanks or tabs; empty if there is none."""
+    names = source.first_line.decode("utf-8", "replace").split()
+    roles = roles_in(names, "truth").keys()
+    return names if {"qid", "doc_id"} <= roles and not any(map(validity.is_number, names)) else []
+
+
+def _named(source: Source, names: Sequence[str]) -> Table:
+    """Return the columns of a table with a header line, in which blanks separate cells."""
+    table = Table(
+        str(source.path), names, lambda name: columns[name], lambda row: f"{source.path}:{numbers[row]}", True
+    )
+    numbers, rows = [], []
+    for number, line in enumerate(source.lines(keep=True), 1):
+        cells = line.decode().split()
+        if not cells or (not rows and cells == list(names)):
+            continue
+        if len(cells) != len(names):
+            what = f"expected {len(names)} columns ({' '.join(names)}), found {len(cells)}"
+            table.faults.add(f"{source.path}:{number}", what)
+            continue
+        numbers.append(number)
+        rows.append(cells)
+    columns = dict(zip(names, map(list, zip(*rows)) if rows else [[] for _ in names]))
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The words of qrels, `width` in each line; `numbers` are those of the lines, None if no line is in doubt.
+
+    `others` holds lines of another width, by number, and `comments` counts lines that begin with `#` and are no row.
+    """
+
+    words: Sequence[str]
+    width: int
+    numbers: Sequence[int] | None = None
+    others: Mapping[int, bytes] = field(default_factory=dict)
+    comments: int = 0
+
+    @property
+    def is_sound(self) -> bool:
+        """True if every id is valid and every line has the same number of words."""
+        return self.numbers is None
+
+    def column(self, at: int) -> Sequence[str]:
+        """Return the words at one position of every line."""
+        return self.words[at :: self.width]
+
+    def place(self, row: int) -> int:
+        """Return the number of a row's line."""
+        return row + 1 if self.numbers is None else self.numbers[row]
+
+
+def _rows(source: Source, columns: str) -> _Rows:
+    """Split qrels into words, all at once if that is safe, and line by line otherwise."""
+    source.warn_if_empty("judgments")
+    rows = None if source.is_huge else _split(source)
+    if rows is not None and (not columns or len(columns.split()) == rows.width):
+        return rows
+    lines = [(number, line, cells) for number, line in enumerate(source.lines(keep=True), 1) if (cells := line.split())]
+    widths = {len(cells) for _, _, cells in lines if not cells[0].startswith(b"#")} or {
+        len(lines[0][2]) if lines else 4
+    }
+    width = len((columns or (WITHOUT_ITER if widths == {3} else QRELS)).split())
+    data = [(number, line, cells) for number, line, cells in lines if not _is_comment(cells, width)]
+    sound = [(number, cells) for number, line, cells in data if len(cells) == width and b"\r" not in line]
+    others = {number: line for number, line, cells in data if len(cells) != width or b"\r" in line}
+    words = [cell.decode() for _, cells in sound for cell in cells]
+    return _Rows(words, width, [number for number, _ in sound], others, len(lines) - len(data))
+
+
+def _is_comment(cells: Sequence[bytes], width: int) -> bool:
+    """Return whether a line begins with `#` and is no row: it has another number of words, or no number at the end."""
+    if not cells[0].startswith(b"#"):
+        return False
+    return len(cells) != width or validity.number_of(cells[-1].decode("utf-8", "replace")) is None
+
+
+def _split(source: Source) -> _Rows | None:
+    """Split all lines at once into words; returns None if a line has another number of words, or may be invalid."""
+    data = source.data
+    source.check_text()
+    letters = np.frombuffer(data, dtype=np.uint8)
+    if not len(letters) or data.startswith(b"#") or b"\n#" in data or validity.holds_odd_letters(letters):
+        return None
+    blank = letters <= ord(" ")
+    controls = int(np.count_nonzero(letters < ord(" ")))
+    returns = data.count(b"\r\n") if b"\r" in data else 0
+    if controls != data.count(b"\n") + data.count(b"\t") + returns:
+        return None
+    starts = np.flatnonzero(~blank & np.concatenate(([True], blank[:-1])))
+    ends = np.flatnonzero(letters == ord("\n"))
+    width = int(np.searchsorted(starts, ends[0])) if len(ends) else len(starts)
+    if width not in (3, 4) or len(starts) % width:
+        return None
+    # Every line has `width` words if each row begins after the end of the line before and ends before the next one.
+    firsts, lasts = starts[::width], starts[width - 1 :: width]
+    if len(firsts) - len(ends) not in (0, 1) or np.diff(starts).max(initial=0) > validity.LONGEST_ID:
+        return None
+    if not (bool((lasts[: len(ends)] < ends).all()) and bool((firsts[1:] > ends[: len(firsts) - 1]).all())):
+        return None
+    return _Rows(data.decode().split(), width)
+
+
+def _is_without_iter(source: Source, rows: _Rows) -> bool:
     """Return whether qrels have the columns `qid doc rel`, as in MS MARCO and Cranfield.
 
     Raises `DataError` if they may also be `qid iter doc`.
     The last column contains grades, not documents, if a value repeats within a query, or if there is only one value.
     """
-    rows: list[list[bytes]] = []
-    for cells in map(bytes.split, source.lines(keep=True)):
-        if cells and not cells[0].startswith(b"#"):
-            if len(cells) != 3:
-                return False
-            rows.append(cells)
-    grades = {grade for _, _, grade in rows}
-    numbers = [validity.number_of(grade.decode()) for grade in grades]
-    if not rows or not all(number is not None and number.is_integer() for number in numbers):
+    if rows.width != len(WITHOUT_ITER.split()) or rows.others or not rows.words:
         return False
-    if len({(qid, document) for qid, document, _ in rows}) < len(rows):
+    qids, documents, cells = map(rows.column, range(3))
+    grades = set(cells)
+    numbers = map(validity.number_of, grades)
+    if not all(number is not None and number.is_integer() for number in numbers):
         return False
-    if len({(qid, grade) for qid, _, grade in rows}) < len(rows) or len(grades) < 2 <= len(rows):
+    if len(set(zip(qids, documents))) < len(qids):
+        return False
+    if len(set(zip(qids, cells))) < len(qids) or len(grades) < 2 <= len(qids):
         return True
     what = f"expected 4 columns ({QRELS}), found 3, which may be {WITHOUT_ITER} or qid iter doc"
     raise DataError(f"{source.path}: {what}; if they are {WITHOUT_ITER}, say so: --truth-format trec-no-iter")
 
 
-def judgments(source: Source, expected: str) -> list[Judgment]:
-    """Read all lines of qrels with the `expected` columns; raises `DataError` with every error."""
-    source.warn_if_empty("judgments")
-    width = len(expected.split())
-    grouped, hint = "subtopic" in expected, ITER_HINT if expected == QRELS else ""
-    judged = Judgments(lambda number: f"{source.path}:{number}", called="relevance", grouped=grouped, hint=hint)
-    for number, line in enumerate(source.lines(keep=True), 1):
+def judged(source: Source, columns: str, rows: _Rows | None = None) -> Judged:
+    """Return the judgments of qrels with these columns; raises `DataError` with every line of another width."""
+    rows = _rows(source, columns) if rows is None else rows
+    if rows.others or (rows.words and rows.width != len(columns.split())):
+        _report(source, columns, rows)
+    names = columns.split()
+    cells = rows.column(len(names) - 1)
+    return Judged(
+        rows.column(0),
+        rows.column(len(names) - 2),
+        cells,
+        grades_of(cells, text=True),
+        rows.column(1) if columns == SUBTOPICS else None,
+        lambda row: f"{source.path}:{rows.place(row)}",
+        called="relevance",
+        unique=True,
+        hint=ITER_HINT if columns == QRELS else "",
+    )
+
+
+def _report(source: Source, columns: str, rows: _Rows) -> None:
+    """Raise `DataError` with every line that has not these columns."""
+    faults = Faults()
+    width = len(columns.split())
+    lines = dict(rows.others)
+    if rows.width != width:
+        others = enumerate(source.lines(keep=True), 1)
+        lines |= {number: line for number, line in others if line.strip() and not line.startswith(b"#")}
+    for number, line in sorted(lines.items()):
         cells = line.split()
-        if b"\r" in line:
-            judged.faults.add(judged.where(number), BARE_RETURN)
-        elif not cells or cells[0].startswith(b"#"):
-            continue
-        elif len(cells) != width:
-            what = f"expected {width} columns ({expected}), found {len(cells)}"
-            if len(cells) == 5:
-                rel, method, probability = (validity.number_of(cell.decode()) for cell in cells[2:])
-                if rel is not None and method is not None and probability is not None and 0 < probability <= 1:
-                    what += ": these are prels (qid doc rel method probability); keep qid, 0, doc and rel"
-                elif method is not None:
-                    what += "; remove everything after the relevance"
-            judged.faults.add(judged.where(number), what)
-        else:
-            qid, group, document, grade_text = (cells[at].decode() for at in (0, 1, -2, -1))
-            judged.add(number, qid, group, document, validity.number_of(grade_text), grade_text)
-    return judged.rows()
+        what = f"expected {width} columns ({columns}), found {len(cells)}"
+        if len(cells) == 5:
+            rel, method, probability = (validity.number_of(cell.decode()) for cell in cells[2:])
+            if rel is not None and method is not None and probability is not None and 0 < probability <= 1:
+                what += ": these are prels (qid doc rel method probability); keep qid, 0, doc and rel"
+            elif method is not None:
+                what += "; remove everything after the relevance"
+        faults.add(f"{source.path}:{number}", BARE_RETURN if b"\r" in line else what)
+    faults.stop()
+
+
+MARCO = "qid pid rank"
+
+
+def are_ranked(lines: Iterable[bytes]) -> bool:
+    """Return whether lines are `qid pid rank`, as in runs of MS MARCO: ranks from 0 or 1, unrepeated in a query."""
+    ranks: dict[bytes, list[int]] = {}
+    for cells in map(bytes.split, lines):
+        if len(cells) != len(MARCO.split()) or not cells[2].isdigit():
+            return False
+        ranks.setdefault(cells[0], []).append(int(cells[2]))
+    return all(min(of_query) <= 1 and len(set(of_query)) == len(of_query) for of_query in ranks.values())
+
+
+def _read_ranks(source: Source) -> Run:
+    """Read `qid pid rank`; raises `DataError` if the third column is no rank throughout."""
+    lines = [line for line in source.lines() if line.strip()]
+    if not are_ranked(lines):
+        what = f"3 columns are read as {MARCO} if ranks are whole numbers from 0 or 1, each once in a query"
+        raise DataError(f"{source.path}: expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found 3; {what}")
+    builder = RunBuilder()
+    for number, (qid, document, rank) in enumerate((line.decode().split() for line in lines), 1):
+        if fault := ids_fault(qid, document):
+            builder.faults.add(f"{source.path}:{number}", fault)
+        builder.add(qid, document, -float(rank))
+    return builder.run(source)
 
 
 def read_run(source: Source) -> Run:
-    """Read `qid Q0 doc rank score tag`, separated by spaces or tabs.
+    """Read `qid Q0 doc rank score tag`, separated by spaces or tabs, or `qid pid rank`.
 
     The score determines the order; the rank and up to four additional columns are ignored.
     """
+    if len(source.first_line.split()) == len(MARCO.split()) and are_ranked([source.first_line]):
+        return _read_ranks(source)
     if not source.is_large:
         return _read_lines(source)
     # Parts can be read separately if they are in memory, or stored uncompressed.
@@ -143,7 +303,14 @@ def _read_lines(source: Source) -> Run:
     lists = Lists(
         {qid.decode(): ranking for qid, ranking in ids.items()}, {qid.decode(): row for qid, row in scores.items()}
     )
-    return run_in(source, lists)
+    return replace(run_in(source, lists), comments=_count_comments(source))
+
+
+def _count_comments(source: Source) -> int:
+    """Count the lines that begin with `#` and are no result."""
+    if source.is_huge or not (source.data.startswith(b"#") or b"\n#" in source.data):
+        return 0
+    return sum(line.startswith(b"#") and not is_result(line) for line in source.lines())
 
 
 def _results(
@@ -163,7 +330,8 @@ def _results(
                 yield cells[0], cells[2], score
                 continue
             fault = f"query {display(cells[0].decode())}: {score_fault(cells[4].decode())}"
-        faults.add(f"{title}:{number}", fault)
+        if not cells[0].startswith(b"#") or is_result(line):
+            faults.add(f"{title}:{number}", fault)
 
 
 def tag_of(source: Source) -> str:
@@ -283,8 +451,6 @@ def run_fault(rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]) ->
 def judgments_fault(rows: Iterable[Judgment]) -> str | None:
     """Explain why judgments cannot be written as qrels; returns None if they can."""
     for qid, _, document, _ in rows:
-        if qid.startswith("#"):
-            return f"the query id {qid!r} would be read as a comment; write jsonl, csv or parquet"
         if fault := _blank_fault(qid, document):
             return fault
     return None

@@ -52,6 +52,11 @@ def number_of(text: pl.Expr) -> pl.Expr:
     return text.cast(pl.Float64, strict=False)
 
 
+def normal_texts(text: pl.Expr) -> pl.Expr:
+    """Return texts as `normal_text` does."""
+    return text.str.normalize("NFC").str.replace_all(r"\s+", " ").str.strip_chars(" ")
+
+
 def is_number(text: pl.Expr) -> pl.Expr:
     """Return whether a text is a number of any size; false for null."""
     return text.str.contains(f"^(?:{NUMBER})$").fill_null(False)

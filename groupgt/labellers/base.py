@@ -33,10 +33,10 @@ class Labeller:
 
     Subclasses override only the methods they need. `column` names the field that identifies results in place of their
     ids: `parent` or `span`. If `reads_results` is True, results are read beforehand and passed to `match`; otherwise,
-    `match` gets None. `str(labeller)` is printed below tables: `description` covers the options in `described`; other
-    options with non-default values follow by name, except for files and options in `decides_nothing`. Labellers are
-    created from their options and `inputs`, a `groupgt.evaluation.sources.Sources` that reads the files and functions
-    named in options.
+    `match` gets None. Only a labeller that `compares_texts` accepts results without ids. `str(labeller)` is printed
+    below tables: `description` covers the options in `described`; other options with non-default values follow by name,
+    except for files and options in `decides_nothing`. Labellers are created from their options and `inputs`, a
+    `groupgt.evaluation.sources.Sources` that reads the files and functions named in options.
     """
 
     name = ""
@@ -45,6 +45,7 @@ class Labeller:
     decides_nothing: frozenset[str] = frozenset()
     column = ""
     reads_results = True
+    compares_texts = False
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
         """Return the ground truth as this labeller reads it; raise `DataError` for alternatives it cannot use."""

@@ -203,6 +203,7 @@ REFERENCE = "name the corpus it is from as `reference`, or write {text: …}"
 class Reader(Labeller):
     """Base class of labellers that compare result texts from a `corpus` with alternative texts from a `reference`."""
 
+    compares_texts = True
     corpus: Mapping[str, str] = MappingProxyType({})
     reference: Mapping[str, str] = MappingProxyType({})
 

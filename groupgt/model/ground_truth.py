@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import chain, count, islice, pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,7 +18,7 @@ from groupgt.model.groups import ALONE, ANSWERABLE, Read, declared_unanswerable,
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
 from groupgt.model.policy import Policy
 from groupgt.model.validity import BLANK_IDS, shown
-from groupgt.model.values import TEXT, Form, Span, kind_of
+from groupgt.model.values import TEXT, Form, Span, kind_of, normal_text
 
 # The shape of the rows that were read: single documents, documents of subtopics to cover, or groups.
 Shape = Literal["flat", "subtopics", "groups"]
@@ -37,7 +37,8 @@ class GroundTruth:
     decides which grades are relevant and which groups count. `shape` describes the input: single documents (`flat`, one
     per group), documents for `subtopics`, or `groups`. `excluded` contains the ids to exclude from each query's
     results, if any. If some alternatives are needed together as a set (`{"all": ["a1", "a2"]}`), `set_of` contains the
-    set number of each alternative, or −1 for alternatives in no set; otherwise, it is None.
+    set number of each alternative, or −1 for alternatives in no set; otherwise, it is None. `comments` counts lines of
+    the file that begin with `#` and are no row.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -62,6 +63,7 @@ class GroundTruth:
     shape: Shape = "groups"
     excluded: list[frozenset[str]] | None = None
     set_of: Ints | None = None
+    comments: int = 0
 
     @classmethod
     def of(
@@ -124,6 +126,47 @@ class GroundTruth:
         """
         read = read_groups(qids, groups, policy, place)
         return cls._built(read, excluded, place, texts=texts, columns=columns or {}, policy=policy)
+
+    @classmethod
+    def from_judgments(
+        cls,
+        qids: Sequence[str],
+        ids: Sequence[str],
+        grades: Floats,
+        groups: Sequence[str] | None = None,
+        weights: Floats | None = None,
+        **others: Any,
+    ) -> GroundTruth:
+        """Build ground truth from one judgment per row; rows with the same query and group form a group.
+
+        Without `groups`, each row is a group of its own. Names that equal the number of their group are dropped. Ids
+        and grades must be valid; a group has the weight of its first row. The other arguments are fields, in which
+        `qids` may name further queries, without judgments.
+        """
+        numbers = dict(zip(dict.fromkeys(chain(others.pop("more_qids", ()), qids)), count()))
+        query = np.fromiter(map(numbers.__getitem__, qids), np.int64, len(qids))
+        order = np.arange(len(ids)) if bool((query[1:] >= query[:-1]).all()) else np.argsort(query, kind="stable")
+        starts, names = np.arange(len(ids)), None
+        if groups is not None:
+            keys = list(zip(qids, groups))
+            codes = dict(zip(dict.fromkeys(keys), count()))
+            group = np.fromiter(map(codes.__getitem__, keys), np.int64, len(keys))
+            order = np.lexsort((group, query))
+            starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+            firsts = order[starts]
+            places = np.arange(len(starts)) - np.searchsorted(query[firsts], query[firsts]) + 1
+            labels = map(groups.__getitem__, firsts.tolist())
+            names = [None if label == str(place) else label for label, place in zip(labels, places.tolist())]
+        columns = {
+            "qids": list(numbers),
+            "ids": list(map(ids.__getitem__, order.tolist())),
+            "group_of": np.searchsorted(starts, np.arange(len(ids)), side="right") - 1,
+            "grade": grades[order],
+            "group_query": query[order[starts]],
+            "group_weight": np.ones(len(starts)) if weights is None else weights[order[starts]],
+            "group_name": names if names and any(name is not None for name in names) else None,
+        }
+        return cls._built((columns, {}), None, **others)
 
     @classmethod
     def _built(
@@ -318,6 +361,13 @@ class GroundTruth:
     def index(self) -> dict[str, int]:
         """Mapping from each query id to its position."""
         return dict(zip(self.qids, range(len(self.qids))))
+
+    @cached_property
+    def by_text(self) -> bool:
+        """True if queries have no ids of their own, and their texts identify them."""
+        return bool(self.texts) and all(
+            text and normal_text(text) == qid for qid, text in zip(self.qids, self.texts or ())
+        )
 
     @cached_property
     def query_of(self) -> Ints:

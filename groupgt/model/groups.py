@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from groupgt import native
-from groupgt.errors import Faults, display, refuse
+from groupgt.errors import Faults, display, warn
 from groupgt.model.hits import Bools, Ints
 from groupgt.model.policy import Policy
-from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_fault, id_text, is_grade, plain
+from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_fault, id_text, is_grade, is_integer, plain
 from groupgt.model.values import TEXT, Form, kind_of, span_of
 
 # The columns of a `GroundTruth`, and values of its cached properties that are known already.
@@ -25,6 +25,8 @@ T = TypeVar("T")
 SEQUENCES = (list, tuple, set, frozenset)
 # The set number of an alternative that is in no set.
 ALONE = -1
+# Most scales of grades end here or before.
+HIGHEST_USUAL_GRADE = 5
 # BRIGHT's marker for a query that excludes nothing.
 NO_ID = "N/A"
 # The kinds of alternative (id, span, text): the key that only this kind has, with its other keys.
@@ -188,11 +190,18 @@ class _Reader:
         # Each group with the position of its query.
         self.groups: list[tuple[int, _Group]] = []
         self.sets = self.repeated = self.dropped = 0
+        # Groups of two integers of which the second is small, as of an id and its grade.
+        self.pairs = 0
 
     def columns(self) -> dict[str, Any]:
         """Return everything read so far as columns; raise a `DataError` that lists all errors."""
         self.faults.stop()
         groups = [group for _, group in self.groups]
+        if self.pairs == len(groups) > 0:
+            warn(
+                f"every group is two integers, of which the second is at most {HIGHEST_USUAL_GRADE}: they are read as "
+                'ids; if they are an id and its grade, write {"id": …, "grade": …}, or a query as {id: grade}'
+            )
         rows = [alternative for group in groups for alternative in group.alternatives]
         sizes = [len(group.alternatives) for group in groups]
         return {
@@ -260,6 +269,8 @@ class _Reader:
         row = plain(row)
         if row is None:
             return []
+        if isinstance(row, (set, frozenset)):
+            row = sorted(row, key=str)
         if not isinstance(row, (list, tuple)):
             raise _GroupError(f'expected a list of groups such as [["a", "b"], ["c"]], found {display(row)}')
         cells = [plain(cell) for cell in row]
@@ -268,7 +279,7 @@ class _Reader:
             return cells
         if len(ids) < len(cells):
             raise _GroupError(f"one list mixes ids and groups: {display(row)}; put every id into a group")
-        if self.policy.flat_gt == "error":
+        if self.policy.flat_gt == "error" and len(ids) > 1:
             raise _GroupError(
                 f"expected groups (a list of lists), found the flat list {display(row)}; say which is meant with the "
                 "policy flat_gt=and (all ids required) or flat_gt=or (any id suffices)"
@@ -283,7 +294,12 @@ class _Reader:
             return self.described_group(cell)
         distinct: dict[tuple[str, str, int], _Alternative] = {}
         has_blank = False
-        for inner in _in_order(cell):
+        alternatives = _in_order(cell)
+        if mixed := _record_in(alternatives):
+            raise _GroupError(mixed)
+        integers = [int(inner) for inner in alternatives if is_integer(inner)]
+        self.pairs += len(integers) == len(alternatives) == 2 and 0 <= integers[1] <= HIGHEST_USUAL_GRADE
+        for inner in alternatives:
             is_set = isinstance(inner, Mapping) and inner.get("all") is not None
             for alternative in self.members(inner) if is_set else [self.alternative(inner)]:
                 key = (alternative.name, kind_of(alternative.form), alternative.set_number)
@@ -358,6 +374,27 @@ class _Reader:
         return _Alternative(str(span), grade, span)
 
 
+def _record_in(cells: Sequence[Any]) -> str | None:
+    """Explain what a group seems to be if it holds more than ids, such as an id and its grade; None for a group of ids.
+
+    >>> _record_in(["a", "b"]), _record_in(["a", 2]).partition(":")[0]
+    (None, 'a group holds ids and nothing else')
+    """
+    kinds = {"text" if isinstance(cell, str) else "number" for cell in cells if not isinstance(cell, Mapping)}
+    inner = next((cell for cell in cells if isinstance(plain(cell), (list, tuple)) and not isinstance(cell, str)), None)
+    numbers = [cell for cell in cells if finite_number(cell) is not None]
+    if not (
+        inner is not None or (kinds == {"text", "number"} and numbers) or any(isinstance(n, float) for n in numbers)
+    ):
+        return None
+    record = cells if inner is None else plain(inner)
+    found = f"a group holds ids and nothing else: found {display(record if inner is None else cells)}"
+    if len(record) == 3 and isinstance(record[0], str):
+        return f'{found}; write a span as {{"doc": …, "start": …, "end": …}} and match it with the spans labeller'
+    way = 'write grades as {"id": …, "grade": …}, or a query as {id: grade}'
+    return f"{found}; {way}; for [title, sentence number] pairs keep the title (format hotpotqa reads such files)"
+
+
 def _if_any(cells: list[Any]) -> list[Any] | None:
     return cells if any(cell is not None for cell in cells) else None
 
@@ -398,9 +435,33 @@ def declared_unanswerable(qids: Sequence[str], cells: Sequence[Any] | None, rele
     `relevant` contains the positions of queries with relevant alternatives. Raises `DataError` for any query that has
     relevant alternatives but is declared to have no answer.
     """
-    cells = cells or [None] * len(qids)
-    declared = np.array([str(cell).strip().lower() in ("false", "0") for cell in cells], dtype=np.bool_)
-    wrong = np.flatnonzero(declared & np.isin(np.arange(len(qids)), relevant)).tolist()
-    what = f"declared {ANSWERABLE}: false, but it has relevant alternatives"
-    refuse((f"query {qids[query]!r}", what) for query in wrong)
+    faults = Faults()
+    declared = np.zeros(len(qids), dtype=np.bool_)
+    answerable = np.isin(np.arange(len(qids)), relevant)
+    for query, cell in enumerate(cells or ()):
+        try:
+            declared[query] = stated_answerable(cell) is False
+        except ValueError:
+            faults.add(f"query {qids[query]!r}", f"expected true or false as {ANSWERABLE}, found {display(cell)}")
+        if declared[query] and answerable[query]:
+            faults.add(f"query {qids[query]!r}", f"declared {ANSWERABLE}: false, but it has relevant alternatives")
+    faults.stop()
     return declared
+
+
+IS_ANSWERABLE, NOT_ANSWERABLE = ("true", "1", "1.0", "yes"), ("false", "0", "0.0", "no")
+NOT_STATED = ("", "none", "nan", "<na>", "null")
+
+
+def stated_answerable(cell: Any) -> bool | None:
+    """Read what files and frames make of true and false; None if nothing is stated. Raises `ValueError`.
+
+    >>> [stated_answerable(cell) for cell in ("No", 0.0, True, "", float("nan"))]
+    [False, False, True, None, None]
+    """
+    text = str(cell).strip().lower()
+    if text in NOT_STATED:
+        return None
+    if text not in IS_ANSWERABLE + NOT_ANSWERABLE:
+        raise ValueError(text)
+    return text in IS_ANSWERABLE

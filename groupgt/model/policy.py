@@ -174,6 +174,6 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 PRESETS: dict[str, Policy] = {
     "default": Policy(),
-    "autorag": Policy(missing="skip", duplicates="keep", ties="input"),
+    "autorag": Policy(flat_gt="or", missing="skip", duplicates="keep", ties="input"),
     "trec": Policy(missing="skip", duplicates="error", ties="id", undefined="zero"),
 }

@@ -105,7 +105,9 @@ class Run:
     """Results of one system for many queries, best first, stored as lists, columns, lines, or a frame on a cluster.
 
     `groupgt.engines.carriers.carrier_of` returns the operations for each kind. If a labeller renamed the results, the
-    run keeps the `original`; `excluded` counts the results that the ground truth excludes.
+    run keeps the `original`; `excluded` counts the results that the ground truth excludes, and `comments` the lines of
+    the file that begin with `#` and are no result. `texts` holds the text of each query, if the results came with it.
+    Results without ids (`has_ids` is False) can only be matched by their texts.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
     ['a', 'b']
@@ -117,6 +119,9 @@ class Run:
     original: Run | None = field(default=None, kw_only=True)
     excluded: int = field(default=0, kw_only=True)
     traces: Traces | None = field(default=None, kw_only=True)
+    comments: int = field(default=0, kw_only=True)
+    texts: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    has_ids: bool = field(default=True, kw_only=True)
 
     @classmethod
     def of(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 
@@ -60,6 +61,15 @@ def rounded(parts: Iterable[int]) -> float:
     1.0
     """
     return sum(parts) / (1 << SCALE)
+
+
+def normal_text(text: str) -> str:
+    """Return a text in the form in which the texts of queries are compared: Unicode form NFC, single blanks.
+
+    >>> normal_text(" Who  kept\\nit? ")
+    'Who kept it?'
+    """
+    return " ".join(normalize("NFC", text).split())
 
 
 def total(key: Ints, terms: Floats, size: int) -> Floats:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from groupgt.evaluation.result import Evaluation
-from groupgt.formats.jsonl import NONRELEVANT
+from groupgt.formats.tables import NONRELEVANT
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
 from groupgt.model.run import Traces

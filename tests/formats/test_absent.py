@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +79,22 @@ def of_records(sound: Record, key: str, other: str, contradictory: tuple[Any, st
     )
 
 
+def of_texts(sound: Record, text: str, key: str, other: str) -> Row:
+    """A format of records that are identified by a text."""
+    name = sound[text]
+    again = f"{{path}}:2: query {name!r}: duplicate query (first at {{path}}:1)"
+    row = of_records({**sound, text: "2"}, key, other, (sound, again), text)
+    return replace(row, sound=[sound])
+
+
 NUGGET = {"text": "N", "relevant_corpus_ids": ["a"], "non_relevant_corpus_ids": []}
 FRESHSTACK = {"query_id": "1", "query_text": "?", "nuggets": [NUGGET]}
 ASSIGNED = {"text": "N", "importance": "vital", "assignment": "support"}
 NUGGETIZER = {"qid": "1", "docid": "a", "nuggets": [ASSIGNED]}
 MULTIHOP = {"query": "?", "evidence_list": [{"fact": "F", "url": "u"}]}
+HOTPOTQA = {"_id": "1", "question": "?", "supporting_facts": [["A", 0], ["A", 1]]}
+MUSIQUE = {"id": "1", "question": "?", "paragraphs": [{"title": "A", "is_supporting": True}]}
+DEEPEVAL = {"input": "?", "context": ["A"]}
 ANSWER = {"answer_text": "A", "aliases": [], "proof": [{"found_in_url": "u"}]}
 QAMPARI = {"qid": "1", "question_text": "?", "answer_list": [ANSWER]}
 OFFSETS = {"start_offset": 3, "end_offset": 9}
@@ -121,7 +132,7 @@ OF_BANKS = Row(
     ({"query_id": "2"}, "{path}:2: expected nuggets as nugget_bank or claim_bank, found the keys query_id"),
     (
         {"query_id": "2", "nuggets_bank": {}},
-        "{path}:2: expected nuggets as nugget_bank or claim_bank, found the keys query_id, nuggets_bank (is",
+        "{path}:2: expected nuggets as nugget_bank or claim_bank, found the keys query_id, nuggets_bank",
     ),
     ({"query_id": "2", "nugget_bank": []}, UNDEFINED),
     (
@@ -136,9 +147,9 @@ OF_PARQUET = Row(
         "{path}: the column 'retrieval_gt' is missing: expected qid and retrieval_gt (a row per query), or",
     ),
     (
-        [{"qid": "1", "gt": [["a"]]}],
-        "{path}: the column 'retrieval_gt' is missing: expected qid and retrieval_gt (a row per query), or qid, group "
-        "and doc_id (a row per judgment), found qid, gt; rename gt to retrieval_gt",
+        [{"qid": "1", "facts": [["a"]]}],
+        "{path}: the column 'retrieval_gt' is missing: expected qid and retrieval_gt (a row per query), or qid, doc_id "
+        "and grade or group (a row per judgment), found qid, facts",
     ),
     ({"qid": "2", "query": "?", "retrieval_gt": []}, UNDEFINED),
     ({"qid": "1", "query": "?", "retrieval_gt": [["b"]]}, "query '1': duplicate query (first at {path}: row 1)"),
@@ -152,13 +163,15 @@ OUTCOMES: dict[str, Row] = {
         "nuggets",
         "nugget",
         (
-            {**NUGGETIZER, "docid": "b", "nuggets": [ASSIGNED, {**ASSIGNED, "assignment": "not_support"}]},
-            "{path}:2, nugget 2: query '1': of the nugget 'N' 'b' says not_support, and support at {path}:2, nugget 1",
+            {**NUGGETIZER, "nuggets": [{**ASSIGNED, "assignment": "not_support"}]},
+            "{path}:2: query '1': 'a' is assigned twice (first at {path}:1); remove one",
         ),
         "qid",
     ),
-    "multihop-rag": of_records(MULTIHOP, "evidence_list", "evidence", (MULTIHOP, READ)),
-    "multihop-rag-documents": of_records(MULTIHOP, "evidence_list", "evidence", (MULTIHOP, READ)),
+    "multihop-rag": of_texts(MULTIHOP, "query", "evidence_list", "evidence"),
+    "multihop-rag-documents": of_texts(MULTIHOP, "query", "evidence_list", "evidence"),
+    "hotpotqa": of_records(HOTPOTQA, "supporting_facts", "facts", (HOTPOTQA, TWICE), "_id"),
+    "musique": of_records(MUSIQUE, "paragraphs", "passages", (MUSIQUE, TWICE)),
     "qampari": of_records(QAMPARI, "answer_list", "answers", (QAMPARI, TWICE), "qid"),
     "qampari-documents": of_records(QAMPARI, "answer_list", "answers", (QAMPARI, TWICE), "qid"),
     "nuggetbank": OF_BANKS,
@@ -194,17 +207,18 @@ OUTCOMES: dict[str, Row] = {
         [BEIR],
         (
             {"query-id": "2", "score": 1},
-            "{path}:2: expected ids (strings or integers) as query-id and corpus-id, found",
+            "{path}:2: expected the key corpus-id, found query-id, score",
         ),
         (
             {"query-id": "2", "corpus-id": "b", "relevance": 0},
-            "{path}:2: expected the grades as 'score', found 'relevance'; rename relevance to score",
+            "{path}:1: expected the key relevance, found query-id, corpus-id, score",
         ),
         NO_WAY,
-        ({**BEIR, "score": 0}, "{path}:2: query '1': 'a' is judged twice (first at {path}:1); remove one"),
+        ({**BEIR, "score": 0}, "{path}:2: query '1': 'a' has the grade 0, and 1 at {path}:1; remove one"),
     ),
-    "ragas": of_records(RAGAS, "reference_context_ids", "reference_ids", (RAGAS, READ)),
-    "ragas-texts": of_records(RAGAS, "reference_contexts", "references", (RAGAS, READ)),
+    "ragas": of_texts(RAGAS, "user_input", "reference_context_ids", "reference_ids"),
+    "deepeval": of_texts(DEEPEVAL, "input", "context", "contexts"),
+    "ragas-texts": of_texts(RAGAS, "user_input", "reference_contexts", "references"),
     "llama-index": Row(
         [LLAMA_INDEX],
         (without(LLAMA_INDEX, "relevant_docs"), "{path}: expected an object as relevant_docs, found None"),
@@ -232,8 +246,8 @@ OUTCOMES: dict[str, Row] = {
     ),
     "jsonl": Row(
         [JSONL],
-        ({"qid": "2"}, "{path}:2: expected the keys qid and retrieval_gt, found qid"),
-        ({"qid": "2", "gt": [["a"]]}, "{path}:2: expected the keys qid and retrieval_gt, found qid, gt; rename gt to"),
+        ({"qid": "2"}, "{path}:2: expected the key retrieval_gt, found qid"),
+        ({"qid": "2", "gt": [["a"]]}, "{path}:2: expected the key retrieval_gt, found qid, gt; rename gt to"),
         ({"qid": "2", "retrieval_gt": []}, UNDEFINED),
         ({"qid": "1", "retrieval_gt": [["b"]]}, TWICE),
     ),
@@ -241,8 +255,9 @@ OUTCOMES: dict[str, Row] = {
         ["qid,group,doc_id,grade\n1,g,a,1\n"],
         ("2,g\n", "{path}:3: expected 4 columns (qid, group, doc_id, grade), found 2"),
         (
-            ["qid,group,doc_id,relevance\n1,g,a,0\n"],
-            "{path}:1: expected the grades as 'grade', found 'relevance'; rename relevance to grade",
+            ["qid,group,passage,relevance\n1,g,a,0\n"],
+            "{path}:1: the column 'doc_id' is missing: expected qid and retrieval_gt (a row per query), or qid, doc_id "
+            "and grade or group (a row per judgment), found qid, group, passage, relevance; rename passage to doc_id",
         ),
         NO_WAY,
         (
@@ -309,7 +324,7 @@ def test_frames_of_judgments(carrier: Callable[[Any], Any]) -> None:
         groupgt.DataError, match="row 2: query '1': 'a' has the grade 0 in the group 'g', and 1 at ground truth: row"
     ):
         groupgt.read_ground_truth(carrier(judged))
-    with pytest.raises(groupgt.DataError, match="found 'relevancy'; rename relevancy to grade"):
+    with pytest.raises(groupgt.DataError, match="'a' has the grade 0 in the group 'g'"):
         groupgt.read_ground_truth(carrier(renamed(judged, "grade", "relevancy")))
     assert groupgt.read_ground_truth(carrier({**judged, "grade": [2, 2]})).repeated_ids == 1
 
@@ -323,18 +338,24 @@ def test_equal_rows_contradict_nothing(tmp_path: Path) -> None:
 SEARCH = span("1", text="?", ids=["a"], attributes={"session.id": "1", "groupgt.query.id": "1"})
 TRACE: Record = {"resourceSpans": [{"scopeSpans": [{"spans": [SEARCH]}]}]}
 NESTED_RUN: Record = {"qid": "1", "retrieved_ids": ["a"]}
-SAMPLE = {"user_input": "?", "retrieved_context_ids": ["a"]}
+SAMPLE = {"user_input": "1", "retrieved_context_ids": ["a"]}
 ANSWERED = {"topic_id": "1", "references": ["a"], "answer": [{"text": "A", "citations": [0]}]}
 NO_SPAN: Record = {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "2"}]}]}]}
 # Of each format of results: a query, another one that is wrong, words of the error, and how the file is written.
 RUN_OUTCOMES: dict[str, tuple[Any, Any, str, Callable[[Path, Any], None]]] = {
     "multihop-rag": (
-        {"query": "?", "retrieval_list": [{"text": "A"}]},
-        {"query": "?", "retrieval_list": "A"},
+        {"query": "1", "retrieval_list": [{"text": "A"}]},
+        {"query": "2", "retrieval_list": "A"},
         "{path}:2: expected a list as retrieval_list",
         lines,
     ),
-    "ragas": (SAMPLE, {**SAMPLE, "retrieved_context_ids": "a"}, "{path}:2: expected", lines),
+    "ragas": (SAMPLE, {**SAMPLE, "user_input": "2", "retrieved_context_ids": "a"}, "{path}:2: expected", lines),
+    "deepeval": (
+        {"input": "1", "retrieval_context": ["A"]},
+        {"input": "2", "retrieval_context": "A"},
+        "{path}:2",
+        lines,
+    ),
     "autorag": (NESTED_RUN, {"qid": "1", "retrieved_ids": ["b"]}, "query '1'", parquet),
     "parquet": (NESTED_RUN, {"qid": "1", "retrieved_ids": ["b"]}, "query '1'", parquet),
     "trec-rag": (ANSWERED, {**ANSWERED, "topic_id": "2", "answer": ""}, "{path}:2: expected topic_id,", lines),
@@ -356,7 +377,9 @@ def test_wrong_and_empty_results_are_said(tmp_path: Path, name: str) -> None:
     sound, wrong, words, write = RUN_OUTCOMES[name]
     path = tmp_path / "run"
     write(path, [sound])
-    assert groupgt.evaluate({"1": [["a"]]}, groupgt.read_run(path, name), ["num_ret"])["num_ret"] == 1
+    run = groupgt.read_run(path, name)
+    truth, labeller = ({"1": [["a"]]}, "id") if run.has_ids else ({"1": [[{"text": "A"}]]}, "text")
+    assert groupgt.evaluate(truth, run, ["num_ret"], labeller=labeller)["num_ret"] == 1
     write(path, [sound, wrong])
     with pytest.raises(groupgt.DataError) as error:
         groupgt.read_run(path, name)

@@ -65,7 +65,7 @@ def test_bad_parquet_run(case: Any, cli: Cli, truth: Path) -> None:
 
 GT = {"qid": ["q0", "q1"], "retrieval_gt": [[["d1"]], [["d2"]]]}
 BAD_QA: list[tuple[str, Any, tuple[str, ...]]] = [
-    ("flat", {**GT, "retrieval_gt": [["d1"], ["d2"]]}, ("row 1", "query 'q0'", "flat_gt", "2 errors")),
+    ("flat", {**GT, "retrieval_gt": [["d1", "x"], ["d2", "x"]]}, ("row 1", "query 'q0'", "flat_gt", "2 errors")),
     ("text", {**GT, "retrieval_gt": ["d1", "d2"]}, ("row 1", "query 'q0'", "'d1'", "2 errors")),
     ("float ids", {**GT, "retrieval_gt": [[[1.0]], [[2.0]]]}, ("row 1", "query 'q0'", "1.0", "2 errors")),
     ("empty group", {**GT, "retrieval_gt": [[["d1"]], [["d2"], []]]}, ("row 2", "query 'q1'", "empty_groups")),
@@ -76,7 +76,7 @@ BAD_QA: list[tuple[str, Any, tuple[str, ...]]] = [
     ("long query", {**GT, "qid": ["q0", LONG.decode()]}, ("row 2", "65,536")),
     ("query twice", {**GT, "qid": ["q1", "q1"]}, ("row 2", "query 'q1'", "duplicate")),
     ("no query", {**GT, "qid": ["q0", None]}, ("row 2", "query id", "None")),
-    ("float queries", {**GT, "qid": [0.0, 1.0]}, ("'qid'", "strings or integers", "Float64")),
+    ("float queries", {**GT, "qid": [0.0, 1.0]}, ("row 1", "a query id (a string or integer), found 0.0")),
     ("grade beyond 2^31", {"qid": ["q1"], "group": ["1"], "doc_id": ["a"], "grade": [1e10]}, ("row 1", "'q1'", "2^31")),
     ("NaN grade", {"qid": ["q1"], "group": ["1"], "doc_id": ["a"], "grade": [NAN]}, ("row 1", "query 'q1'", "nan")),
     ("grade in words", {"qid": ["q1"], "group": ["1"], "doc_id": ["a"], "grade": ["x"]}, ("grade", "number")),

@@ -156,8 +156,10 @@ def test_longest_id(letters: str, cli: Cli, truth: Path, size: str) -> None:
 
 
 def test_comment_in_a_run_is_no_result(cli: Cli, truth: Path, size: str) -> None:
-    path = put(truth.parent / "run.trec", b"# a comment\n" + TREC)
-    fails(cli("evaluate", truth, path, *METRICS), f"{path}:1", "6 columns", "found 3")
+    plain = cli("evaluate", truth, put(truth.parent / "run.trec", TREC), *METRICS)
+    path = put(truth.parent / "commented.trec", b"# a comment\n" + TREC)
+    assert cli("evaluate", truth, path, *METRICS).out == plain.out
+    fails(cli("evaluate", truth, put(path, TREC + b"q2 # a comment\n"), *METRICS), "6 columns", "found 4")
 
 
 def first_by_default(*cases: str) -> list[Any]:

@@ -96,11 +96,18 @@ def refused(capsys: pytest.CaptureFixture[str], truth: Path) -> str:
 
 BAD = {
     "test.jsonl": (
-        lines([{"query-id": None, "corpus-id": "d", "score": 1}, ROWS[0], ROWS[0], {**ROWS[1], "score": True}]),
-        ["expected ids (strings or integers)", "'d1' is judged twice", "as the score of 'd2', found True"],
+        lines(
+            [
+                {"query-id": None, "corpus-id": "d", "score": 1},
+                ROWS[0],
+                {**ROWS[0], "score": 9},
+                {**ROWS[1], "score": True},
+            ]
+        ),
+        ["expected an id (a string or integer) as qid, found null", "'d1' has the grade 9", "of 'd2', found True"],
     ),
     "test.txt": (b"1 0 d1 x\n", ["expected a number within ±2^31 as the relevance of 'd1', found 'x'"]),
-    "test.tsv": (b"1\td1\tyes\n", ["the columns query-id, corpus-id, score are missing"]),
+    "test.tsv": (b"1\td1\tyes\n", ["the columns qid, retrieval_gt are missing", "is the header line missing?"]),
 }
 
 

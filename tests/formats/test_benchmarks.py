@@ -266,6 +266,9 @@ ASPECT_GROUPS = {
 }
 
 
+ASKED = ("Did both firms grow?", "And the third?")
+
+
 def words(*texts: str) -> list[dict[str, str]]:
     return [{"text": text} for text in texts]
 
@@ -277,19 +280,19 @@ SHAPES: list[tuple[str, list[dict[str, Any]], bool, dict[str, Any]]] = [
         "multihop-rag",
         MULTIHOP,
         True,
-        {"1": [words("Acme grew by 4%."), words("Acme hired."), words("Bolt grew.")], "2": []},
+        dict(zip(ASKED, ([words("Acme grew by 4%."), words("Acme hired."), words("Bolt grew.")], []))),
     ),
     (
         "multihop-rag",
         MULTIHOP_SAVED,
         True,
-        {"1": [words(f) for f in ("Acme grew by 4%.", "Acme hired.", "Bolt grew.")], "2": []},
+        dict(zip(ASKED, ([words(f) for f in ("Acme grew by 4%.", "Acme hired.", "Bolt grew.")], []))),
     ),
     (
         "multihop-rag-documents",
         MULTIHOP,
         False,
-        {"1": [["https://news.example/1"], ["https://news.example/2"]], "2": []},
+        dict(zip(ASKED, ([["https://news.example/1"], ["https://news.example/2"]], []))),
     ),
     (
         "qampari",
@@ -504,12 +507,12 @@ def test_ratings_that_name_no_documents_are_refused(tmp_path: Path, capsys: pyte
 @pytest.mark.parametrize(
     "groups",
     [
-        {"q": [[1, 2], [3, 4]]},  # ids are numbers, and none stands twice
+        {"q": [[1, 7], [3, 9]]},  # ids are numbers, and none stands twice
         {"q": [[1, 1], [2]]},  # rows of different lengths
-        {"q": [[1, 1]]},  # one row
+        {"q": [[11, 11]]},  # one row
         {"q": [[11, 11], [12, 12]]},  # beyond the scale
         {"q": [["1", "1"], ["2", "2"]]},  # not numbers
-        {"q": [[1, 1], [2, 3]], "r": [[4, 5], [1, 2]]},  # a slip, not the rule
+        {"q": [[1, 1], [2, 3]], "r": [[4, 5], [1, 7]]},  # a slip, not the rule
     ],
 )
 def test_groups_of_numbered_documents_are_not_taken_for_ratings(tmp_path: Path, groups: dict[str, Any]) -> None:
@@ -892,14 +895,15 @@ def test_a_nugget_has_one_importance(tmp_path: Path) -> None:
 
 
 def test_what_failed_contradicts_nothing(tmp_path: Path) -> None:
-    """Nor does a nugget that is there twice with one assignment."""
-    twice = NUGGETIZER[0]["nuggets"] * 2 + [{"text": "It is fast", "assignment": "support"}]
-    truth = groupgt.read_ground_truth(put(tmp_path / "t.jsonl", [NUGGETIZER[0] | {"nuggets": twice}], "lines"))
-    assert [len(group["alternatives"]) for group in truth["2024-1"]] == [1, 1, 1]
+    """A nugget whose text is there twice is two nuggets."""
+    twice = [{"text": "It is fast", "assignment": how} for how in ("support", "failed", "not_support", "support")]
+    path = put(tmp_path / "t.jsonl", [NUGGETIZER[0] | {"nuggets": twice}], "lines")
+    names = [group["name"] for group in groupgt.read_ground_truth(path, policy="empty_groups=drop")["2024-1"]]
+    assert names == ["It is fast", "It is fast (3)", "It is fast (4)"]
 
 
 def test_keys_of_banks_that_may_be_absent_are_not_misspelled(tmp_path: Path) -> None:
-    with pytest.raises(groupgt.DataError, match=r"expected the key references, found question, reference \(is refer"):
+    with pytest.raises(groupgt.DataError, match="expected the key references, found question, reference"):
         groupgt.read_ground_truth(put(tmp_path / "b.jsonl", [question(reference=["d"])], "lines"))
 
 

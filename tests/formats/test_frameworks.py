@@ -43,7 +43,7 @@ def without(*names: str) -> list[dict[str, Any]]:
 def test_ragas_by_id(tmp_path: Path) -> None:
     path = written(tmp_path / "samples.jsonl", SAMPLES)
     truth = groupgt.read_ground_truth(path)
-    assert dict(truth.items()) == {"1": [["a"], ["b"]], "2": [["7"]]}
+    assert dict(truth.items()) == {"How long is leave?": [["a"], ["b"]], "Who?": [["7"]]}
     assert (truth.shape, truth.texts) == ("flat", ["How long is leave?", "Who?"])
     # 1: one of two groups; 2: its only one.
     assert groupgt.evaluate(path, path, ["recall"])["recall"] == 0.75
@@ -55,14 +55,19 @@ def test_ragas_by_id(tmp_path: Path) -> None:
 def test_ragas_by_text(tmp_path: Path) -> None:
     path = written(tmp_path / "samples.jsonl", without("retrieved_context_ids", "reference_context_ids"))
     truth = groupgt.read_ground_truth(path)
-    assert truth["2"] == [[{"text": "Ada."}]]
-    assert groupgt.read_run(path).lists.rankings == {"1": ["1", "2"], "2": ["1"]}
+    assert truth["Who?"] == [[{"text": "Ada."}]]
+    assert groupgt.read_run(path).lists.rankings == {
+        "How long is leave?": ["(result 1)", "(result 2)"],
+        "Who?": ["(result 1)"],
+    }
+    with pytest.raises(groupgt.DataError, match="texts but no ids, which the labeller id needs"):
+        groupgt.evaluate({"Who?": [["1"]]}, path, ["recall"])
     assert groupgt.evaluate(path, path, ["recall", "mrr.trec"], labeller="text").means == {
         "recall": 0.75,
         "mrr.trec": (1 / 2 + 1) / 2,
     }
     with_ids = written(tmp_path / "with_ids.jsonl", SAMPLES)
-    assert groupgt.read_ground_truth(with_ids, "ragas-texts")["2"] == truth["2"]
+    assert groupgt.read_ground_truth(with_ids, "ragas-texts")["Who?"] == truth["Who?"]
     assert (
         groupgt.evaluate(with_ids, with_ids, ["recall"], labeller="text", truth_format="ragas-texts")["recall"] == 0.75
     )

@@ -161,7 +161,7 @@ def test_documents_without_ids_are_compared_by_text(tmp_path: Path) -> None:
     content = {"retrieval.documents.0.document.content": "Leave is thirty days.", "qid": "q"}
     again = {key: value for key, value in content.items() if key != "qid"}
     path = written(tmp_path, span("t", attributes=content), span("t", begin=3, attributes=again))
-    assert rankings(groupgt.read_run(path)) == {"q": [(1, "no-id-1"), (2, "no-id-1")]}
+    assert rankings(groupgt.read_run(path)) == {"q": [(1, "(result 1)"), (2, "(result 1)")]}
     assert groupgt.evaluate({"q": [[{"text": "thirty days"}]]}, path, ["recall"], labeller="text")["recall"] == 1
 
 
@@ -215,7 +215,7 @@ def test_mistakes(tmp_path: Path) -> None:
     )
     who = "Who wrote The Trial?"
     assert "query 'q2': the traces t and u are both of it" in fault(span("t", text=who), span("u", text=who))
-    assert "trace t: its text is that of the queries q1, q2; add an id: groupgt.query.id" in fault(
+    assert "trace t: its text is that of the queries q1, q2; add ids (groupgt.query.id)" in fault(
         span("t", text=who), texts={"q1": who, "q2": who}
     )
     assert "t: expected one query, found the ids q1, q2" in fault(

@@ -26,12 +26,19 @@ def test_trec_runs_hold_words_alone(qid: str, document: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("format", ["trec", "trec-subtopics", "qrels-flat"])
-@pytest.mark.parametrize(("qid", "document"), [("#q", "a"), ("q 1", "a"), ("q", "a b"), ("q", " a")])
-def test_qrels_hold_words_alone_and_no_comments(format: str, qid: str, document: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("qid", "document"), [("q 1", "a"), ("q", "a b"), ("q", " a")])
+def test_qrels_hold_words_alone(format: str, qid: str, document: str, tmp_path: Path) -> None:
     path = tmp_path / "qrels"
     with pytest.raises(groupgt.DataError):
         write.write_ground_truth(path, groupgt.GroundTruth.of({qid: [[document]]}), format)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("format", ["trec", "trec-subtopics"])
+def test_query_ids_that_begin_like_comments_read_back(format: str, tmp_path: Path) -> None:
+    truth = groupgt.GroundTruth.of({"#1": [["a"]], "2": [["b"]]}, shape="flat" if format == "trec" else "subtopics")
+    write.write_ground_truth(tmp_path / "qrels", truth, format)
+    assert dict(groupgt.read_ground_truth(tmp_path / "qrels", format).items()) == dict(truth.items())
 
 
 def test_names_of_groups_are_kept_in_rows_and_what_is_lost_is_told(tmp_path: Path) -> None:

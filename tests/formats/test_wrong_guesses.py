@@ -19,28 +19,42 @@ QUESTIONS = {"q1": ["What is the capital of France?", "Who founded the city?"], 
 TABLES: list[tuple[str, Table | bytes, tuple[str, ...]]] = [
     (
         "truth",
-        {"question": ["q1"], "gold": [["d1"]]},
-        ("the columns qid, retrieval_gt are missing", "found question, gold; rename question to qid"),
+        {"question": ["q1"], "gold": [["d1", "d2"]]},
+        ("query 'q1': expected groups", "flat_gt"),
     ),
     ("truth", {"qid": ["q1"], "retrieval": [[["d1"]]]}, ("(is retrieval_gt called 'retrieval'?)",)),
-    ("truth", {"qid": ["q1"], "doc_id": ["d1"]}, ("is missing", "qid, group and doc_id (a row per judgment)")),
+    ("truth", {"qid": ["q1"], "chunk": ["d1"]}, ("is missing", "found qid, chunk")),
+    ("truth", {"qid": ["q1"], "answers": [["d1"]]}, ("answers holds an answer, not the ids of relevant documents",)),
+    (
+        "truth",
+        {"qid": ["q1"], "doc_id": ["d1"], "score": [1]},
+        ("Did you swap TRUTH and RUN?", "--columns grade=score"),
+    ),
     ("truth", {"a": ["q1"], "b\rc": ["d1"]}, ("the columns qid, retrieval_gt are missing", "found a, b")),
     ("run", {"a": ["q1"], "b": ["d1"]}, ("the columns qid, retrieved_ids are missing", "found a, b")),
-    ("run", {"qid": ["q1"], "doc": ["d1"], "score": [1.0]}, ("the column 'doc_id' is missing", "rename doc to doc_id")),
+    (
+        "run",
+        {"qid": ["q1"], "chunk": ["d1"], "score": [1.0]},
+        ("the column 'doc_id' is missing", "rename chunk to doc_id"),
+    ),
     (
         "truth",
         b"question,passage_no,flag\nq1,d1,1\n",
-        (":1: the columns qid, group, doc_id are missing", "rename question"),
+        (":1: the column 'retrieval_gt' is missing", "found question, passage_no, flag"),
     ),
-    ("run", b"question,passage_no,flag\r\nq1,d1,1\r\n", (":1: the columns qid, doc_id, score are missing",)),
+    ("run", b"question,passage_no,flag\r\nq1,d1,1\r\n", (":1: the columns doc_id, score are missing", "passage_no to")),
     (
         "truth",
-        b"query\tgold\trel\nq1\td1\t1\n",
-        (":1: the columns qid, group, doc_id are missing", "found query, gold, rel"),
+        b"query\thit\trel\nq1\td1\t1\n",
+        (":1: the column 'doc_id' is missing", "found query, hit, rel"),
     ),
-    ("run", b"query\tgold\trel\nq1\td1\t1\n", (":1: the columns qid, doc_id, score are missing",)),
+    (
+        "run",
+        b"query\tgold\trel\nq1\td1\t1\n",
+        ("expected a run, but this looks like ground truth", "swap TRUTH and RUN"),
+    ),
     ("run", b"a,b c,d e,f g,h i,j k\nq,1,2,3,4,5\n", (":1: the columns qid, doc_id, score are missing",)),
-    ("truth", b"q1,d1,1\nq2,d3,1\n", (":1: the columns qid, group, doc_id are missing", "is the header line missing?")),
+    ("truth", b"q1,d1,1\nq2,d3,1\n", (":1: the columns qid, retrieval_gt are missing", "is the header line missing?")),
     ("run", b"q1,d1,1\nq2,d3,1\n", (":1: the columns qid, doc_id, score are missing", "is the header line missing?")),
     (
         "truth",
@@ -54,13 +68,13 @@ TABLES: list[tuple[str, Table | bytes, tuple[str, ...]]] = [
     ),
     ("truth", TREC.replace(b" t\n", b"\n"), (":1: expected 4 columns (qid iter doc rel), found 5",)),
     ("run", TREC.replace(b" t\n", b"\n"), (":1: expected 6 columns (qid Q0 doc rank score tag), found 5",)),
-    ("truth", TREC, ("expected ground truth, but this looks like a run (trec run)",)),
+    ("truth", TREC, ("expected ground truth, but this looks like a run (trec run). Did you swap TRUTH and RUN?",)),
     (
         "truth",
         json.dumps(QUESTIONS).encode(),
         ("its lists hold texts, such as 'What is the capital of France?', and no ids of documents",),
     ),
-    ("truth", b'{"q1": ["d1", "d2"]}', ("expected ground truth, but this looks like a run (json run)",)),
+    ("truth", b'{"q1": ["d1", "d2"]}', ("expected groups (a list of lists), found the flat list", "flat_gt=and")),
 ]
 
 

@@ -12,7 +12,7 @@ from groupgt.model.policy import CHOICES
 def test_policies_are_read_from_names_and_mappings() -> None:
     assert groupgt.Policy.of("trec").missing == "skip"
     assert groupgt.Policy.of({"preset": "autorag", "missing": "zero"}) == groupgt.Policy(
-        missing="zero", duplicates="keep", ties="input"
+        flat_gt="or", missing="zero", duplicates="keep", ties="input"
     )
     for bad in ({"missin": "skip"}, {"missing": "skp"}, "autorga"):
         with pytest.raises(groupgt.ConfigError, match="did you mean"):
@@ -63,7 +63,7 @@ def test_all_fields_at_fault_are_told_at_once() -> None:
 def test_a_preset_is_where_a_policy_starts() -> None:
     assert Policy.of(None) == Policy.of("default") == Policy.of({}) == Policy()
     assert Policy.of({"preset": "trec", "missing": "zero"}) == Policy(duplicates="error", undefined="zero")
-    assert Policy.of("autorag") == Policy(missing="skip", duplicates="keep", ties="input")
+    assert Policy.of("autorag") == Policy(flat_gt="or", missing="skip", duplicates="keep", ties="input")
     policy = Policy(extra="error")
     assert Policy.of(policy) is policy
     text = "empty_groups=error, flat_gt=error, missing=zero, extra=error, duplicates=penalize, ties=id, undefined=skip"

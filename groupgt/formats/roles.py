@@ -1,0 +1,226 @@
+"""The table of names: the role of a column by its name, for each kind of file, and what to say where a role is missing.
+
+Every reader asks this module, so a name means the same in CSV, JSON, parquet and frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice, product
+from typing import Literal
+
+from groupgt.errors import ConfigError, listed, near_names
+from groupgt.model.validity import is_number
+
+Kind = Literal["truth", "run", "corpus", "queries"]
+# The columns that users declare: role → name.
+Declared = Mapping[str, str]
+NO_COLUMNS: Declared = {}
+
+_QIDS = ("qid", "query_id", "query-id", "queryid", "q_id", "question_id", "topic_id", "topic", "example_id")
+_DOCS = ("doc_id", "docid", "docno", "document_id", "corpus-id", "corpus_id", "pid", "did", "passage_id", "chunk_id")
+_QUERIES = ("query", "question", "user_input", "query_text", "question_text")
+# `expected_doc_ids`, `relevant_chunks` and the like. What holds answers is no ground truth of retrieval.
+_STEMS = ("relevant", "expected", "gold", "golden", "positive", "gt")
+_NOUNS = ("doc", "document", "passage", "chunk", "source", "page", "context")
+_GOLD = tuple(f"{stem}_{noun}{ending}" for stem, noun, ending in product(_STEMS, _NOUNS, ("_ids", "s", "_id"))) + tuple(
+    f"{stem}{ending}" for stem, ending in product(_STEMS, ("_ids", "", "s", "_id"))
+)
+AUTORAG_LISTS = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
+# The names of each role, the first that a file has counts; the name of the role comes first.
+NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
+    "truth": {
+        "qid": (*_QIDS, "id", "_id"),
+        "query": _QUERIES,
+        "retrieval_gt": ("retrieval_gt", *_GOLD),
+        "group": ("group", "subtopic", "group_id", "subtopic_id", "aspect"),
+        "doc_id": (*_DOCS, "doc", "document"),
+        "grade": ("grade", "relevance", "rel", "label", "relevancy", "relevance_grade", "rating", "judgment", "grades"),
+        "weight": ("weight",),
+        "answerable": ("answerable", "is_answerable"),
+    },
+    "run": {
+        "qid": _QIDS,
+        "query": _QUERIES,
+        "doc_id": (*_DOCS, "doc", "document", "id", "_id"),
+        "score": ("score", "similarity", "sim", "relevance_score", "retrieval_score"),
+        "rank": ("rank",),
+        "retrieved_ids": (
+            *AUTORAG_LISTS,
+            *(f"retrieved_{noun}{ending}" for noun, ending in product(_NOUNS[:-1], ("_ids", "s"))),
+            *("retrieved", "results", "ranking", "doc_ids"),
+        ),
+        "retrieve_scores": ("retrieve_scores", "retrieved_scores", "retrieval_scores", "scores"),
+        "text": ("contents", "text"),
+    },
+    "corpus": {
+        "doc_id": ("chunk_id", "doc_id", "_id", "id", *_DOCS[1:-1], "url"),
+        "text": ("contents", "text", "content", "body", "passage", "passage_text", "page_content", "chunk", "document"),
+    },
+    "queries": {"qid": (*_QIDS, "_id", "id"), "query": ("query", "text", *_QUERIES[1:], "title")},
+}
+ROLES = tuple(dict.fromkeys(role for kind in ("truth", "run") for role in NAMES[kind]))  # type: ignore[index]
+# Roles whose column has another name in results.
+_FIRST = {"text": "contents"}
+# Beside these, `score` is the grade of a judgment (BEIR).
+_JUDGED = {"corpus-id", "corpus_id"}
+# What a name that is no role probably holds.
+_ANSWERS = "an answer, not the ids of relevant documents"
+_TEXTS = "texts that were retrieved, not ground truth"
+MEANINGS = {
+    **dict.fromkeys(("answer", "answers", "expected_output", "expected_answer", "expected_answers"), _ANSWERS),
+    **dict.fromkeys(("reference", "references", "ground_truth", "ground_truths", "generation_gt"), _ANSWERS),
+    **dict.fromkeys(("retrieval_context", "retrieved_contexts", "contexts", "context"), _TEXTS),
+}
+# Names that may be of a role, but also of something else: they are suggested, not taken.
+_NEAR: dict[str, tuple[str, ...]] = {
+    "qid": ("q", "query_no", "number", "num", "tid", "topic_no", "questionid"),
+    "doc_id": ("chunk", "passage", "passage_no", "document_no", "source", "url", "title", "file", "page"),
+    "retrieval_gt": ("ground_truth_ids", "ground_truth_docs", "targets", "target", "evidence", "support"),
+    "retrieved_ids": ("ids", "docs", "documents", "hits", "output", "search_results"),
+    "score": ("distance", "probability", "confidence", "value", "relevance", "rel"),
+    "group": ("fact", "nugget", "slot", "cluster", "aspect_id"),
+    "grade": ("score", "gain", "value"),
+    "text": ("title",),
+}
+# How many names are compared with a missing one, and how many are shown.
+COMPARED_NAMES, SHOWN_NAMES = 1000, 100
+
+
+def roles_in(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS) -> dict[str, str]:
+    """Return the column of each role that a file has: as declared, if it has that column, or else by name.
+
+    >>> roles_in(["query_id", "docno", "relevance"], "truth")
+    {'qid': 'query_id', 'doc_id': 'docno', 'grade': 'relevance'}
+    """
+    declared = {role: name for role, name in declared.items() if name in names}
+    roles = {role: name for role, name in declared.items() if role in NAMES[kind]}
+    taken = set(declared.values())
+    folded = {name.strip(" ").lower(): name for name in reversed(list(names)) if name not in taken}
+    for role, known in NAMES[kind].items():
+        exact = next((name for name in known if name in names and name not in taken), None)
+        near = exact or next((folded[name] for name in known if name in folded), None)
+        if role not in roles and near is not None:
+            roles[role] = near
+    if kind == "truth" and "grade" not in roles and "score" in names and roles.get("doc_id") in _JUDGED:
+        roles["grade"] = "score"
+    return {role: roles[role] for role in NAMES[kind] if role in roles}
+
+
+def canonical(names: Sequence[str], declared: Declared = NO_COLUMNS) -> tuple[str, ...]:
+    """Return the columns of results, each named by its role if it has one, in the same order.
+
+    >>> canonical(["query_id", "docno", "sim", "text"])
+    ('qid', 'doc_id', 'score', 'contents')
+    """
+    roles = {
+        name: name if name in AUTORAG_LISTS else _FIRST.get(role, role)
+        for role, name in roles_in(names, "run", declared).items()
+    }
+    if roles.keys() == set(roles.values()):
+        return tuple(names)
+    taken = set(roles.values())
+    return tuple(roles.get(name, f"{name}_" if name in taken else name) for name in names)
+
+
+def query_column(names: Collection[str]) -> str:
+    """Return the column that identifies queries: their ids, or else their texts."""
+    return "query" if "qid" not in names and "query" in names else "qid"
+
+
+def is_kind(names: Collection[str], kind: Kind, declared: Declared = NO_COLUMNS) -> bool:
+    """Return whether columns hold ground truth or results, complete in at least one form."""
+    roles = roles_in(names, kind, declared).keys()
+    if not roles & {"qid", "query"}:
+        return False
+    if kind == "truth":
+        return "retrieval_gt" in roles or "doc_id" in roles
+    return "retrieved_ids" in roles or ("doc_id" in roles and bool(roles & {"score", "rank"}))
+
+
+def kind_of(names: Collection[str], declared: Declared = NO_COLUMNS) -> str | None:
+    """Return `truth`, `run` or `either` by the columns that only one kind of file has; None if neither is possible."""
+    truth, run = roles_in(names, "truth", declared).keys(), roles_in(names, "run", declared).keys()
+    is_declared = any(declared.get(role) in names for role in ("grade", "score"))
+    if is_declared and is_kind(names, "truth", declared) and is_kind(names, "run", declared):
+        return "either"
+    if truth & {"retrieval_gt", "group", "grade", "answerable"} and is_kind(names, "truth", declared):
+        # AutoRAG writes its results beside the ground truth.
+        return "either" if run & {"retrieved_ids"} else "truth"
+    if run & {"score", "rank", "retrieved_ids", "retrieve_scores"} and truth.isdisjoint({"retrieval_gt", "group"}):
+        return "run"
+    return "either" if is_kind(names, "truth", declared) or is_kind(names, "run", declared) else None
+
+
+def of_other_kind(names: Collection[str], *, is_truth: bool) -> str:
+    """Say how a column that belongs to the other kind of file can be declared for this one; empty if there is none.
+
+    >>> of_other_kind(["qid", "doc_id", "score"], is_truth=True)
+    'score holds grades, say so: --columns grade=score'
+    """
+    if is_truth and "score" in names and "doc_id" in roles_in(names, "truth"):
+        return "score holds grades, say so: --columns grade=score"
+    grade = roles_in(names, "truth").get("grade")
+    if not is_truth and grade is not None and "doc_id" in roles_in(names, "run"):
+        return f"{grade} holds scores, say so: --columns score={grade}"
+    return ""
+
+
+def check_declared(declared: Declared) -> Declared:
+    """Return declared columns; raises `ConfigError` for an unknown role.
+
+    >>> check_declared({"doc_id": "chunk"})
+    {'doc_id': 'chunk'}
+    """
+    for role in declared:
+        if role not in ROLES:
+            raise ConfigError(f"columns: expected {listed(ROLES)}, found {role!r}{near_names(role, ROLES)}")
+    return declared
+
+
+def shown_names(names: Iterable[str]) -> str:
+    """Return the first names, joined."""
+    first = list(islice(map(str, names), SHOWN_NAMES + 1))
+    return ", ".join(first[:SHOWN_NAMES]) + ", …" * (len(first) > SHOWN_NAMES) if first else "no columns"
+
+
+def hint(names: Collection[str], missing: Iterable[str], kind: Kind = "truth") -> str:
+    """Say what columns may hold, and how to name those that are missing; empty if nothing is similar.
+
+    >>> hint(["qid", "chunk"], ["doc_id"], "run")
+    '; rename chunk to doc_id (or --columns doc_id=chunk)'
+    >>> hint(["question", "expected_output"], ["retrieval_gt"])
+    '; expected_output holds an answer, not the ids of relevant documents'
+    """
+    wanted = list(missing)
+    used = {name for role, name in roles_in(names, kind).items() if role not in wanted}
+    rest = [name for name in names if name not in used]
+    pairs: list[tuple[str, str]] = []
+    for role in wanted:
+        near = {*_NEAR.get(role, ()), *NAMES[kind].get(role, ()), role.replace("_", "")}
+        matches = [name for name in rest if name.strip(" ").lower() in near]
+        if not matches and role == "retrieval_gt":
+            matches = [name for name in rest if name.lower().startswith(_STEMS) and name.lower() not in MEANINGS]
+        pairs += [(matches[0], role)] if matches and matches[0] not in dict(pairs) else []
+    if pairs:
+        renamed = ", ".join(f"{name} to {role}" for name, role in pairs)
+        return f"; rename {renamed} (or {' '.join(f'--columns {role}={name}' for name, role in pairs)})"
+    meant = [(name, MEANINGS[name.lower()]) for name in rest if name.lower() in MEANINGS]
+    if meant:
+        return "".join(f"; {name} holds {meaning}" for name, meaning in meant[:2])
+    hints = ((role, near_names(role, islice(rest, COMPARED_NAMES))) for role in wanted)
+    return next((words.replace("did you mean", f"is {role} called") for role, words in hints if words), "")
+
+
+def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str, kind: Kind = "truth") -> str:
+    """Describe missing columns, the columns that are present, and which of them may have been meant.
+
+    >>> missing_columns(["qid", "chunk"], ["doc_id"], "qid, doc_id")
+    "the column 'doc_id' is missing: expected qid, doc_id, found qid, chunk; rename chunk to doc_id (or --columns \
+doc_id=chunk)"
+    """
+    what = f"the column {missing[0]!r} is" if len(missing) == 1 else f"the columns {', '.join(missing)} are"
+    words = hint(names, missing, kind)
+    if not words and any(map(is_number, names)):
+        words = f"; is the header line missing? Expected one such as {expected.partition(' (')[0]}"
+    return f"{what} missing: expected {expected}, found {shown_names(names)}{words}"

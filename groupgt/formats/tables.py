@@ -1,0 +1,371 @@
+"""The one road from columns to ground truth: what every format yields, and how it becomes a `GroundTruth`.
+
+A reader yields a `Table`. Names become roles by `groupgt.formats.roles`, values become arrays, and faults are found on
+arrays. Only if something is invalid, or may be, do the rows pass one by one, to say where and why.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import tokenize
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+
+from groupgt.errors import DataError, Faults, display, listed
+from groupgt.formats.fields import Firsts, ids_fault
+from groupgt.formats.roles import NO_COLUMNS, Declared, hint, missing_columns, roles_in, shown_names
+from groupgt.formats.rows import SHAPE, number_text
+from groupgt.model.ground_truth import SHAPES, GroundTruth, Shape
+from groupgt.model.groups import ANSWERABLE
+from groupgt.model.hits import Floats
+from groupgt.model.policy import Policy
+from groupgt.model.validity import (
+    GRADE_LIMIT,
+    are_ids,
+    are_texts,
+    finite_number,
+    id_text,
+    is_grade,
+    number_of,
+    plain,
+    shown,
+)
+from groupgt.model.values import normal_text
+
+# A cell of a row that lacks the column, as records may.
+ABSENT = object()
+EXPECTED = "qid and retrieval_gt (a row per query), or qid, doc_id and grade or group (a row per judgment)"
+NONRELEVANT = "nonrelevant"
+# Columns of ground truth that are part of it; the others are kept, for slices.
+OWN = ("qid", "query", "retrieval_gt", SHAPE, "declared", "excluded_ids", NONRELEVANT)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns as a reader yields them.
+
+    `column` returns the cells of a named column, `place` the location of a row. If cells are `text`, as in CSV, numbers
+    and lists are parsed from them. `called` is the format's word for a grade, `faults` what the reader itself reports,
+    and `where` the location of the header.
+    """
+
+    title: str
+    names: Sequence[str]
+    column: Callable[[str], Sequence[Any]]
+    place: Callable[[int], str]
+    text: bool = False
+    where: str = ""
+    called: str = "grade"
+    faults: Faults = field(default_factory=Faults)
+    declared: Declared = field(default_factory=lambda: NO_COLUMNS)
+
+    @classmethod
+    def of_records(
+        cls, title: str, rows: Sequence[dict[str, Any]], place: Callable[[int], str] = lambda _: "", **others: Any
+    ) -> Table:
+        """Make a table from records; their keys are the columns, in order of first appearance."""
+        # Rows share few key sequences.
+        names = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
+        return cls(title, names, lambda name: [row.get(name, ABSENT) for row in rows], place, **others)
+
+
+def truth_of(table: Table, policy: Policy) -> GroundTruth:
+    """Build ground truth from columns; raises `DataError` with every fault of the table and of its rows."""
+    if not table.names:
+        table.faults.stop()
+        return GroundTruth.from_rows([], [], policy)
+    roles = roles_in(table.names, "truth", table.declared)
+    if "retrieval_gt" in roles and roles.keys() & {"qid", "query"}:
+        return _grouped(table, roles, policy)
+    if "doc_id" in roles and roles.keys() & {"qid", "query"}:
+        return _judged(table, roles, policy)
+    table.faults.stop()
+    raise DataError(f"{table.where or table.title}: {_missing(table, roles)}")
+
+
+def _missing(table: Table, roles: dict[str, str]) -> str:
+    """Say which columns are missing, in the form of which the table has more."""
+    shape = ("qid", "doc_id") if roles.keys() & {"group", "grade", "doc_id"} else ("qid", "retrieval_gt")
+    missing = [role for role in shape if role not in roles and not (role == "qid" and "query" in roles)]
+    return missing_columns(table.names, missing, EXPECTED)
+
+
+def _present(table: Table, names: Iterable[str]) -> None:
+    """Report each row that lacks one of these columns."""
+    columns = {name: table.column(name) for name in names}
+    for position in {row for cells in columns.values() for row, cell in enumerate(cells) if cell is ABSENT}:
+        has = [name for name in table.names if table.column(name)[position] is not ABSENT]
+        missing = [name for name, cells in columns.items() if cells[position] is ABSENT]
+        what = f"expected the key{'s' * (len(missing) > 1)} {' and '.join(missing)}, found {shown_names(has)}"
+        table.faults.add(table.place(position), what + hint(has, missing))
+    table.faults.stop()
+
+
+def _cells(table: Table, name: str | None, rows: int | None = None) -> list[Any]:
+    """Return the cells of a column, with None where a row lacks it, or if there is no such column."""
+    if name is None:
+        return [None] * (rows or 0)
+    return [None if cell is ABSENT else cell for cell in table.column(name)]
+
+
+def _qids(table: Table, roles: dict[str, str], rows: int) -> list[Any]:
+    """Return the query ids; without a column of them, the texts of the queries, which then identify them."""
+    if "qid" in roles:
+        return _cells(table, roles["qid"], rows)
+    return [normal_text(cell) if isinstance(cell, str) else cell for cell in _cells(table, roles["query"], rows)]
+
+
+def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
+    """Build ground truth from one row per query."""
+    if any(ABSENT in table.column(roles[role]) for role in ("qid", "retrieval_gt") if role in roles):
+        _present(table, [roles[role] for role in ("qid", "retrieval_gt") if role in roles])
+    groups = _cells(table, roles["retrieval_gt"])
+    if table.text:
+        groups = [listed_in(cell, table.place(row), table.faults) for row, cell in enumerate(groups)]
+    if roles["retrieval_gt"] != "retrieval_gt" and (text := _first_text(groups)):
+        what = f"the column {roles['retrieval_gt']} holds texts, such as {display(text)}, and no ids"
+        raise DataError(f'{table.title}: {what}; write them as {{"text": …}} and match them with the text labeller')
+    groups = [[cell] if isinstance(cell, str) and roles["retrieval_gt"] != "retrieval_gt" else cell for cell in groups]
+    if NONRELEVANT in table.names:
+        groups = [
+            _with_rejected(table, row, *cells) for row, cells in enumerate(zip(groups, _cells(table, NONRELEVANT)))
+        ]
+    canonical = {name: role for role, name in roles.items() if role in ("qid", "query", "retrieval_gt", ANSWERABLE)}
+    keys = [canonical.get(name, name) for name in table.names]
+    texts = [None if text is None else str(text) for text in _cells(table, roles.get("query"))]
+    others = {key: name for key, name in zip(keys, table.names) if key not in OWN}
+    try:
+        truth = GroundTruth.from_rows(
+            _qids(table, roles, len(groups)),
+            groups,
+            policy,
+            place=table.place,
+            texts=texts if any(text is not None for text in texts) else None,
+            columns={key: _cells(table, name) for key, name in others.items()},
+            excluded=_cells(table, "excluded_ids") if "excluded_ids" in table.names else None,
+        )
+    except DataError as error:
+        table.faults.merge(error)
+    table.faults.stop()
+    # Older files mark flat ground truth this way.
+    is_flat = "declared" in table.names and not all(_cells(table, "declared"))
+    shapes = _cells(table, SHAPE) if SHAPE in table.names else ()
+    shape = shape_of(shapes, "flat" if is_flat else "groups", table.title)
+    return replace(truth, shape=shape, keys=tuple(keys))
+
+
+def _first_text(groups: Sequence[Any]) -> str:
+    """Return the first string if most strings in these cells are texts rather than ids; otherwise an empty string."""
+    cells = chain.from_iterable(cell if isinstance(cell, list) else [cell] for cell in groups[:20])
+    strings = [cell for cell in cells if isinstance(cell, str)]
+    return strings[0] if strings and are_texts(strings) else ""
+
+
+def _with_rejected(table: Table, row: int, groups: Any, ids: Any) -> Any:
+    """Return groups followed by the documents judged non-relevant, as groups with grade 0."""
+    ids = plain(ids)
+    if ids is None:
+        return groups
+    if not isinstance(ids, list):
+        table.faults.add(table.place(row), f"expected {NONRELEVANT} to be a list, found {display(ids)}")
+        return groups
+    return [*(groups if isinstance(groups, list) else []), *([{"id": name, "grade": 0}] for name in ids)]
+
+
+def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
+    """Return the shape given in rows, or else `default`. Raises `DataError` if the shape is invalid or not unique."""
+    named: list[Any] = list(dict.fromkeys(cell for cell in cells if cell not in (None, "", ABSENT)))
+    shape: Shape = named[0] if named else default
+    if len(named) > 1 or shape not in SHAPES:
+        raise DataError(f"{title}: expected {listed(SHAPES)} as {SHAPE}, the same in all rows, found {shown(named)}")
+    return shape
+
+
+def listed_in(cell: Any, where: str, faults: Faults) -> Any:
+    """Return the list in a cell of text, written as JSON or in Python; text without brackets is one id.
+
+    Adds a fault for what is neither, such as numpy's `['a' 'b']`, which Python would read as one text.
+    """
+    text = cell.strip() if isinstance(cell, str) else ""
+    if not text or text[0] not in "[({":
+        return [text] if text else None
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        tokens = [token.type for token in tokenize.generate_tokens(io.StringIO(text).readline)]
+        if any(one == other == tokenize.STRING for one, other in pairwise(tokens)):
+            what = f"found a list without commas, as numpy prints it: {display(text)}"
+            faults.add(where, f"{what}; save lists as JSON, or the table as JSON Lines or parquet")
+            return None
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, tokenize.TokenError, MemoryError, RecursionError):
+        what = f'expected a list such as [["a", "b"], ["c"]], found {display(text)}'
+        faults.add(where, f"{what}; save lists as JSON, or the table as JSON Lines or parquet")
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Judgments as columns, one per row; grades are NaN where a cell is no number.
+
+    `place` returns the location of a row. If rows are `unique`, a repeated judgment is an error even with the same
+    grade, and `hint` says what may be meant.
+    """
+
+    qids: Sequence[Any]
+    documents: Sequence[Any]
+    cells: Sequence[Any]
+    grades: Floats
+    groups: Sequence[Any] | None
+    place: Callable[[int], str]
+    called: str = "grade"
+    unique: bool = False
+    hint: str = ""
+
+    def truth(
+        self, policy: Policy, shape: Shape, faults: Faults | None = None, *, sound: bool = False, **others: Any
+    ) -> GroundTruth:
+        """Build ground truth; raises `DataError` with every fault. If they are `sound`, ids need no check."""
+        if not sound or not bool((np.abs(self.grades) <= GRADE_LIMIT).all()):
+            self.checked(faults)
+        truth = GroundTruth.from_judgments(
+            self.qids, self.documents, self.grades, self.groups, policy=policy, shape=shape, **others
+        )
+        is_flat = self.groups is None
+        if truth.repeated_ids or (is_flat and bool((truth.document_of != np.arange(len(truth.ids))).any())):
+            faults = Faults()
+            self.report(faults)
+            faults.stop()
+            return self.without_repeats().truth(policy, shape, **others) if is_flat else truth
+        return truth
+
+    def checked(self, faults: Faults | None = None) -> Judged:
+        """Return these judgments if ids and grades are valid; otherwise raises `DataError` with every fault."""
+        faults = Faults() if faults is None else faults
+        columns = (self.qids, self.documents, *(() if self.groups is None else (self.groups,)))
+        is_text = all(set(map(type, column)) <= {str} for column in columns)
+        is_sound = is_text and are_ids(list(dict.fromkeys(self.qids))) and are_ids(self.documents)
+        if not is_sound or not bool((np.abs(self.grades) <= GRADE_LIMIT).all()):
+            self.report(faults)
+        faults.stop()
+        return self
+
+    def without_repeats(self) -> Judged:
+        """Return these judgments without those that repeat an earlier one."""
+        first = dict(zip(reversed(list(zip(self.qids, self.documents))), reversed(range(len(self.qids)))))
+        kept = sorted(first.values())
+        qids, documents, cells = ([column[at] for at in kept] for column in (self.qids, self.documents, self.cells))
+        return replace(self, qids=qids, documents=documents, cells=cells, grades=self.grades[kept])
+
+    def report(self, faults: Faults) -> None:
+        """Add every fault, found row by row."""
+        firsts = Firsts(self.place)
+        groups = [""] * len(self.qids) if self.groups is None else self.groups
+        for row, (qid, group, document, grade, cell) in enumerate(
+            zip(self.qids, groups, self.documents, self.grades.tolist(), self.cells)
+        ):
+            if fault := self._fault(firsts, row, qid, group, document, grade, cell):
+                faults.add(f"{self.place(row)}: query {display(qid)}", fault)
+
+    def _fault(
+        self, firsts: Firsts, row: int, qid: Any, group: Any, document: Any, grade: float, cell: Any
+    ) -> str | None:
+        for role, name in (("qid", qid), ("doc_id", document), ("group", group)):
+            if not isinstance(name, str):
+                return (
+                    f"expected an id (a string or integer) as {role}, found {'null' if name is None else display(name)}"
+                )
+        if fault := ids_fault(qid, document):
+            return fault
+        if not is_grade(finite_number(grade)):
+            return f"expected a number within ±2^31 as the {self.called} of {display(document)}, found {display(cell)}"
+        key = (qid, group, document)
+        if self.unique:
+            again = firsts.again(key, row)
+            return f"{display(document)} is judged twice {again}{self.hint}" if again else None
+        earlier = firsts.earlier(key, row, grade)
+        if earlier is None or earlier[1] == grade:
+            return None
+        within = "" if self.groups is None else f" in the group {group!r}"
+        what = f"{display(document)} has the {self.called} {number_text(grade)}{within}"
+        return f"{what}, and {number_text(earlier[1])} at {earlier[0]}; remove one"
+
+
+def grades_of(cells: Sequence[Any], *, text: bool) -> Floats:
+    """Return cells as numbers, NaN where a cell is none; `text` is parsed, and numbers are taken otherwise.
+
+    >>> grades_of(["1", "0.5", "x"], text=True).tolist(), grades_of([1, True, 2.0], text=False).tolist()
+    ([1.0, 0.5, nan], [1.0, nan, 2.0])
+    """
+    if not text and set(map(type, cells)) <= {int, float}:
+        try:
+            return np.array(cells, dtype=np.float64)
+        except OverflowError:
+            pass
+    read: Callable[[Any], float | None] = (lambda cell: number_of(cell.strip())) if text else finite_number
+    if not text:
+        return np.array([np.nan if (number := read(cell)) is None else number for cell in cells], dtype=np.float64)
+    numbers = {cell: np.nan if (number := read(cell)) is None else number for cell in set(cells)}
+    return np.fromiter(map(numbers.__getitem__, cells), np.float64, len(cells))
+
+
+def texts_of_ids(cells: Sequence[Any]) -> list[Any]:
+    """Return ids as text; a cell that is neither text nor an integer stays as it is."""
+    if set(map(type, cells)) <= {str}:
+        return list(cells)
+    return [cell if (name := id_text(cell)) is None else name for cell in cells]
+
+
+def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
+    """Build ground truth from one row per judgment; without a column of groups, each document is its own group."""
+    documents = table.column(roles["doc_id"])
+    names = [roles[role] for role in ("qid", "doc_id", "group", "grade") if role in roles]
+    if any(ABSENT in table.column(name) for name in names):
+        _present(table, names)
+    cells = table.column(roles["grade"]) if "grade" in roles else [1.0] * len(documents)
+    groups = texts_of_ids(table.column(roles["group"])) if "group" in roles else None
+    is_text = table.text and "grade" in roles
+    rows = Judged(
+        texts_of_ids(_qids(table, roles, len(documents))),
+        texts_of_ids(documents),
+        cells,
+        grades_of(cells, text=is_text),
+        groups,
+        table.place,
+        table.called,
+    )
+    others: dict[str, Any] = {}
+    if "weight" in roles and groups is not None:
+        others["weights"] = _weights(table, rows, roles["weight"])
+    shapes = _cells(table, SHAPE) if SHAPE in table.names else ()
+    shape = "flat" if groups is None else shape_of(shapes, "subtopics", table.title)
+    truth = rows.truth(policy, shape, table.faults, **others)
+    if "query" not in roles:
+        return truth
+    texts: dict[Any, str] = {}
+    for qid, text in zip(rows.qids, _cells(table, roles["query"])):
+        if isinstance(text, str) and text.strip():
+            texts.setdefault(qid, text)
+    return replace(truth, texts=[texts.get(qid) for qid in truth.qids] if texts else None)
+
+
+def _weights(table: Table, rows: Judged, name: str) -> Floats:
+    """Return the weight of each row's group; another weight in the same group is a fault."""
+    cells = table.column(name)
+    weights = grades_of(cells, text=table.text)
+    firsts = Firsts(table.place)
+    for row, (key, weight) in enumerate(zip(zip(rows.qids, rows.groups or ()), weights.tolist())):
+        if not weight > 0:
+            table.faults.add(table.place(row), f"expected a group weight above 0, found {display(cells[row])}")
+        elif (earlier := firsts.earlier(key, row, weight)) is not None and earlier[1] != weight:
+            what = f"the group {key[1]!r} has the weight {number_text(weight)}, and {number_text(earlier[1])}"
+            table.faults.add(f"{table.place(row)}: query {display(key[0])}", f"{what} at {earlier[0]}; keep one")
+    return weights
