@@ -25,7 +25,7 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import where
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.formats.corpus import read_corpus, read_lengths
-from groupgt.formats.detect import require_paths
+from groupgt.formats.detect import column_names, require_columns, require_paths
 from groupgt.formats.parts import is_url
 from groupgt.formats.source import Source
 from groupgt.formats.tokenizers import tokenizer_named
@@ -55,6 +55,7 @@ class Inputs:
     run_paths: tuple[Path, ...] = ()
     truth_format: str | None = None
     run_format: str | None = None
+    column_texts: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     policy_texts: tuple[str, ...] = ()
     in_parts: bool = False
@@ -113,6 +114,7 @@ class Inputs:
             except DataError as error:
                 faults.merge(error)
         faults.stop()
+        require_columns(self.columns, [self.truth_path, *self.runs])
         check_outputs(click.get_current_context(), [*self.runs, *others])
 
     @cached_property
@@ -121,6 +123,16 @@ class Inputs:
         if self.reopened is not None and not self.policy_texts:
             return self.reopened.policy
         return Policy.of(self.policy_texts)
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The columns from --columns, by role."""
+        return dict(_pairs("--columns", "ROLE=NAME, such as doc_id=chunk", self.column_texts))
+
+    def columns_of(self, *paths: Any) -> dict[str, str]:
+        """The columns from --columns that any of these files has."""
+        names = {name for path in paths if self.columns for name in column_names(path) or ()}
+        return {role: name for role, name in self.columns.items() if name in names}
 
     @cached_property
     def engine(self) -> Engine:
@@ -178,7 +190,7 @@ class Inputs:
 
     def truth_at(self, path: Any, format: str | None) -> GroundTruth:
         """Reads ground truth from a path and applies --policy and --where."""
-        return self._chosen(as_ground_truth(path, self.policy, format, self.engine.ceiling))
+        return self._chosen(as_ground_truth(path, self.policy, format, self.engine.ceiling, self.columns_of(path)))
 
     def _chosen(self, truth: GroundTruth) -> GroundTruth:
         """Filters ground truth by --where."""
@@ -304,6 +316,8 @@ class Inputs:
             corpus=self.lengths.texts or None,
             truth_format=self.truth_format,
             run_format=self.run_format,
+            truth_columns=self.columns_of(self.truth_path),
+            run_columns=self.columns_of(*self.runs),
             parts=self.in_parts,
             engine=self.engine,
         )

@@ -49,13 +49,19 @@ POLICY = repeatable_option(
     metavar="FIELD=VALUE",
     help="How to handle invalid or ambiguous data, such as missing=skip, or a preset (autorag, trec); repeatable.",
 )
+COLUMNS = repeatable_option(
+    "--columns",
+    "column_texts",
+    metavar="ROLE=NAME",
+    help="Which column is meant, such as doc_id=chunk or retrieval_gt=expected, in every file that has it; repeatable.",
+)
 CORPUS = file_option(
     "--corpus",
     "corpus_path",
     help="The corpus (JSONL, parquet or CSV). Its texts are shown next to ids, and labellers compare them. "
     "Budgets such as recall@2000tokens need its texts, or its columns tokens and chars.",
 )
-TRUTH = together(click.argument("truth_path", metavar="TRUTH", type=FILE), TRUTH_FORMAT, WHERE, POLICY)
+TRUTH = together(click.argument("truth_path", metavar="TRUTH", type=FILE), TRUTH_FORMAT, COLUMNS, WHERE, POLICY)
 FOLDER = together(
     repeatable_option(
         "--system",

@@ -26,6 +26,7 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.evaluation.unknown_ids import warn_of_no_match, warn_of_unknown, warn_of_unreachable
+from groupgt.formats.detect import require_columns
 from groupgt.formats.names import distinct_names
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
@@ -63,6 +64,7 @@ def evaluate(
     with no_garbage_collection():
         request = Request.of(metrics, **options)
         refuse_swapped(truth, run)
+        require_columns(request.run_columns, [run])
         return evaluate_run(request, request.truth_of(truth), run)
 
 
@@ -163,6 +165,7 @@ def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str
     name.
     """
     named = _named(list(runs))
+    require_columns(request.run_columns, [run for _, run in named])
 
     def evaluated(pair: tuple[str, Any]) -> Evaluation:
         return evaluate_run(request, truth, pair[1], pair[0])

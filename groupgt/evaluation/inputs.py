@@ -16,22 +16,28 @@ from groupgt.errors import ConfigError, DataError
 from groupgt.formats import detect, frames
 from groupgt.formats.pairing import matched
 from groupgt.formats.parts import refuse_many
+from groupgt.formats.roles import NO_COLUMNS, Declared
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
 
-def as_ground_truth(value: Any, policy: Policy, format: str | None = None, ceiling: int = 0) -> GroundTruth:
-    """Read ground truth from a mapping, path, frame or `GroundTruth`; `ceiling` limits the size of files in bytes."""
+def as_ground_truth(
+    value: Any, policy: Policy, format: str | None = None, ceiling: int = 0, columns: Declared = NO_COLUMNS
+) -> GroundTruth:
+    """Read ground truth from a mapping, path, frame or `GroundTruth`.
+
+    `ceiling` limits the size of files in bytes, and `columns` names columns by their roles.
+    """
     if isinstance(value, (str, os.PathLike)):
         qrels = None if format is not None else frames.dataset_named(value)
         if qrels is not None:
             return GroundTruth.of(qrels, policy).under(policy)
-        truth = detect.read_ground_truth(value, format, policy, ceiling=ceiling)
+        truth = detect.read_ground_truth(value, format, policy, columns=columns, ceiling=ceiling)
     elif isinstance(value, Mapping):
         truth = GroundTruth.of(value, policy)
     elif frames.is_frame(value):
-        truth = frames.truth_of(value, policy)
+        truth = detect.read_ground_truth(value, format, policy, columns=columns)
     elif isinstance(value, GroundTruth):
         truth = value
     elif (qrels := frames.truth_in(value)) is not None:
@@ -101,11 +107,16 @@ def as_run(
     parts: bool = False,
     qids: list[str] | None = None,
     engine: Engine | None = None,
+    columns: Declared = NO_COLUMNS,
 ) -> Run:
     """Read a run from a mapping, a path, several paths (the `parts` of one run), a frame, or a `Run`.
 
-    Results without query ids are matched in order to `qids`, or to the queries of the ground truth.
+    Results of AutoRAG's nodes are matched in order to `qids`, or to the queries of the ground truth. `columns` names
+    columns by their roles; one that this run has not is another run's.
     """
+    if columns:
+        names = detect.column_names(value) or ()
+        columns = {role: name for role, name in columns.items() if name in names}
     if is_in_files(value):
         how = engine or Engine()
         if not parts:
@@ -117,9 +128,11 @@ def as_run(
         else:
             streamed = how.name == "streaming"
             qids = truth.qids if qids is None else qids
-            value = detect.read_run(value, format, parts=True, qids=qids, streamed=streamed, ceiling=how.ceiling)
+            value = detect.read_run(
+                value, format, parts=True, qids=qids, columns=columns, streamed=streamed, ceiling=how.ceiling
+            )
     elif frames.is_frame(value):
-        value = frames.run_of(value, qids=truth.qids)
+        value = frames.run_of(value, qids=truth.qids, columns=columns)
     elif not isinstance(value, Run):
         results = frames.run_in(value)
         value = value if results is None else results

@@ -15,6 +15,7 @@ from typing import Any, TypedDict, TypeVar
 
 from groupgt.errors import near_names
 from groupgt.evaluation.request import Request
+from groupgt.formats.roles import Declared
 from groupgt.metrics.base import ConventionChoice
 from groupgt.model.policy import Policy
 
@@ -26,6 +27,7 @@ class TruthOptions(TypedDict, total=False):
 
     policy: Policy | str | Sequence[str] | dict[str, Any] | None
     truth_format: str | None
+    truth_columns: Declared
 
 
 class LabelOptions(TruthOptions, total=False):
@@ -34,6 +36,7 @@ class LabelOptions(TruthOptions, total=False):
     labeller: Any
     corpus: Any
     run_format: str | None
+    run_columns: Declared
     engine: Any
 
 
@@ -82,6 +85,8 @@ TEXTS = {
     "name": "The name of the run.",
     "truth_format": "The format of truth files (default: detected).",
     "run_format": "The format of run files (default: detected).",
+    "truth_columns": 'Names of columns of the ground truth by role, such as `{"retrieval_gt": "expected"}`.',
+    "run_columns": 'Names of columns of the results by role, such as `{"doc_id": "chunk"}`.',
     "parts": "Whether a folder, a glob or a list of files is one run in many files.",
     "audit": "An annotator's judgments of a random sample of the queries, to correct means and differences.",
     "assume_random": "Whether the queries of the audit are a random sample although they do not say so.",

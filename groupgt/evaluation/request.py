@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.evaluation.inputs import as_ground_truth, as_run
 from groupgt.evaluation.sources import Sources, labeller_of
+from groupgt.formats.roles import NO_COLUMNS, Declared, check_declared
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import AUTO, OF_SHAPE
 from groupgt.metrics.language import Metric, parse_metrics, split_names, warn_of_idle_cutoffs
@@ -53,6 +54,8 @@ class Request:
     engine: Engine
     truth_format: str | None = None
     run_format: str | None = None
+    truth_columns: Declared = field(default_factory=lambda: NO_COLUMNS)
+    run_columns: Declared = field(default_factory=lambda: NO_COLUMNS)
     parts: bool = False
     name: str = ""
     requested: Requested = ((), ())
@@ -75,6 +78,8 @@ class Request:
         name: str = "",
         truth_format: str | None = None,
         run_format: str | None = None,
+        truth_columns: Declared = NO_COLUMNS,
+        run_columns: Declared = NO_COLUMNS,
         parts: bool = False,
         engine: Any = "auto",
         audit: Any = None,
@@ -111,6 +116,8 @@ class Request:
             engine=how,
             truth_format=truth_format,
             run_format=run_format,
+            truth_columns=check_declared(truth_columns),
+            run_columns=check_declared(run_columns),
             parts=parts,
             name=name,
             requested=(tuple(texts), tuple(ks)),
@@ -139,8 +146,9 @@ class Request:
 
     def truth_of(self, value: Any) -> GroundTruth:
         """Read ground truth from user data under this policy."""
-        return as_ground_truth(value, self.policy, self.truth_format, self.engine.ceiling)
+        return as_ground_truth(value, self.policy, self.truth_format, self.engine.ceiling, self.truth_columns)
 
     def run_of(self, value: Any, truth: GroundTruth, name: str = "") -> Run:
         """Read one system's results from user data; the run's name is `name`, or else the name in the request."""
-        return as_run(value, truth, self.run_format, name or self.name, parts=self.parts, engine=self.engine)
+        options: dict[str, Any] = {"parts": self.parts, "engine": self.engine, "columns": self.run_columns}
+        return as_run(value, truth, self.run_format, name or self.name, **options)

@@ -236,7 +236,8 @@ class SystemAnswers:
         data, options = self.data[dataset], self.experiment.options(name, dataset)
         try:
             # Results without query ids follow the rows of the full ground truth, regardless of `where`.
-            run = as_run(options.path, data.truth, options.format, name, parts=True, qids=data.qids, engine=engine)
+            how: dict[str, Any] = {"parts": True, "qids": data.qids, "engine": engine, "columns": options.columns}
+            run = as_run(options.path, data.truth, options.format, name, **how)
             if data.corpus_ids and run.in_memory:
                 rankings = all_rankings(run, self.experiment.policy)
                 check_ids(name, Answers({qid: ids for qid, (ids, _) in rankings}), data.corpus_ids)

@@ -52,6 +52,9 @@ class Dataset:
     ] = None
     corpus: Annotated[str | None, Doc("The passages that retrievers search.")] = None
     format: Annotated[str | None, Doc("Format of the ground truth (default: auto-detect).")] = None
+    columns: Annotated[
+        dict[str, str], Doc("Names of columns of the ground truth by role, such as {retrieval_gt: expected}.")
+    ] = field(default_factory=dict)
     where: Annotated[
         dict[str, Annotated[list[Scalar], LISTED]], Doc("Keep only rows whose column has one of these values.")
     ] = field(default_factory=dict)

@@ -174,7 +174,8 @@ def _audit(experiment: Experiment, name: str, truth: GroundTruth) -> Audit | Non
 def read_retrieval_inputs(experiment: Experiment, name: str) -> RetrievalInputs:
     """Reads the queries and corpus digest of a data set without running user code."""
     dataset = experiment.config.datasets[name]
-    truth = as_ground_truth(experiment.at(dataset.ground_truth), experiment.policy, dataset.format)
+    path = experiment.at(dataset.ground_truth)
+    truth = as_ground_truth(path, experiment.policy, dataset.format, columns=dataset.columns)
     if dataset.queries is not None:
         truth = _with_texts(truth, experiment.at(dataset.queries))
     digest = "" if dataset.corpus is None else sha256(corpus_file(experiment.at(dataset.corpus)))

@@ -409,7 +409,7 @@ class Checks:
                 warnings.simplefilter("ignore")
                 # Data that are unreadable, or not built yet, are reported when the data are read.
                 with suppress(GroupgtError, OSError):
-                    shapes[name] = read_ground_truth(path, dataset.format).shape
+                    shapes[name] = read_ground_truth(path, dataset.format, columns=dataset.columns).shape
         if len(set(shapes.values())) > 1:
             listing = ", ".join(f"{name} ({shape})" for name, shape in shapes.items())
             what = f"data sets have ground truth of different shapes, each with a default of its own: {listing}"

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import ConfigError, DataError, Faults, first_of, listed, near_names, warn
+from groupgt.errors import ConfigError, DataError, Faults, first_of, listed, near_names, refuse, warn
 from groupgt.formats import beir, benchmarks, csv, frames, frameworks, journals, jsonl, otlp, parquet, roles, trec
 from groupgt.formats import parts as run_parts
 from groupgt.formats.fields import collect
@@ -101,7 +101,7 @@ def read_ground_truth(
         columns: Names of columns by role, such as `{"qid": "id", "retrieval_gt": "expected"}` (default: as usual).
         ceiling: Memory limit in bytes; 0 for none.
     """
-    check_declared(columns)
+    require_columns(columns, [path])
     if frames.is_frame(path):
         return frames.truth_of(path, Policy.of(policy), columns=columns)
     if run_parts.is_url(path):
@@ -146,7 +146,7 @@ def read_run(
         chosen = RUNS[_format_of(source, format, RUNS).name]
         return parquet.read_run(source, qids) if chosen is parquet.read_run else chosen(source)
 
-    check_declared(columns)
+    require_columns(columns, [path] if isinstance(path, (str, os.PathLike)) or frames.is_frame(path) else path)
     if frames.is_frame(path):
         return frames.run_of(path, qids=qids, columns=columns)
     if not parts:
@@ -160,6 +160,33 @@ def read_run(
     if (matches := run_parts.files_of(path)) is not None:
         return run_parts.joined(matches, read, os.fspath(path))
     return read(replace(Source.at(path), streamed=streamed))
+
+
+def column_names(value: Any) -> list[str] | None:
+    """Return the names of the columns or keys of a file or frame; None if it has none, or if they are not at hand."""
+    if frames.is_pandas(value):
+        return list(map(str, value.columns))
+    if frames.is_frame(value) and not frames.is_remote(value):
+        return frames.names_of(value)
+    if not isinstance(value, (str, os.PathLike)) or run_parts.is_url(value):
+        return None
+    path = Path(value)
+    return list(keys_of(Source.at(path))) or None if path.is_file() else None
+
+
+def require_columns(columns: Declared, values: Iterable[Any]) -> None:
+    """Raise `ConfigError` for an unknown role, and for a declared column that none of these files or frames has."""
+    check_declared(columns)
+    names = [named for value in values if (named := column_names(value)) is not None] if columns else []
+    every = list(dict.fromkeys(chain.from_iterable(names)))
+    refuse(
+        (
+            (f"columns: {role}", f"there is no column {name!r}; there are {roles.shown_names(every)}")
+            for role, name in columns.items()
+            if name not in every
+        ),
+        ConfigError,
+    )
 
 
 def located(path: AnyPath | Sequence[AnyPath], format: str | None = None) -> tuple[list[str], str, str]:

@@ -134,6 +134,11 @@ def _lazy(value: Any, title: str) -> pl.LazyFrame:
     return pl.DataFrame(table).lazy()
 
 
+def names_of(value: Any) -> list[str]:
+    """Return the names of the columns of a polars or Arrow frame."""
+    return _lazy(value, "frame").collect_schema().names()
+
+
 def _reject_duplicates(names: list[str], title: str) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     refuse((title, f"duplicate column {name!r}; rename or drop one") for name in twice)

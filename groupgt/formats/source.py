@@ -12,11 +12,11 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from operator import methodcaller
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TextIO, TypeVar
 
 from groupgt.errors import DataError, display, near_names, warn
 from groupgt.runtime import resident
@@ -69,7 +69,7 @@ class Source:
             raise DataError(f"expected the path of a file, found the empty string {text!r}")
         location = Path(text)
         if text == STANDARD_INPUT:
-            return cls(location, piped=sys.stdin.buffer.read())
+            return cls(location, piped=_content_of(sys.stdin))
         try:
             mode = location.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
@@ -356,6 +356,12 @@ def _unzstandard(file: BinaryIO) -> Iterator[bytes]:
                 yield content
             packed = b"" if frame.eof else file.read(ZSTD_PIECE)
         packed = frame.unused_data or file.read(ZSTD_PIECE)
+
+
+@lru_cache(maxsize=1)
+def _content_of(stream: TextIO) -> bytes:
+    """Read a stream, which a command may open more than once."""
+    return stream.buffer.read()
 
 
 def bytes_text(size: int) -> str:

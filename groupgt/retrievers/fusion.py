@@ -31,6 +31,9 @@ class Results(base.Options):
 
     path: Annotated[File, Doc("The results; {dataset} is replaced by the name of the data set.")]
     format: Annotated[str | None, Doc("Format of the results (default: auto-detect).")] = None
+    columns: Annotated[dict[str, str], Doc("Names of columns by role, such as {doc_id: chunk}.")] = field(
+        default_factory=dict
+    )
 
     def searches_texts(self) -> bool:
         return False

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.bad_input import LONG, METRICS, NAN, ROWS, TREC, Cli, fails, flipped, names, put, pyarrow, write
+from tests.bad_input import LONG, METRICS, NAN, ROWS, TREC, Cli, fails, names, put, pyarrow, write
 
 
 def with_cell(name: str, value: Any) -> dict[str, list[Any]]:
@@ -109,48 +109,3 @@ def test_truncated_parquet(side: str, cli: Cli, truth: Path) -> None:
         path = put(truth.parent / "cut.parquet", whole[:cut])
         found = cli("evaluate", *((path, run) if side == "truth" else (truth, path)), *METRICS)
         fails(found, path, "damaged or cut off")
-
-
-@pytest.mark.parametrize("side", ["truth", "run"])
-@pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
-def test_flipped_pages(side: str, compression: str, cli: Cli, truth: Path) -> None:
-    run = put(truth.parent / "run.trec", TREC)
-    path = write(
-        truth.parent / "own.parquet", GT if side == "truth" else ROWS, compression=compression, write_page_checksum=True
-    )
-    arguments = ("evaluate", *((path, run) if side == "truth" else (truth, path)), *METRICS)
-    assert cli(*arguments).status == 0
-    whole = path.read_bytes()
-    group = pytest.importorskip("pyarrow.parquet").read_metadata(path).row_group(0)
-    for column in map(group.column, range(group.num_columns)):
-        start = column.dictionary_page_offset or column.data_page_offset
-        # The last byte of a chunk lies in a data page, never in a header.
-        put(path, flipped(whole, start + column.total_compressed_size - 1))
-        fails(cli(*arguments), path, "checksum", column.path_in_schema.split(".")[0])
-
-
-@pytest.mark.parametrize("side", ["truth", "run"])
-def test_a_flipped_bit_anywhere(side: str, cli: Cli, truth: Path) -> None:
-    run = put(truth.parent / "run.trec", TREC)
-    path = write(
-        truth.parent / "own.parquet", GT if side == "truth" else ROWS, write_page_checksum=True, store_schema=False
-    )
-    arguments = ("evaluate", *((path, run) if side == "truth" else (truth, path)), *METRICS)
-    plain = cli(*arguments)
-    whole = path.read_bytes()
-    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
-    wrong: list[tuple[int, str]] = []
-    for at in range(4, len(whole), 3):
-        data = bytearray(whole)
-        data[at] ^= 1 << at % 8
-        put(path, bytes(data))
-        try:
-            found = cli(*arguments)
-        except BaseException as error:  # polars' panics are no Exception
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            wrong.append((at, f"{type(error).__name__}: {str(error)[:60]}"))
-            continue
-        if found.status not in (0, 2) or (found.status == 0 and at < footer and found.out != plain.out):
-            wrong.append((at, found.out + found.err))
-    assert not wrong
