@@ -281,6 +281,10 @@ def kind_of(path: AnyPath) -> str:
     detected, kind = _recognized(Source.at(path))
     if detected is None:
         return "run"
+    if kind == "either" and detected.name == "trec" and len(_first_lines(Source.at(path))[0].split()) == 3:
+        # Qrels and runs of three columns look alike where each query has one row.
+        queries = [line.split()[0] for line in _first_lines(Source.at(path))]
+        return "run" if len(set(queries)) < len(queries) else "truth"
     return detected.usually if kind == "either" else kind
 
 
@@ -310,6 +314,8 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
         return _BY_NAME["trec"]
     if recognized is not None and kind in ("either", "truth" if is_truth else "run"):
         return _BY_NAME["autorag"] if is_truth and recognized.name == "parquet" else recognized
+    if not is_truth and recognized is not None and recognized.name == "trec" and len(source.first_line.split()) == 3:
+        return recognized  # its reader says what ranks are expected
     if not (source.path.is_dir() or source.is_parquet) and b"\r" in source.first_line:
         raise DataError(f"{source.path}:1: {trec.BARE_RETURN}")
     wanted = "ground truth" if is_truth else "a run"

@@ -258,7 +258,8 @@ def _read_ranks(source: Source) -> Run:
     lines = [line for line in source.lines() if line.strip()]
     if not are_ranked(lines):
         what = f"3 columns are read as {MARCO} if ranks are whole numbers from 0 or 1, each once in a query"
-        raise DataError(f"{source.path}: expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found 3; {what}")
+        way = "add a header line (qid, doc_id, score), or swap TRUTH and RUN if these are qrels"
+        raise DataError(f"{source.path}:1: expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found 3; {what}; {way}")
     builder = RunBuilder()
     for number, (qid, document, rank) in enumerate((line.decode().split() for line in lines), 1):
         if fault := ids_fault(qid, document):
@@ -272,7 +273,7 @@ def read_run(source: Source) -> Run:
 
     The score determines the order; the rank and up to four additional columns are ignored.
     """
-    if len(source.first_line.split()) == len(MARCO.split()) and are_ranked([source.first_line]):
+    if len(source.first_line.split()) == len(MARCO.split()) and source.first_line.split()[2].isdigit():
         return _read_ranks(source)
     if not source.is_large:
         return _read_lines(source)

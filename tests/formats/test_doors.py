@@ -1,0 +1,492 @@
+"""The same ground truth through every format gives the same arrays, and the same fault the same words."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import groupgt
+from tests.bad_input import Cli, fails, put
+
+Rows = list[tuple[str, str, str, Any]]
+FLAT, GROUPED = ("qid", "doc_id", "grade"), ("qid", "group", "doc_id", "grade")
+
+
+def table(names: tuple[str, ...], rows: Rows, delimiter: str = ",") -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([row[0], row[2], row[3]] if len(names) == 3 else row for row in rows)
+    return text.getvalue()
+
+
+def records(names: tuple[str, ...], rows: Rows) -> list[dict[str, Any]]:
+    return [dict(zip(names, (row[0], row[2], row[3]) if len(names) == 3 else row)) for row in rows]
+
+
+def lines(names: tuple[str, ...], rows: Rows) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records(names, rows))
+
+
+def by_query(rows: Rows) -> dict[str, dict[str, Any]]:
+    grades: dict[str, dict[str, Any]] = {}
+    for qid, _, document, grade in rows:
+        grades.setdefault(qid, {})[document] = grade
+    return grades
+
+
+def parquet(path: Path, names: tuple[str, ...], rows: Rows) -> Path:
+    pl.DataFrame(records(names, rows)).write_parquet(path)
+    return path
+
+
+def pandas(names: tuple[str, ...], rows: Rows) -> Any:
+    return pytest.importorskip("pandas").DataFrame(records(names, rows))
+
+
+# What reads judgments of single documents, with names of their columns from other tools.
+Door = Callable[[Path, Rows], Any]
+BEIR, TERRIER, MARCO = ("query-id", "corpus-id", "score"), ("qid", "docno", "label"), ("query_id", "pid", "relevance")
+FLAT_DOORS: dict[str, Door] = {
+    "qrels": lambda path, rows: put(path, "".join(f"{q} 0 {d} {g}\n" for q, _, d, g in rows)),
+    "qrels with tabs": lambda path, rows: put(path, "".join(f"{q}\t0\t{d}\t{g}\r\n" for q, _, d, g in rows)),
+    "blanks": lambda path, rows: put(
+        path, "query_id   doc_id rating\n" + "".join(f"{q}  {d} {g}\n" for q, _, d, g in rows)
+    ),
+    "csv": lambda path, rows: put(path, table(FLAT, rows)),
+    "tsv": lambda path, rows: put(path, table(BEIR, rows, "\t")),
+    "csv of another tool": lambda path, rows: put(path, table(MARCO, rows)),
+    "json lines": lambda path, rows: put(path, lines(TERRIER, rows)),
+    "json array": lambda path, rows: put(path, json.dumps(records(FLAT, rows), indent=2)),
+    "json by query": lambda path, rows: put(path, json.dumps(by_query(rows))),
+    "indented json by query": lambda path, rows: put(path, json.dumps(by_query(rows), indent=2)),
+    "parquet": lambda path, rows: parquet(path, MARCO, rows),
+    "polars": lambda _, rows: pl.DataFrame(records(TERRIER, rows)),
+    "pandas": lambda _, rows: pandas(BEIR, rows),
+    "python": lambda _, rows: by_query(rows),
+}
+GROUP_DOORS: dict[str, Door] = {
+    "subtopics": lambda path, rows: put(path, "".join(f"{q} {s} {d} {g}\n" for q, s, d, g in rows)),
+    "csv": lambda path, rows: put(path, table(GROUPED, rows)),
+    "csv of another tool": lambda path, rows: put(path, table(("topic", "subtopic", "docno", "rel"), rows)),
+    "json lines": lambda path, rows: put(path, lines(GROUPED, rows)),
+    "parquet": lambda path, rows: parquet(path, GROUPED, rows),
+    "polars": lambda _, rows: pl.DataFrame(records(GROUPED, rows)),
+    "pandas": lambda _, rows: pandas(GROUPED, rows),
+}
+
+
+def read(door: Door, path: Path, rows: Rows, name: str) -> groupgt.GroundTruth:
+    value = door(path, rows)
+    if isinstance(value, dict):
+        return groupgt.GroundTruth.of(value)
+    return groupgt.read_ground_truth(value, "trec-subtopics" if name == "subtopics" else None)
+
+
+def arrays(truth: groupgt.GroundTruth) -> tuple[Any, ...]:
+    columns = (truth.group_of, truth.group_query, truth.grade, truth.group_weight)
+    return truth.qids, truth.ids, *(column.tolist() for column in columns), truth.group_name, truth.shape, truth.digest
+
+
+# Words that no reader takes for anything else; a query's id has a letter, so that no row looks like numbers alone.
+words = st.text("abc123#-.é", min_size=1, max_size=4)
+judgments = st.lists(
+    st.tuples(words.map("q{}".format), st.sampled_from(["1", "2", "x"]), words.map("d{}".format), st.integers(-1, 3)),
+    min_size=1,
+    max_size=12,
+    unique_by=lambda row: (row[0], row[2]),
+).map(lambda rows: sorted(rows, key=lambda row: row[0]))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("doors")
+
+
+@given(judgments)
+@settings(max_examples=25, deadline=None)
+@pytest.mark.filterwarnings("ignore::groupgt.GroupgtWarning")
+def test_flat_truth_is_the_same_through_every_door(folder: Path, rows: Rows) -> None:
+    named = {name: arrays(read(door, folder / "truth", rows, name)) for name, door in FLAT_DOORS.items()}
+    assert all(found == named["qrels"] for found in named.values()), named
+    assert named["qrels"][7] == "flat"
+
+
+@given(judgments)
+@settings(max_examples=25, deadline=None)
+def test_groups_are_the_same_through_every_door(folder: Path, rows: Rows) -> None:
+    named = {name: arrays(read(door, folder / "truth", rows, name)) for name, door in GROUP_DOORS.items()}
+    assert all(found == named["csv"] for found in named.values()), named
+
+
+SOUND: Rows = [("q1", "1", "d1", 1), ("q1", "1", "d2", 1)]
+FAULTS: dict[str, tuple[str, str, str, Any]] = {
+    "grade beyond the limit": ("q2", "1", "d3", 2**31 + 1),
+    "two grades": ("q1", "1", "d2", 2),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("doors", [FLAT_DOORS, GROUP_DOORS], ids=["flat", "groups"])
+def test_a_fault_has_the_same_words_but_for_its_place(tmp_path: Path, doors: dict[str, Door], fault: str) -> None:
+    said = set()
+    for name, door in doors.items():
+        # A mapping has no place for a second grade, and qrels refuse any repeat.
+        if fault == "two grades" and (
+            "by query" in name or name in ("python", "qrels", "qrels with tabs", "subtopics")
+        ):
+            continue
+        if name == "python":
+            continue
+        with pytest.raises(groupgt.DataError) as error:
+            read(door, tmp_path / "truth", [*SOUND, FAULTS[fault]], name)
+        words = str(error.value).partition(": query ")[2].replace("as the relevance of", "as the grade of")
+        said.add(re.sub(r"at (ground truth: row \d+|\S+( row \d+)?);", "at PLACE;", re.sub(r"'(\d+)'", r"\1", words)))
+    assert len(said) == 1, said
+
+
+PAIRS = [
+    {"q": [["17", 2], ["40", 1]]},
+    {"q": [[17, "x"]]},
+    {"q": [["a", 0.9]]},
+    {"q": [[("a", 0.9)]]},
+    {"q": [[["Danube", 0], ["Vienna", 2]]]},
+    {"q": [["leave.md", 120, 480]]},
+]
+
+
+@pytest.mark.parametrize("groups", PAIRS)
+def test_a_group_holds_ids_and_nothing_else(tmp_path: Path, cli: Cli, groups: dict[str, Any]) -> None:
+    with pytest.raises(groupgt.DataError, match="a group holds ids and nothing else"):
+        groupgt.evaluate(groups, {"q": ["17"]}, ["recall"])
+    with pytest.raises(groupgt.DataError, match="a group holds ids and nothing else"):
+        groupgt.score(groups["q"], ["17"])
+    run = put(tmp_path / "run.json", '{"q": ["17"]}')
+    for text in (json.dumps(groups), json.dumps({"qid": "q", "retrieval_gt": groups["q"]})):
+        fails(
+            cli("evaluate", put(tmp_path / "truth.json", text), run, "-m", "recall"),
+            "ids and nothing else: found",
+            "write",
+        )
+
+
+def test_the_way_out_of_pairs_is_a_grade() -> None:
+    # 17 has grade 2 and is found, 40 has grade 1 and is not: one of two documents.
+    assert groupgt.evaluate({"q": {"17": 2, "40": 1}}, {"q": ["17"]}, ["recall"])["recall"] == 0.5
+
+
+def test_small_integers_are_ids_and_a_question() -> None:
+    with pytest.warns(groupgt.GroupgtWarning, match="every group is two integers, of which the second is at most 5"):
+        assert groupgt.GroundTruth.of({"q": [[17, 2], [40, 1]]})["q"] == [["17", "2"], ["40", "1"]]
+    assert groupgt.GroundTruth.of({"q": [[17, 20], [40, 1]]})["q"] == [["17", "20"], ["40", "1"]]
+
+
+def test_a_set_in_place_of_groups_is_a_flat_list() -> None:
+    with pytest.raises(groupgt.DataError, match="flat_gt=and"):
+        groupgt.GroundTruth.of({"q": {"a", "b"}})
+    assert groupgt.GroundTruth.of({"q": {"b", "a"}}, "flat_gt=and")["q"] == [["a"], ["b"]]
+    assert groupgt.GroundTruth.of({"q": [{"b", "a"}]})["q"] == [["a", "b"]]
+    assert groupgt.GroundTruth.of({"q": ["a"]})["q"] == [["a"]]
+    assert groupgt.GroundTruth.of({"q": ["a", "b"]}, "autorag")["q"] == [["a", "b"]]
+
+
+def test_query_ids_that_begin_with_a_hash_are_rows(tmp_path: Path, cli: Cli) -> None:
+    """Of three queries one is answered: 1/3."""
+    rows = "".join(f"{qid} {{}} 1\n" for qid in ("#1", "#2", "3"))
+    truth = put(tmp_path / "qrels", f"# ticket numbers, as of May\n{rows.replace('{}', '0 a')}")
+    run = put(tmp_path / "run", "#1 Q0 x 1 1 r\n#2 Q0 x 1 1 r\n# tuned on dev\n3 Q0 a 1 1 r\n")
+    assert groupgt.read_ground_truth(truth).qids == ["#1", "#2", "3"]
+    assert (groupgt.read_ground_truth(truth).comments, groupgt.read_run(run).comments) == (1, 1)
+    assert groupgt.evaluate(truth, run, ["recall"])["recall"] == pytest.approx(1 / 3)
+    subtopics = put(tmp_path / "subtopics", "# a comment\n#1 1 a 1\n#1 2 b 1\n")
+    assert groupgt.read_ground_truth(subtopics, "trec-subtopics").qids == ["#1"]
+
+
+ASKED = ("Who built the mill?", "Who sold  the ferry?")
+TEXTS = ("The guild built it in 1903.", "The council sold it in 1988.")
+
+
+def paired(side: str, order: tuple[int, ...], key: str) -> str:
+    """A record per query that has a text alone."""
+    cells = {"truth": lambda text: [[{"text": text}]], "run": lambda text: [text]}[side]
+    name = {"truth": "retrieval_gt", "run": "retrieved_ids"}[side]
+    return "".join(
+        json.dumps({key: ASKED[at], name: cells(f"d{at}") if side == "run" else [[f"d{at}"]]}) + "\n" for at in order
+    )
+
+
+def test_records_without_ids_are_paired_by_the_text_of_the_query(tmp_path: Path) -> None:
+    truth = put(tmp_path / "truth.jsonl", paired("truth", (0, 1), "question"))
+    run = put(tmp_path / "run.jsonl", paired("run", (1, 0), "user_input").replace("  ", " "))
+    assert groupgt.evaluate(truth, run, ["mrr"])["mrr"] == 1
+    # One side has ids: the other takes them.
+    with_ids = put(tmp_path / "ids.jsonl", "".join(
+        json.dumps({"qid": f"id{at}", "query": ASKED[at], "retrieval_gt": [[f"d{at}"]]}) + "\n" for at in (0, 1)
+    ))  # fmt: skip
+    result = groupgt.evaluate(with_ids, run, ["mrr"])
+    assert (result["mrr"], list(result.truth)) == (1, ["id0", "id1"])
+    run_with_ids = put(tmp_path / "run_ids.jsonl", "".join(
+        json.dumps({"qid": f"id{at}", "query": ASKED[at], "retrieved_ids": [f"d{at}"]}) + "\n" for at in (1, 0)
+    ))  # fmt: skip
+    assert groupgt.evaluate(truth, run_with_ids, ["mrr"])["mrr"] == 1
+
+
+def test_what_has_no_partner_is_named(tmp_path: Path) -> None:
+    truth = put(tmp_path / "truth.jsonl", paired("truth", (0, 1), "question"))
+    run = put(
+        tmp_path / "run.jsonl", paired("run", (1,), "question") + '{"question": "Who?", "retrieved_ids": ["d0"]}\n'
+    )
+    with pytest.warns(groupgt.GroupgtWarning, match=r"1 of 2 queries .* no partner .*'Who\?'"):
+        assert groupgt.evaluate(truth, run, ["mrr"])["mrr"] == 0.5
+    twice = put(tmp_path / "twice.jsonl", paired("run", (1, 1), "question"))
+    with pytest.raises(groupgt.DataError, match="duplicate query"):
+        groupgt.evaluate(truth, twice, ["mrr"])
+
+
+def test_equal_numbers_with_other_texts_are_an_error(tmp_path: Path) -> None:
+    truth = put(tmp_path / "t.jsonl", '{"qid": 1, "query": "Who?", "retrieval_gt": [["a"]]}\n')
+    run = put(tmp_path / "r.jsonl", '{"qid": 1, "query": "Where?", "retrieved_ids": ["a"]}\n')
+    with pytest.raises(groupgt.DataError, match=r"query '1': its text is 'Where\?', and 'Who\?' in the ground truth"):
+        groupgt.evaluate(truth, run, ["mrr"])
+
+
+def test_two_queries_of_one_text_need_ids(tmp_path: Path) -> None:
+    rows = "".join(f'{{"qid": "{qid}", "query": "Who?", "retrieval_gt": [["a"]]}}\n' for qid in "ab")
+    run = put(tmp_path / "r.jsonl", '{"question": "Who?", "retrieved_ids": ["a"]}\n')
+    with pytest.raises(groupgt.DataError, match="its text is that of the queries a, b; add ids"):
+        groupgt.evaluate(put(tmp_path / "t.jsonl", rows), run, ["mrr"])
+
+
+SAMPLES = [
+    {"user_input": ASKED[0], "reference_contexts": [TEXTS[0]], "retrieved_contexts": [TEXTS[0], "Noise."]},
+    {"user_input": ASKED[1], "reference_contexts": [TEXTS[1]], "retrieved_contexts": ["Noise.", TEXTS[1]]},
+]
+
+
+def test_results_without_ids_match_by_their_texts_alone(tmp_path: Path) -> None:
+    rows = [{**row, "reference_context_ids": [at]} for at, row in enumerate(SAMPLES, 1)]
+    path = put(tmp_path / "s.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(
+        groupgt.DataError, match="texts but no ids, which the labeller id needs; match them by their tex"
+    ):
+        groupgt.evaluate(path, path, ["recall@3"])
+    # First at 1, second at 2: (1 + 1/2) / 2.
+    result = groupgt.evaluate(path, path, ["mrr"], labeller="text", truth_format="ragas-texts")
+    assert result["mrr"] == 0.75
+
+
+def test_samples_as_csv(tmp_path: Path) -> None:
+    path = tmp_path / "testset.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(SAMPLES[0]))
+        writer.writeheader()
+        writer.writerows({**row, "reference_contexts": repr(row["reference_contexts"])} for row in SAMPLES)
+    truth = groupgt.read_ground_truth(path)
+    assert [truth.relevant(qid) for qid in truth] == [[[{"text": text}]] for text in TEXTS]
+
+
+DEEPEVAL = [{"input": ASKED[0], "expected_output": "the guild", "context": [TEXTS[0]], "retrieval_context": [TEXTS[0]]}]
+
+
+@pytest.mark.parametrize("content", [DEEPEVAL, {"goldens": DEEPEVAL}, {"test_cases": DEEPEVAL}])
+def test_deepeval(tmp_path: Path, content: Any) -> None:
+    path = put(tmp_path / "cases.json", json.dumps(content, indent=2))
+    assert groupgt.evaluate(path, path, ["recall"], labeller="text")["recall"] == 1
+
+
+HOTPOTQA = [
+    {
+        "_id": f"{at}", "question": "Which river?", "answer": "x", "type": "bridge", "level": "hard", "context": [],
+        "supporting_facts": [["Vienna", 0], ["Danube", 2], ["Vienna", 3]],
+    }
+    for at in (1, 2)
+]  # fmt: skip
+HUB = [{"id": "1", "question": "Which?", "supporting_facts": {"title": ["Vienna", "Danube"], "sent_id": [0, 2]}}]
+MUSIQUE = [
+    {"id": f"2hop__{at}", "question": "Which?", "answerable": True, "paragraphs": [
+        {"idx": 0, "title": "Vienna", "paragraph_text": "…", "is_supporting": True},
+        {"idx": 1, "title": "Graz", "paragraph_text": "…", "is_supporting": False},
+        {"idx": 2, "title": "Danube", "paragraph_text": "…", "is_supporting": True},
+    ]}
+    for at in (1, 2)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [HOTPOTQA, HUB, MUSIQUE])
+def test_each_supporting_title_is_a_group(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+    path = put(tmp_path / "dev.json", json.dumps(rows))
+    truth = groupgt.read_ground_truth(path)
+    assert len(truth) == len(rows)
+    assert (truth[truth.qids[0]], truth.shape) == ([["Vienna"], ["Danube"]], "subtopics")
+
+
+FLAT_LISTS = [
+    '{"q1": ["a", "b"], "q2": ["c"]}',
+    '{"q1": {"relevant_ids": ["a", "b"]}, "q2": {"relevant_ids": ["c"]}}',
+    '[{"id": "q1", "question": "?", "gold_docs": ["a", "b"]}, {"id": "q2", "question": "??", "gold_docs": ["c"]}]',
+    'id,question,relevant_doc_ids\nq1,?,"[\'a\', \'b\']"\nq2,??,"[""c""]"\n',
+]
+
+
+@pytest.mark.parametrize("text", FLAT_LISTS)
+def test_flat_lists_need_a_word_on_what_they_mean(tmp_path: Path, cli: Cli, text: str) -> None:
+    truth, run = put(tmp_path / "truth", text), put(tmp_path / "run.json", '{"q1": ["a"], "q2": ["c"]}')
+    fails(cli("evaluate", truth, run, "-m", "recall"), "flat_gt=and", "flat_gt=or")
+    # q1: one of two ids; q2: its only one.
+    assert groupgt.evaluate(truth, run, ["recall"], policy="flat_gt=and")["recall"] == 0.75
+    assert groupgt.evaluate(truth, run, ["recall"], policy="autorag")["recall"] == 1
+
+
+def test_lists_that_lost_their_commas_are_refused(tmp_path: Path) -> None:
+    path = put(tmp_path / "qa.csv", "qid,query,retrieval_gt\nq1,?,\"['a' 'b']\"\n")
+    with pytest.raises(groupgt.DataError, match=r"qa\.csv:2: found a list without commas, as numpy prints it"):
+        groupgt.read_ground_truth(path)
+    put(path, "qid,query,retrieval_gt\nq1,?,\"[['a'], [open]]\"\n")
+    with pytest.raises(groupgt.DataError, match="expected a list such as"):
+        groupgt.read_ground_truth(path)
+
+
+def test_rankings_in_csv_cells(tmp_path: Path) -> None:
+    path = put(tmp_path / "run.csv", "question,retrieved_ids,retrieve_scores\n?,\"['x', 'a']\",\"[0.9, 0.4]\"\n")
+    run = groupgt.read_run(path)
+    assert (run.rankings, run.lists.fields["score"]()) == ({"?": ["x", "a"]}, {"?": [0.9, 0.4]})
+
+
+def test_runs_of_query_passage_and_rank(tmp_path: Path, cli: Cli) -> None:
+    truth = put(tmp_path / "qrels.tsv", "11\t0\t501\t1\n12\t0\t502\t1\n")
+    run = put(tmp_path / "run.tsv", "11\t900\t1\n11\t501\t2\n12\t502\t1\n")
+    # 501 stands second, 502 first: (1/2 + 1) / 2.
+    assert groupgt.evaluate(truth, run, ["mrr"])["mrr"] == 0.75
+    put(run, "11\t900\t1\n11\t501\t1\n12\t502\t1\n")
+    fails(cli("evaluate", truth, run, "-m", "mrr"), f"{run}:1", "qid pid rank", "each once in a query")
+
+
+def test_texts_alone_of_a_compressor(tmp_path: Path) -> None:
+    path = tmp_path / "0.parquet"
+    pl.DataFrame({"retrieved_contents": [[TEXTS[1], "Noise."], ["Noise.", TEXTS[0]]]}).write_parquet(path)
+    truth = {"q1": [[{"text": TEXTS[1]}]], "q2": [[{"text": TEXTS[0]}]]}
+    assert groupgt.evaluate(truth, path, ["mrr"], labeller="text")["mrr"] == 0.75
+
+
+def test_numbers_that_cite_numbers_are_ids(tmp_path: Path) -> None:
+    answer = {"topic_id": "1", "references": [11, 12], "answer": [{"text": "A", "citations": [12]}]}
+    path = put(tmp_path / "rag.jsonl", json.dumps(answer) + "\n")
+    assert groupgt.read_run(path).rankings == {"1": ["12"]}
+    answer["answer"] = [{"text": "A", "citations": [0]}]
+    with pytest.raises(groupgt.DataError, match="expected one of the ids in references, found 0"):
+        groupgt.read_run(put(path, json.dumps(answer) + "\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ('{"queries": {"q": "?"}, "corpus": {"a": "A", "b": "B"}, "relevant_docs": {"q": ["a"]}}', ["a", "b"]),
+        ('{"Vienna": "A city.", "Danube": "A river."}', ["Vienna", "Danube"]),
+        ('{"title": "Vienna", "text": "A city."}\n{"title": "Danube", "text": "A river."}\n', ["Vienna", "Danube"]),
+        ("docno,passage\na,A\nb,B\n", ["a", "b"]),
+    ],
+)
+def test_corpora_of_other_tools(tmp_path: Path, text: str, ids: list[str]) -> None:
+    from groupgt.formats.corpus import read_corpus
+
+    assert list(read_corpus(put(tmp_path / "corpus", text))) == ids
+
+
+def test_passages_without_ids_are_numbered_as_no_id_is(tmp_path: Path) -> None:
+    from groupgt.formats.corpus import read_corpus
+
+    with pytest.warns(groupgt.GroupgtWarning, match="2 passages have no id; match results by their texts"):
+        texts = read_corpus(put(tmp_path / "corpus.jsonl", '{"text": "A"}\n{"text": "B"}\n'))
+    assert texts == {"(passage 1)": "A", "(passage 2)": "B"}
+
+
+def test_the_layout_of_the_hub(tmp_path: Path) -> None:
+    for folder, frame in (
+        ("queries", {"_id": ["q1"], "text": ["?"]}),
+        ("data", {"query-id": ["q1"], "corpus-id": ["a"], "score": [1]}),
+    ):
+        (tmp_path / folder).mkdir()
+        pl.DataFrame(frame).write_parquet(tmp_path / folder / "test-00000-of-00001.parquet")
+    truth = groupgt.read_ground_truth(tmp_path)
+    assert (truth["q1"], truth.texts, truth.shape) == ([["a"]], ["?"], "flat")
+
+
+COLUMNS = {"qid": "ticket", "retrieval_gt": "wanted"}
+
+
+def test_columns_are_what_the_user_says(tmp_path: Path, cli: Cli) -> None:
+    truth = put(tmp_path / "t.jsonl", '{"ticket": "q1", "id": "x", "wanted": [["a"], ["b"]]}\n')
+    run = put(tmp_path / "r.csv", "ticket,chunk,value\nq1,c,0.9\nq1,a,0.8\n")
+    roles = {"qid": "ticket", "doc_id": "chunk", "score": "value"}
+    assert groupgt.read_ground_truth(truth, columns=COLUMNS)["q1"] == [["a"], ["b"]]
+    result = groupgt.evaluate(truth, run, ["mrr.trec"], truth_columns=COLUMNS, run_columns=roles)
+    assert result["mrr.trec"] == 0.5
+    assert groupgt.evaluate({"q1": [["a"]]}, pl.read_csv(run), ["mrr"], run_columns=roles)["mrr"] == 0.5
+    options = [f"--columns={role}={name}" for role, name in (COLUMNS | roles).items()]
+    found = cli("evaluate", truth, run, "-m", "mrr.trec", *options, "--format", "csv")
+    assert found.out == "metric,mean,queries\nmrr.trec,0.5,1\n"
+    fails(cli("evaluate", truth, run, *options, "--columns", "rank=place"), "there is no column 'place'", "ticket, ")
+    fails(
+        cli("evaluate", truth, run, "--columns", "document=chunk"), "columns: expected qid, query", "found 'document'"
+    )
+    with pytest.raises(groupgt.ConfigError, match="there is no column 'place'"):
+        groupgt.read_run(run, columns={"rank": "place"})
+
+
+def test_columns_in_an_experiment(tmp_path: Path) -> None:
+    put(tmp_path / "t.jsonl", '{"ticket": "q1", "query": "?", "wanted": [["a"]]}\n')
+    put(tmp_path / "r.csv", "qid,chunk,score\nq1,c,0.9\nq1,a,0.8\n")
+    put(tmp_path / "e.yaml", "version: 1\nname: e\ndatasets:\n  d: {ground_truth: t.jsonl, columns: {qid: ticket, "
+        "retrieval_gt: wanted}}\nsystems:\n  s: {use: results, with: {path: r.csv, columns: {doc_id: chunk}}}\n"
+        "evaluate: {metrics: [mrr]}\n")  # fmt: skip
+    outcome = groupgt.run_experiment(tmp_path / "e.yaml")
+    assert outcome.evaluations["d"]["s"]["mrr"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("value", "declared"),
+    [("no", True), ("False", True), (0.0, True), (0, True), (False, True), ("yes", False), (1.0, False), (None, False)],
+)
+def test_answerable_is_what_files_make_of_it(tmp_path: Path, value: Any, declared: bool) -> None:
+    rows = [{"qid": "q1", "retrieval_gt": [["a"]]}, {"qid": "q2", "retrieval_gt": [], "answerable": value}]
+    truth = groupgt.read_ground_truth(put(tmp_path / "t.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
+    assert truth.unanswerable.tolist() == [False, declared]
+
+
+def test_answerable_that_is_neither_is_refused(tmp_path: Path) -> None:
+    path = put(tmp_path / "t.jsonl", '{"qid": "q1", "retrieval_gt": [], "answerable": "perhaps"}\n')
+    with pytest.raises(groupgt.DataError, match="query 'q1': expected true or false as answerable, found 'perhaps'"):
+        groupgt.evaluate(path, {"q1": ["a"]}, ["abstains"])
+
+
+def test_swapped_arguments_are_told_in_one_line(tmp_path: Path, cli: Cli) -> None:
+    truth, run = put(tmp_path / "qrels.txt", "q1 0 a 1\n"), put(tmp_path / "bm25.trec", "q1 Q0 a 1 0.5 r\n")
+    found = cli("evaluate", run, truth, "-m", "mrr")
+    fails(found, "bm25.trec: expected ground truth, but this looks like a run", "Did you swap TRUTH and RUN?")
+    assert len(found.err.splitlines()) == 1
+
+
+def test_standard_input(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"q1 0 a 1\n")))
+    run = put(tmp_path / "run.trec", "q1 Q0 x 1 2 r\nq1 Q0 a 2 1 r\n")
+    assert cli("evaluate", "-", run, "-m", "mrr", "--format", "csv").out == "metric,mean,queries\nmrr,0.5,1\n"
+
+
+def test_many_qrels_are_read_as_few_are(tmp_path: Path) -> None:
+    """Words of all lines at once, and line by line, where a comment makes them slow."""
+    rows = [f"q{row % 7} 0 d{row} {row % 3}\n" for row in range(500)]
+    fast = groupgt.read_ground_truth(put(tmp_path / "fast", "".join(rows)))
+    slow = groupgt.read_ground_truth(put(tmp_path / "slow", "# a comment\n" + "".join(rows)))
+    assert (fast.digest, fast.comments, slow.comments) == (slow.digest, 0, 1)
+    assert np.array_equal(fast.group_query, np.sort(fast.group_query))
