@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from groupgt.errors import DataError, Faults, display, first_of, warn
 from groupgt.formats.otlp import QUERY_IDS
@@ -86,12 +86,15 @@ def _renamed(run: Run, names: Mapping[str, str]) -> Run:
         return {names[key]: cells for key, cells in rows.items()}
 
     lists = run.lists
+    fields: dict[str, Any] = {
+        name: lambda read=read: renamed(read()) for name, read in lists.fields.items()
+    }  # bound now
     contents = replace(
         lists,
         rankings=renamed(lists.rankings),
         scores=None if lists.scores is None else renamed(lists.scores),
         lengths={unit: renamed(rows) for unit, rows in lists.lengths.items()},
-        fields={name: lambda read=read: renamed(read()) for name, read in lists.fields.items()},  # bound now
+        fields=fields,
     )
     return replace(run, contents=contents, texts={})
 

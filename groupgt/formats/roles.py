@@ -59,7 +59,7 @@ NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
     },
     "queries": {"qid": (*_QIDS, "_id", "id"), "query": ("query", "text", *_QUERIES[1:], "title")},
 }
-ROLES = tuple(dict.fromkeys(role for kind in ("truth", "run") for role in NAMES[kind]))  # type: ignore[index]
+ROLES = tuple(dict.fromkeys(role for kind in ("truth", "run") for role in NAMES[kind]))
 # Roles whose column has another name in results.
 _FIRST = {"text": "contents"}
 # Beside these, `score` is the grade of a judgment (BEIR).

@@ -85,7 +85,8 @@ def _named(source: Source, names: Sequence[str]) -> Table:
     table = Table(
         str(source.path), names, lambda name: columns[name], lambda row: f"{source.path}:{numbers[row]}", True
     )
-    numbers, rows = [], []
+    numbers: list[int] = []
+    rows: list[list[str]] = []
     for number, line in enumerate(source.lines(keep=True), 1):
         cells = line.decode().split()
         if not cells or (not rows and cells == list(names)):
