@@ -124,6 +124,15 @@ class ListCarrier(LocalCarrier):
                 break
         return self.qids(), list(ids)
 
+    def repeating(self, truth: GroundTruth) -> list[int]:
+        rankings, faults = by_text_keys(self.lists.rankings, self.run.title), Faults()
+        queries: list[int] = []
+        for query, ranking in enumerate(map(rankings.get, truth.qids)):
+            ids = ranking if is_text_list(ranking) else ids_and_scores(ranking, faults, "")[0]
+            if len(set(ids)) < len(ids):
+                queries.append(query)
+        return queries
+
     def carries(self, field: str) -> bool:
         if field in UNITS:
             return field in self.lists.lengths
@@ -283,7 +292,7 @@ class _Probe:
         index = matches.compiled if plain else None
         if native.built is None or index is None:
             return np.full(len(truth), native.NOT_PLAIN, dtype=np.int64), np.zeros((0, 5), dtype=np.int64)
-        distinct = self.policy.duplicates in ("drop", "error")
+        distinct = self.policy.looks_at_all
         arrays = native.built.probe(self.rankings, self.scores, truth.qids, index, self.rules.ties == "id", distinct)
         length, rows = (np.frombuffer(array, dtype=np.int64) for array in arrays)
         return length.copy(), rows.reshape(-1, 5)

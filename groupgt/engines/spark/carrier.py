@@ -125,7 +125,7 @@ class _Plan:
     def walk(self) -> Labelled:
         keys = key_table(self.truth, self.matches)
         self.fits = sum(map(len, self.truth.qids)) + sum(map(len, self.matches.keys)) + 32 * len(keys) <= self.broadcast
-        if self.policy.duplicates in ("drop", "error"):
+        if self.policy.looks_at_all:
             self.refuse_invalid_rows()
             self.remove_repeats()
         length, extra, others = self.queries()
