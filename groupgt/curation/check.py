@@ -78,7 +78,7 @@ def check(
     if runs is None:
         named = []
     elif isinstance(runs, (list, tuple, str, os.PathLike)) or are_several(runs, grouped):
-        named = [(name or str(run), run) for name, run in named_runs(runs)]
+        named = [(name if isinstance(runs, Mapping) else str(run), run) for name, run in named_runs(runs)]
     else:
         named = [("run", runs)]
     name = str(truth) if isinstance(truth, (str, os.PathLike)) else "truth"

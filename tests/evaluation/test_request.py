@@ -50,9 +50,9 @@ def test_what_is_wrong_is_said_before_anything_is_read() -> None:
 
 
 def test_two_runs_of_one_name() -> None:
-    request = Request.of("mrr")
-    with pytest.raises(groupgt.DataError, match="duplicate run name 'first'"):
-        evaluate_each(request, request.truth_of(TRUTH), [("first", RUNS["first"]), ("first", RUNS["second"])])
+    first, second = (groupgt.Run.of(run, "first") for run in RUNS.values())
+    with pytest.raises(groupgt.DataError, match=r"^duplicate run name 'first'; name the runs: .* \{name: run\}$"):
+        groupgt.evaluate_runs(TRUTH, [first, second], ["mrr"])
 
 
 def test_depth_of_what_is_evaluated_already() -> None:
