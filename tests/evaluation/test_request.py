@@ -61,9 +61,7 @@ def test_parameters_are_those_of_the_convention_that_the_ground_truth_decides(tm
     assert groupgt.score({"a": 3, "b": 1}, ["b", "a"], ["ndcg(gain=exp)"]) == {"ndcg(gain=exp)": pytest.approx(gain)}
     main(["evaluate", str(qrels), str(run), "-m", "ndcg(gain=exp)@3"])
     # Groups are evaluated under autorag, whose ndcg knows no grades.
-    with pytest.raises(
-        groupgt.MetricError, match="ndcg.autorag has no parameter 'gain': it has no parameters; ndcg.tr"
-    ):
+    with pytest.raises(groupgt.MetricError, match=r"it has no parameters; ndcg\.trec and ndcg\.coverage have it"):
         groupgt.evaluate({"q": [["a"], ["b"]]}, run, ["ndcg(gain=exp)@3"])
 
 
