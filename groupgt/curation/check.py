@@ -11,14 +11,14 @@ import numpy as np
 
 from groupgt.curation.near import near_duplicates as nearly_equal_passages
 from groupgt.engines.carriers import renamed
-from groupgt.errors import ConfigError
+from groupgt.errors import ConfigError, warn
 from groupgt.evaluation.evaluate import label_run
 from groupgt.evaluation.inputs import are_several
 from groupgt.evaluation.options import LabelOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Judged
 from groupgt.evaluation.runs import named_runs
-from groupgt.evaluation.unknown_ids import fold, warn_of_blank, warn_of_no_match, warn_of_unknown
+from groupgt.evaluation.unknown_ids import fault_of_queries, fold, warn_of_blank, warn_of_no_match, warn_of_unknown
 from groupgt.formats.tables import NONRELEVANT
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ALONE
@@ -164,8 +164,9 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
     dropped = label_run(truth, run, replace(plain, duplicates="drop"), labeller, engine=request.engine)
     warn_of_unknown(run, labeller)
     defined = truth.judgments.defined
-    if labelled.no_match:
-        warn_of_no_match(truth, run, labeller, int((defined & labelled.present).sum()))
+    if fault := fault_of_queries(truth, run, labelled):
+        warn(fault)
+    warn_of_no_match(truth, run, labeller, labelled)
     lengths = labelled.hits.length[labelled.present]
     has_hit = np.bincount(labelled.hits.query, minlength=len(truth)) > 0
     return [

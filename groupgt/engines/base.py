@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
@@ -113,6 +113,10 @@ def distinct_ranking(ids: list[str], scores: Sequence[float] | None, policy: Pol
     return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
 
 
+# Number of results per query in a sample of many queries.
+TOP = 50
+
+
 class Carrier(Protocol):
     """Operations on the results of a run, independent of how they are stored."""
 
@@ -128,8 +132,11 @@ class Carrier(Protocol):
         """Return the results of one query."""
         ...
 
-    def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """Return the distinct query ids and result ids in (at most) the first `limit` rows."""
+    def sample(self, limit: int, queries: Collection[str] = ()) -> Mapping[str, Sequence[str]]:
+        """Return the ids of about `limit` results by query: the first ones or, if it is cheap, those of these queries.
+
+        In the latter case, each query has an equal share of the limit, but at least `TOP` results.
+        """
         ...
 
     def repeating(self, truth: GroundTruth) -> Sequence[int] | None:

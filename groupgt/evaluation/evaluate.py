@@ -25,7 +25,7 @@ from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import Sources, labeller_of
-from groupgt.evaluation.unknown_ids import warn_of_no_match, warn_of_unknown, warn_of_unreachable
+from groupgt.evaluation.unknown_ids import fault_of_queries, warn_of_no_match, warn_of_unknown, warn_of_unreachable
 from groupgt.formats.detect import require_columns
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
@@ -88,8 +88,10 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
             labelled = replace(labelled, hits=replace(labelled.hits, contents=texts))
     _check_population(grouped, labelled, policy)
     warn_of_unreachable(grouped, labeller)
-    if not warn_of_unknown(system, labeller) and labelled.no_match:
-        warn_of_no_match(grouped, system, labeller, int((grouped.judgments.defined & labelled.present).sum()))
+    if fault := fault_of_queries(grouped, system, labelled):
+        raise DataError(fault)
+    if not warn_of_unknown(system, labeller):
+        warn_of_no_match(grouped, system, labeller, labelled)
     evaluation = Evaluation(
         truth=grouped,
         run=system,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -21,7 +21,7 @@ from groupgt.engines.base import (
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns import any_order, in_order
 from groupgt.engines.columns.keys import Keys
-from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first, best_row
+from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first, best_row, results_by_query
 from groupgt.engines.lists import ListCarrier
 from groupgt.errors import DataError, Faults
 from groupgt.labellers.base import Labeller
@@ -204,10 +204,9 @@ class ColumnCarrier(LocalCarrier):
         # Scores only order the results of one call.
         return rows["doc"].to_list(), None if self.carries(CALLS) else rows["score"].to_list()
 
-    def sample(self, limit: int) -> tuple[list[str], list[str]]:
+    def sample(self, limit: int, queries: Collection[str] = ()) -> dict[str, list[str]]:
         lazy = self.columns.frame.select("qid", "doc").head(limit)
-        rows = self.columns.guard(lazy.collect)
-        return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
+        return results_by_query(self.columns.guard(lazy.collect))
 
     def carries(self, field: str) -> bool:
         return field in self.columns.frame.collect_schema()
