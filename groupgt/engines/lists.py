@@ -120,17 +120,16 @@ class ListCarrier(LocalCarrier):
         most = max(limit // len(queries), TOP) if queries else limit
         results: dict[str, list[str]] = {}
         for qid in queries or rankings:
-            ranking = rankings.get(qid) if limit > 0 else None
+            ranking: Any = rankings.get(qid) if limit > 0 else None
             ranking = ranking[:most] if type(ranking) is list else ranking
-            results[qid] = ranking if is_text_list(ranking) else ids_and_scores(ranking, faults, "")[0][:most]
+            results[qid] = _ids(ranking, faults)[:most]
             limit -= len(results[qid])
         return results
 
     def repeating(self, truth: GroundTruth) -> list[int]:
         rankings, faults = by_text_keys(self.lists.rankings, self.run.title), Faults()
         queries: list[int] = []
-        for query, ranking in enumerate(map(rankings.get, truth.qids)):
-            ids = ranking if is_text_list(ranking) else ids_and_scores(ranking, faults, "")[0]
+        for query, ids in enumerate(_ids(ranking, faults) for ranking in map(rankings.get, truth.qids)):
             if len(set(ids)) < len(ids):
                 queries.append(query)
         return queries
@@ -204,6 +203,11 @@ class ListCarrier(LocalCarrier):
             rows.append(Row(where, key, ids, scores.get(key, order), cells))
         uneven.stop(DataError)
         return rows
+
+
+def _ids(ranking: Any, faults: Faults) -> list[str]:
+    ids: list[str] = ranking if is_text_list(ranking) else ids_and_scores(ranking, faults, "")[0]
+    return ids
 
 
 def _check_cells(field: str, cells: Sequence[Any] | None, size: int, where: str, uneven: Faults) -> None:

@@ -25,7 +25,7 @@ def expanded(path: AnyPath, files: Sequence[AnyPath]) -> list[tuple[str, AnyPath
     >>> expanded("runs/*/bm25.trec", ["runs/new/bm25.trec", "runs/old/bm25.trec"])
     [('new/bm25', 'runs/new/bm25.trec'), ('old/bm25', 'runs/old/bm25.trec')]
     """
-    if list(map(os.fspath, files)) == [os.fspath(path)]:
+    if [os.fspath(file) for file in files] == [os.fspath(path)]:
         return [("", path)]
     parts = PurePath(path).parts
     depth = len(parts if Path(path).is_dir() else [*takewhile(lambda part: not glob.has_magic(part), parts)])

@@ -43,7 +43,7 @@ class EvaluationTeller(Teller[Evaluation]):
     def blocks(self) -> list[Block]:
         """Returns the means overall and by slice, the population, and notes on the convention."""
         evaluation = self.result
-        means = [*_title([evaluation]), means_grid(evaluation), *slice_tables([evaluation])]
+        means: list[Block] = [*_title([evaluation]), means_grid(evaluation), *slice_tables([evaluation])]
         return [*means, below_means([evaluation], [evaluation.convention]), *corrected_blocks([evaluation])]
 
     def table(self, style: str = tables.DEFAULT) -> str:
