@@ -29,7 +29,7 @@ from groupgt.cli.output import (
     written_option,
 )
 from groupgt.comparison.across import Across
-from groupgt.comparison.compare import Comparison, comparison_of
+from groupgt.comparison.compare import Comparison, baseline_of, comparison_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError
 from groupgt.options import Option, choices, options_of, plain_type
@@ -183,13 +183,14 @@ def _comparison(
             baseline = compare["baseline"]
     if len(inputs.runs) < 2:
         raise ConfigError(f"expected at least two runs, found {len(inputs.runs)}: {inputs.runs[0]}")
+    baseline = baseline_of([name for name, _ in inputs.named_runs], baseline)
     request = replace(inputs.request, annotators=tuple(inputs.truth_at(path, None) for path in others))
     evaluations = inputs.evaluations_by_name(request)
-    first = next(iter(evaluations))
-    decisive = None if primary is None else evaluations[first].text_of(primary)
-    if decisive is not None and metrics and decisive not in map(evaluations[first].text_of, metrics):
+    text_of = evaluations[baseline].text_of
+    decisive = None if primary is None else text_of(primary)
+    if decisive is not None and metrics and decisive not in map(text_of, metrics):
         metrics = [*metrics, decisive]
-    return comparison_of(evaluations, first if baseline is None else baseline, Settings(**settings), metrics, decisive)
+    return comparison_of(evaluations, baseline, Settings(**settings), metrics, decisive)
 
 
 @command("power")

@@ -167,8 +167,7 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
 
     named = [(name, *cut_of(str(path))) for name, path in map(name_and_path, runs)]
     inputs.check(also_read=[Path(path) for _, path, _ in named])
-    parts = [(name or Path(path).name.partition(".")[0], path, cutoff) for name, path, cutoff in named]
-    stages = stages_of(inputs.request_for([METRIC]), inputs.truth, parts)
+    stages = stages_of(inputs.request_for([METRIC]), inputs.truth, named)
     write_table(groups, stages.csv_rows)
     show_result(stages, style)
 

@@ -20,6 +20,7 @@ from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.evaluation.names import expanded, named
 from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import where
@@ -157,18 +158,21 @@ class Inputs:
 
     @cached_property
     def named_runs(self) -> list[tuple[str, Any]]:
-        """The (name, path) pairs of all runs; the name is empty if it can be derived from the path."""
+        """The (name, path) pairs of all runs, named by NAME=PATH, --names tag or their files."""
         if self.reopened is not None:
             return self.reopened.runs
-        named: list[tuple[str, Any]] = []
+        pairs: list[tuple[str, Any]] = []
         by_tag = self.names == "tag"
         for name, path in self._typed_runs:
             files = require_paths(self.truth_path, [path], in_parts=self.in_parts)
             if name and (len(files) > 1 or str(files[0]) != str(path)):
                 what = f"expected one file as the run {name!r}, found a folder or a pattern"
                 raise ConfigError(f"{path}: {what}; name one file, or add --parts if all of it is one run")
-            named += [(name or (tag_of(Source.at(file)) if by_tag else ""), file) for file in files]
-        return named
+            if name:
+                pairs.append((name, files[0]))
+            else:
+                pairs += [(tag_of(Source.at(file)), file) for file in files] if by_tag else expanded(path, files)
+        return named(pairs)
 
     @property
     def run(self) -> Any:
@@ -324,7 +328,8 @@ class Inputs:
 
     def evaluations(self, request: Request) -> list[Evaluation]:
         """Evaluates every run according to a request."""
-        return evaluate_each(request, self.truth, self.named_runs)
+        runs = self.named_runs  # two runs of one name are reported before the ground truth is read
+        return evaluate_each(request, self.truth, runs)
 
     def evaluations_by_name(self, request: Request) -> dict[str, Evaluation]:
         """Evaluates every run according to a request; returns evaluations by run name."""

@@ -103,13 +103,13 @@ class FigureRequest(NamedTuple):
 
 
 def _of_runs(inputs: Inputs, request: FigureRequest) -> Figure:
-    from groupgt.comparison.compare import comparison_of
+    from groupgt.comparison.compare import baseline_of, comparison_of
 
     if request.dataset is not None:
         raise ConfigError("--dataset: TRUTH and RUNS are one data set; leave it out")
     inputs.check()
+    baseline = baseline_of([name for name, _ in inputs.named_runs], request.baseline)
     evaluations = inputs.evaluations_by_name(inputs.request)
-    baseline = next(iter(evaluations)) if request.baseline is None else request.baseline
     table = comparison_of(evaluations, baseline, Settings(**request.settings))
     table = table.only(request.shown) if request.shown else table
     return _against_depth(inputs, request.what, table) or table.plot(request.what)

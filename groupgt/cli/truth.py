@@ -39,7 +39,7 @@ from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
 from groupgt.labellers.spans import UNITS
 from groupgt.model.ground_truth import SHAPES, GroundTruth, Shape
-from groupgt.render.tables import counted
+from groupgt.render.tables import counted, part_of
 from groupgt.store.files import write_atomically, write_folder
 
 # Formats of ground truth in one file, by file ending.
@@ -253,7 +253,7 @@ def import_autorag(project: Path, target: Path) -> None:
     imported = import_project(project, target)
     say(f"wrote {counted(imported.systems, 'system')} to {target}; run it with: groupgt run {target}")
     reproduced = imported.means - len(imported.different)
-    say(f"{reproduced:,} of the {imported.means:,} means stored by AutoRAG are reproduced")
+    say(f"{part_of(reproduced, imported.means, 'mean', 'stored by AutoRAG is', 'stored by AutoRAG are')} reproduced")
     for line in imported.left:
         say(f"left out: {line}")
     for line in imported.different:

@@ -146,6 +146,16 @@ class Comparison(Systems, Result):
         return printable(f"Comparison({', '.join(self.names)}; baseline {self.baseline}; {', '.join(self.metrics)})")
 
 
+def baseline_of(names: Sequence[str], baseline: str | None) -> str:
+    """Returns the baseline, by default the first run; raises `ConfigError` if no run has this name."""
+    if baseline is None:
+        return names[0]
+    if baseline not in names:
+        near = near_names(baseline, names) if isinstance(baseline, str) else ""
+        raise ConfigError(f"baseline: expected one of {', '.join(names)}, found {display(baseline)}{near}")
+    return baseline
+
+
 def comparison_of(
     evaluations: Mapping[str, Evaluation],
     baseline: str,
@@ -156,14 +166,8 @@ def comparison_of(
     """Compares evaluations on the same ground truth, for some or all of their metrics.
 
     `primary` decides which system is best; if it is not among `metrics`, the first metric does.
-    Raises `ConfigError` if the baseline is not one of the evaluations.
     """
-    names = list(evaluations)
-    if baseline not in evaluations:
-        raise ConfigError(
-            f"baseline: expected one of {', '.join(names)}, found {baseline!r}{near_names(baseline, names)}"
-        )
-    first = evaluations[names[0]]
+    first = next(iter(evaluations.values()))
     texts = [first.text_of(metric) for metric in metrics] or list(first.metrics)
     check_aggregates({text: first.metrics[text] for text in texts}, "a comparison")
     decisive = None if primary is None else parse_metric(primary, first.convention)
@@ -223,14 +227,12 @@ def compare(
     """
     settings = Settings(test, correction, alpha, confidence, resamples, seed, pairs)
     named = named_runs(runs, least=2)
-    if baseline is not None and not isinstance(baseline, str):
-        raise ConfigError(f"baseline: expected the name of a run, found {display(baseline)}")
+    against = baseline_of([name for name, _ in named], baseline)
     request = Request.of(metrics, **options)
     request = replace(request, annotators=tuple(map(request.truth_of, annotators)))
     evaluations = {each.name: each for each in evaluate_each(request, request.truth_of(truth), named)}
-    first = next(iter(evaluations))
-    text = None if primary is None else evaluations[first].text_of(primary)
-    return comparison_of(evaluations, first if baseline is None else baseline, settings, primary=text)
+    text = None if primary is None else evaluations[against].text_of(primary)
+    return comparison_of(evaluations, against, settings, primary=text)
 
 
 @takes_options(RequestOptions)

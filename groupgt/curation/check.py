@@ -11,13 +11,14 @@ import numpy as np
 
 from groupgt.curation.near import near_duplicates as nearly_equal_passages
 from groupgt.engines.carriers import renamed
-from groupgt.errors import ConfigError
+from groupgt.errors import ConfigError, warn
 from groupgt.evaluation.evaluate import label_run
 from groupgt.evaluation.inputs import are_several
 from groupgt.evaluation.options import LabelOptions, takes_options
 from groupgt.evaluation.request import Request
+from groupgt.evaluation.result import Judged
 from groupgt.evaluation.runs import named_runs
-from groupgt.evaluation.unknown_ids import fold, warn_of_blank, warn_of_no_match, warn_of_unknown
+from groupgt.evaluation.unknown_ids import fault_of_queries, fold, warn_of_blank, warn_of_no_match, warn_of_unknown
 from groupgt.formats.tables import NONRELEVANT
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ALONE
@@ -77,7 +78,7 @@ def check(
     if runs is None:
         named = []
     elif isinstance(runs, (list, tuple, str, os.PathLike)) or are_several(runs, grouped):
-        named = [(name or str(run), run) for name, run in named_runs(runs)]
+        named = [(name if isinstance(runs, Mapping) else str(run), run) for name, run in named_runs(runs)]
     else:
         named = [("run", runs)]
     name = str(truth) if isinstance(truth, (str, os.PathLike)) else "truth"
@@ -110,7 +111,7 @@ def checked(
 
 def check_truth(truth: GroundTruth) -> list[Finding]:
     """Reports sizes and possible mistakes: undefined queries, redundant groups, ids that nearly match."""
-    judgments = truth.judgments
+    judgments, judged = truth.judgments, Judged.of(truth)
     equal, nested = _redundant_groups(truth)
     # The relevant rows that belong to sets needed together, and these sets.
     in_sets = truth.set_of[truth.is_relevant & (truth.set_of != ALONE)] if truth.set_of is not None else ()
@@ -119,19 +120,22 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
     for doc in _plain_ids(truth):
         spellings.setdefault(fold(doc), set()).add(doc)
     pairs = [sorted(names)[:2] for names in spellings.values() if len(names) > 1]
-    relevant, rejected = judgments.relevant[judgments.defined], judgments.rejected
+    relevant, rejected = judgments.relevant[judgments.defined], judged.rejected
+    unanswerable = _names(truth.qids, truth.unanswerable)
     return [
         Finding("queries", len(truth)),
         Finding("groups", len(judgments.group_query), _sizes(judgments.groups[judgments.defined])),
         Finding("alternatives", int(truth.is_relevant.sum()) - len(in_sets) + sets),
         *([Finding("alternatives that are sets needed together", sets)] if sets else []),
         Finding("relevant documents", int(relevant.sum()), _spread(relevant)),
-        Finding("documents judged not relevant", int(rejected.sum()), _spread(rejected[rejected > 0])),
-        _finding("queries without ground truth (undefined)", _names(truth.qids, ~judgments.defined)),
-        # Internally, documents under `nonrelevant` are groups of one document each.
+        Finding("documents judged non-relevant", int(rejected.sum()), _spread(rejected[rejected > 0])),
+        *([Finding("documents with a negative grade (unjudged)", judged.negative)] if judged.negative else []),
+        _finding("queries without ground truth (undefined)", _names(truth.qids, judged.undefined)),
+        *([_finding("queries declared unanswerable", unanswerable)] if unanswerable else []),
+        # A document that was judged alone is a group of its own.
         *(
             []
-            if NONRELEVANT in truth.keys
+            if truth.shape == "flat" or NONRELEVANT in truth.keys
             else [Finding("groups without a relevant alternative", truth.groups_never_met)]
         ),
         Finding("groups dropped because they were empty", truth.dropped),
@@ -148,17 +152,21 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
 
 
 def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Finding]:
-    """Reports sizes and mismatches: queries on only one side, repeats, ties, queries without hits."""
+    """Reports sizes and mismatches: queries on only one side, repeats, ties, queries without hits.
+
+    Repeats are counted among all results, however the results are stored.
+    """
     labeller, plain = request.labeller, Policy(ties=request.policy.ties)
     truth = labeller.read(truth)
     run = renamed(truth, request.run_of(results, truth), labeller, plain)
     labelled = label_run(truth, run, plain, labeller, engine=request.engine)
-    # All repeats are counted only if all of them matter.
+    # Only a policy that removes repeats looks for all of them in files that are streamed.
     dropped = label_run(truth, run, replace(plain, duplicates="drop"), labeller, engine=request.engine)
     warn_of_unknown(run, labeller)
     defined = truth.judgments.defined
-    if labelled.no_match:
-        warn_of_no_match(truth, run, labeller, int((defined & labelled.present).sum()))
+    if fault := fault_of_queries(truth, run, labelled):
+        warn(fault)
+    warn_of_no_match(truth, run, labeller, labelled)
     lengths = labelled.hits.length[labelled.present]
     has_hit = np.bincount(labelled.hits.query, minlength=len(truth)) > 0
     return [

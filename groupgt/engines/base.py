@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
@@ -26,15 +26,17 @@ class Labelled:
     """Hits, with statistics about the labelled queries.
 
     `present` marks queries with results, shape (Q,). `extra` counts queries in the run that have no ground truth, and
-    `duplicated` counts queries with a repeated result (only relevant results, unless the policy requires a full check).
-    `tie_query`, `tie_first` and `tie_last` describe blocks of equal scores that contain a hit: the query, and the first
-    and last rank. `uncondensed` contains the original hits if the policy dropped unjudged results.
+    `duplicated` counts queries with a repeated result (only relevant results, unless the policy requires a full check);
+    `hit_again` lists the queries in which a repeated result is relevant. `tie_query`, `tie_first` and `tie_last`
+    describe blocks of equal scores that contain a hit: the query, and the first and last rank. `uncondensed` contains
+    the original hits if the policy dropped unjudged results.
     """
 
     hits: Hits
     present: Bools
     extra: int
     duplicated: int
+    hit_again: Ints
     tie_query: Ints
     tie_first: Ints
     tie_last: Ints
@@ -80,13 +82,14 @@ class RankedHits:
             columns = tuple(column[order] for column in columns)
         query, rank, target, low, high = columns
         again, tied = first_hits(target, len(matches.keys)), low < high
-        looked_at_all = policy.duplicates in ("drop", "error")
+        hit_again = np.unique(query[again])
         settled = labeller.settle(truth, matches, query, rank, target)
         return Labelled(
             hits=Hits(truth.judgments, *settled, self.length, keep=policy.duplicates == "keep"),
             present=self.length > 0,
             extra=self.extra,
-            duplicated=self.duplicated if looked_at_all else len(np.unique(query[again])),
+            duplicated=self.duplicated if policy.looks_at_all else len(hit_again),
+            hit_again=hit_again,
             tie_query=query[tied],
             tie_first=low[tied],
             tie_last=high[tied],
@@ -110,6 +113,10 @@ def distinct_ranking(ids: list[str], scores: Sequence[float] | None, policy: Pol
     return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
 
 
+# Number of results per query in a sample of many queries.
+TOP = 50
+
+
 class Carrier(Protocol):
     """Operations on the results of a run, independent of how they are stored."""
 
@@ -125,9 +132,16 @@ class Carrier(Protocol):
         """Return the results of one query."""
         ...
 
-    def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """Return the distinct query ids and result ids in (at most) the first `limit` rows."""
+    def sample(self, limit: int, queries: Collection[str] = ()) -> Mapping[str, Sequence[str]]:
+        """Return the ids of about `limit` results by query: the first ones or, if it is cheap, those of these queries.
+
+        In the latter case, each query has an equal share of the limit, but at least `TOP` results.
+        """
         ...
+
+    def repeating(self, truth: GroundTruth) -> Sequence[int] | None:
+        """Return the positions of queries with a repeated result; None if this takes another pass over a file."""
+        return None
 
 
 class LocalCarrier(Carrier, Protocol):

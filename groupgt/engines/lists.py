@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from operator import gt
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.base import Flat, Labelled, LocalCarrier, RankedHits, Ranking, distinct_ranking, matched
+from groupgt.engines.base import TOP, Flat, Labelled, LocalCarrier, RankedHits, Ranking, distinct_ranking, matched
 from groupgt.engines.choice import Engine
 from groupgt.engines.shapes import by_text_keys, carried_cells, ids_and_scores, is_text_list, note_faulty_ids
 from groupgt.errors import SHOWN, DataError, Faults
@@ -114,15 +114,25 @@ class ListCarrier(LocalCarrier):
         # Scores only order the results of one call.
         return [ids[at] for at in places], None if self.carries(CALLS) else [scores[at] for at in places]
 
-    def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """Return all query ids, and result ids until the limit is exceeded."""
-        faults = Faults()
-        ids: dict[str, None] = {}
-        for ranking in self.lists.rankings.values():
-            ids.update(dict.fromkeys(ranking if is_text_list(ranking) else ids_and_scores(ranking, faults, "")[0]))
-            if len(ids) > limit:
-                break
-        return self.qids(), list(ids)
+    def sample(self, limit: int, queries: Collection[str] = ()) -> dict[str, list[str]]:
+        """Return all queries, or these, with the result ids of the first queries, until the limit is exceeded."""
+        rankings, faults = by_text_keys(self.lists.rankings, self.run.title), Faults()
+        most = max(limit // len(queries), TOP) if queries else limit
+        results: dict[str, list[str]] = {}
+        for qid in queries or rankings:
+            ranking: Any = rankings.get(qid) if limit > 0 else None
+            ranking = ranking[:most] if type(ranking) is list else ranking
+            results[qid] = _ids(ranking, faults)[:most]
+            limit -= len(results[qid])
+        return results
+
+    def repeating(self, truth: GroundTruth) -> list[int]:
+        rankings, faults = by_text_keys(self.lists.rankings, self.run.title), Faults()
+        queries: list[int] = []
+        for query, ids in enumerate(_ids(ranking, faults) for ranking in map(rankings.get, truth.qids)):
+            if len(set(ids)) < len(ids):
+                queries.append(query)
+        return queries
 
     def carries(self, field: str) -> bool:
         if field in UNITS:
@@ -193,6 +203,11 @@ class ListCarrier(LocalCarrier):
             rows.append(Row(where, key, ids, scores.get(key, order), cells))
         uneven.stop(DataError)
         return rows
+
+
+def _ids(ranking: Any, faults: Faults) -> list[str]:
+    ids: list[str] = ranking if is_text_list(ranking) else ids_and_scores(ranking, faults, "")[0]
+    return ids
 
 
 def _check_cells(field: str, cells: Sequence[Any] | None, size: int, where: str, uneven: Faults) -> None:
@@ -283,7 +298,7 @@ class _Probe:
         index = matches.compiled if plain else None
         if native.built is None or index is None:
             return np.full(len(truth), native.NOT_PLAIN, dtype=np.int64), np.zeros((0, 5), dtype=np.int64)
-        distinct = self.policy.duplicates in ("drop", "error")
+        distinct = self.policy.looks_at_all
         arrays = native.built.probe(self.rankings, self.scores, truth.qids, index, self.rules.ties == "id", distinct)
         length, rows = (np.frombuffer(array, dtype=np.int64) for array in arrays)
         return length.copy(), rows.reshape(-1, 5)

@@ -25,9 +25,8 @@ from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import Sources, labeller_of
-from groupgt.evaluation.unknown_ids import warn_of_no_match, warn_of_unknown, warn_of_unreachable
+from groupgt.evaluation.unknown_ids import fault_of_queries, warn_of_no_match, warn_of_unknown, warn_of_unreachable
 from groupgt.formats.detect import require_columns
-from groupgt.formats.names import distinct_names
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import Metric, check_sets
@@ -89,8 +88,10 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
             labelled = replace(labelled, hits=replace(labelled.hits, contents=texts))
     _check_population(grouped, labelled, policy)
     warn_of_unreachable(grouped, labeller)
-    if not warn_of_unknown(system, labeller) and labelled.no_match:
-        warn_of_no_match(grouped, system, labeller, int((grouped.judgments.defined & labelled.present).sum()))
+    if fault := fault_of_queries(grouped, system, labelled):
+        raise DataError(fault)
+    if not warn_of_unknown(system, labeller):
+        warn_of_no_match(grouped, system, labeller, labelled)
     evaluation = Evaluation(
         truth=grouped,
         run=system,
@@ -158,13 +159,12 @@ MOST_AT_ONCE = 8
 
 
 def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str, Any]]) -> list[Evaluation]:
-    """Evaluate each (name, run) in order; a run without a name is named after its source.
+    """Evaluate each (name, run) in order.
 
     Files are evaluated in parallel threads, because polars and NumPy release the GIL. Data in memory are evaluated one
-    run at a time, because only one thread can read Python lists at a time. Raises `DataError` if two runs have the same
-    name.
+    run at a time, because only one thread can read Python lists at a time. `groupgt.evaluation.names` names runs.
     """
-    named = _named(list(runs))
+    named = list(runs)
     require_columns(request.run_columns, [run for _, run in named])
 
     def evaluated(pair: tuple[str, Any]) -> Evaluation:
@@ -173,29 +173,13 @@ def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str
     paths = [run for _, run in named if isinstance(run, (str, os.PathLike))]
     alone = len(paths) < len(named) or len(named) < 2 or request.labeller.name == "code"
     if alone or sum(map(_size, paths)) <= SMALL:
-        evaluations = list(map(evaluated, named))
-    else:
-        from concurrent.futures import ThreadPoolExecutor
+        return list(map(evaluated, named))
+    from concurrent.futures import ThreadPoolExecutor
 
-        first = evaluated(named[0])
-        workers = min(os.cpu_count() or 1, MOST_AT_ONCE, pl.thread_pool_size())
-        with ThreadPoolExecutor(workers) as threads:
-            evaluations = [first, *_in_order(threads.map(evaluated, named[1:]), threads.shutdown)]
-    _check_names(evaluations)
-    return evaluations
-
-
-def _named(runs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Give runs distinct names: files with the same name are distinguished by their folders."""
-    files = [
-        place
-        for place, (name, run) in enumerate(runs)
-        if not name and isinstance(run, (str, os.PathLike)) and Path(run).is_file()
-    ]
-    named = list(runs)
-    for place, name in zip(files, distinct_names([runs[place][1] for place in files])):
-        named[place] = (name, runs[place][1])
-    return named
+    first = evaluated(named[0])
+    workers = min(os.cpu_count() or 1, MOST_AT_ONCE, pl.thread_pool_size())
+    with ThreadPoolExecutor(workers) as threads:
+        return [first, *_in_order(threads.map(evaluated, named[1:]), threads.shutdown)]
 
 
 def _in_order(finished: Iterable[Evaluation], shutdown: Callable[..., None]) -> Iterable[Evaluation]:
@@ -214,17 +198,6 @@ def _size(path: Any) -> int:
     except (OSError, ValueError):
         return SMALL + 1
     return size if Path(path).is_file() else SMALL + 1
-
-
-def _check_names(evaluations: Sequence[Evaluation]) -> None:
-    faults = Faults()
-    first: dict[str, str] = {}
-    for evaluation in evaluations:
-        name, source = evaluation.name, evaluation.run.source or evaluation.name
-        if name in first:
-            faults.add(source, f"duplicate run name {name!r} (first: {first[name]}); rename one")
-        first.setdefault(name, source)
-    faults.stop(DataError)
 
 
 def label(

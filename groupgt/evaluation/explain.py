@@ -203,7 +203,7 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
             rows[-1].append("" if hit or rank not in rejected else "not relevant")
     columns = ["hits"] if len(groups) > WIDE else [f"g{number}" for number in groups]
     headers = ["rank", *(["call"] if calls else []), "result", *columns, *(["judged"] if judged else [])]
-    note = f"{length:,} results"
+    note = counted(length, "result")
     if hidden := length - len(ranks):
         hitting = len(marks.keys() - set(ranks))
         relevant = f"of which {hitting:,} hit something" if hitting else "none relevant"

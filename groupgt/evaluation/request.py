@@ -90,11 +90,9 @@ class Request:
         if isinstance(metrics, str):
             metrics = split_names(metrics) or [metrics]
         texts, ks = [metrics] if isinstance(metrics, Metric) else metrics, [k] if isinstance(k, int) else k
-        is_auto = convention == AUTO
-        first = OF_SHAPE["groups"] if is_auto else convention
-        # Invalid metrics are reported before any data are read: a metric is valid in every convention or in none.
-        parsed = parse_metrics(texts, first, ks)
-        warn_of_idle_cutoffs(texts, first, ks)
+        # Invalid metrics are reported before any data are read; `auto` accepts what is valid in any convention.
+        parsed = parse_metrics(texts, convention, ks)
+        warn_of_idle_cutoffs(texts, convention, ks)
         if parsed and all(metric.judged_only for metric in parsed.values()):
             rules = replace(rules, unjudged="drop")
         check_policy(rules, parsed)
@@ -121,7 +119,7 @@ class Request:
             parts=parts,
             name=name,
             requested=(tuple(texts), tuple(ks)),
-            is_auto=is_auto,
+            is_auto=convention == AUTO,
             audit=None if audit is None else Audit(as_ground_truth(audit, rules), assume_random),
         )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from groupgt.engines.base import Labelled
+from groupgt.engines.carriers import carrier_of
 from groupgt.errors import ConfigError, MetricError, near_names, printable
 from groupgt.evaluation.estimates import Corrected, estimate_of, of_column
 from groupgt.evaluation.slices import Slicer
@@ -21,7 +22,7 @@ from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates, values_of
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Bools, Floats
+from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.values import summed
@@ -34,6 +35,28 @@ if TYPE_CHECKING:
     from groupgt.evaluation.facts import Facts
     from groupgt.evaluation.misses import Misses
     from groupgt.render.drawing import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Counts of the ground truth alone, as shown below means and by `check`.
+
+    `undefined` marks queries without ground truth that are not declared unanswerable, shape (Q,); `rejected` counts the
+    documents judged non-relevant of each query, shape (Q,), and `negative` the documents with a negative grade, which
+    count as unjudged.
+    """
+
+    undefined: Bools
+    rejected: Ints
+    negative: int
+
+    @classmethod
+    def of(cls, truth: GroundTruth) -> Judged:
+        """Count the queries and documents of a ground truth."""
+        judgments = truth.judgments
+        # Numbers without a document have no query.
+        negative = int(((judgments.document_grade < 0) & (judgments.document_query >= 0)).sum())
+        return cls(~judgments.defined & ~truth.unanswerable, judgments.rejected, negative)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,15 +171,16 @@ class Evaluation(Result):
     def counts(self) -> dict[str, int]:
         """Number of queries in total, and of evaluated, undefined, missing, extra and suspicious queries.
 
-        `duplicates` counts queries with a repeated result (only relevant documents, unless the policy considers all
-        documents). `ties` counts queries where a cutoff splits equal scores that include a hit (or, if a metric uses
-        the entire ranking, where any equal scores include one). `repeated_ids` counts ids that occur twice in one
-        group, and `empty_groups` groups dropped because they were empty. `unanswerable` counts queries declared
-        unanswerable, and `without_row` counts the ones that are absent from the run, which count as abstaining.
-        `irrelevant_groups` counts groups without a relevant alternative, and `excluded` results removed because the
-        ground truth excludes their ids.
+        `duplicates` counts queries with a repeated result; in files that are streamed, only repeats of relevant results
+        count (`groupgt check` counts all of them), unless the policy removes or refuses repeats. `ties` counts queries
+        where a cutoff splits equal scores that include a hit (or, if a metric uses the entire ranking, where any equal
+        scores include one). `repeated_ids` counts ids that occur twice in one group, and `empty_groups` groups dropped
+        because they were empty. `unanswerable` counts queries declared unanswerable, and `without_row` counts the ones
+        that are absent from the run, which count as abstaining.
+        `irrelevant_groups` counts groups without a relevant alternative, `negative` documents with a negative grade,
+        and `excluded` results removed because the ground truth excludes their ids.
         """
-        defined, present = self.truth.judgments.defined, self.labelled.present
+        defined, present, judged = self.truth.judgments.defined, self.labelled.present, Judged.of(self.truth)
         unanswerable = self.truth.unanswerable
         declared = {"unanswerable": int(unanswerable.sum()), "without_row": int((unanswerable & ~present).sum())}
         cutoffs = {metric.cutoff for metric in self.metrics.values()}
@@ -164,17 +188,24 @@ class Evaluation(Result):
         return {
             "queries": len(self.truth),
             "evaluated": int(self.counting.sum()),
-            "undefined": int((~defined & ~unanswerable).sum()),
+            "undefined": int(judged.undefined.sum()),
             "missing": int((defined & ~present).sum()),
             "extra": self.labelled.extra,
-            "duplicates": self.labelled.duplicated,
+            "duplicates": self._duplicates,
             "ties": self.labelled.tied_at(depths),
             "repeated_ids": self.truth.repeated_ids,
             "empty_groups": self.truth.dropped,
             "irrelevant_groups": self.truth.irrelevant_groups,
+            **({"negative": judged.negative} if judged.negative else {}),
             **(declared if unanswerable.any() else {}),
             **({} if self.truth.excluded is None else {"excluded": self.run.excluded}),
         }
+
+    @property
+    def _duplicates(self) -> int:
+        repeating = None if self.policy.looks_at_all else carrier_of(self.run).repeating(self.truth)
+        found = self.labelled
+        return found.duplicated if repeating is None else len({*repeating, *found.hit_again.tolist()})
 
     def judged(self, primary: str | None = None) -> tuple[Metric, float] | None:
         """Return `judged` at a metric's cutoff (default: the first) and its mean, before any results are dropped.

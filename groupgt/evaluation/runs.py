@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from groupgt.errors import ConfigError, display, near_names, printable
 from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.inputs import is_in_files
+from groupgt.evaluation.names import expanded, named
 from groupgt.evaluation.options import MetricOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
@@ -108,7 +109,7 @@ def evaluate_runs(
     >>> found["both"].means, found.means["one"]["recall@2"]
     ({'recall@2': 1.0}, 0.5)
     """
-    named = named_runs(runs)
+    pairs = named_runs(runs)
     conventions = (convention,) if isinstance(convention, str) else tuple(convention)
     if not conventions:
         raise ConfigError("convention: expected at least one, found none")
@@ -118,30 +119,33 @@ def evaluate_runs(
         requested = metrics_in([str(metric) for metric in requested], conventions, [k] if isinstance(k, int) else k)
     with no_garbage_collection():
         request = Request.of(requested, convention=conventions[0], **options)
-        evaluations = evaluate_each(request, request.truth_of(truth), named)
+        evaluations = evaluate_each(request, request.truth_of(truth), pairs)
         return Evaluations.of(evaluations, conventions if len(conventions) > 1 else [evaluations[0].convention])
 
 
 def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
     """Return (name, run) pairs from `{name: run}` or from paths; raise `ConfigError` for anything else.
 
-    Runs from paths are named after their files. As in the shell, each file in a folder or a glob is a run.
+    Runs from paths are named after their files. As in the shell, each file in a folder or a glob is a run. Raises
+    `DataError` if two runs have the same name.
     """
     if isinstance(runs, (str, os.PathLike)):
         runs = [runs]
     if not isinstance(runs, (Mapping, Sequence)):
         raise ConfigError(f"runs: expected {{name: run}} or a list of paths, found {display(runs)}")
-    if not isinstance(runs, Mapping):
-        runs = [each for run in runs for each in (run_paths(run) if _is_local(run) else [run])]
-    if len(runs) < least:
-        number = "at least one" if least == 1 else "at least two"
-        raise ConfigError(f"runs: expected {number}, found {len(runs)}")
+    pairs: list[tuple[str, Any]] = []
     if isinstance(runs, Mapping):
-        return [(str(name), run) for name, run in runs.items()]
-    without_name = [run for run in runs if not is_in_files(run) and not (isinstance(run, Run) and run.name)]
-    if len(runs) > 1 and without_name:
-        raise ConfigError(f"runs: {len(without_name):,} of {len(runs):,} have no name; pass {{name: run}}")
-    return [("", run) for run in runs]
+        pairs = [(str(name), run) for name, run in runs.items()]
+    else:
+        for run in runs:
+            pairs += expanded(run, run_paths(run)) if _is_local(run) else [("", run)]
+    if len(pairs) < least:
+        number = "at least one" if least == 1 else "at least two"
+        raise ConfigError(f"runs: expected {number}, found {len(pairs)}")
+    nameless = [run for name, run in pairs if not (name or is_in_files(run) or (isinstance(run, Run) and run.name))]
+    if len(pairs) > 1 and nameless:
+        raise ConfigError(f"runs: {len(nameless):,} of {len(pairs):,} have no name; pass {{name: run}}")
+    return named(pairs)
 
 
 def _is_local(run: Any) -> bool:

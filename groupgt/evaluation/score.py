@@ -11,7 +11,7 @@ import numpy as np
 
 from groupgt.evaluation.evaluate import evaluate
 from groupgt.metrics import ideals
-from groupgt.metrics.base import AUTO, OF_SHAPE, ConventionChoice
+from groupgt.metrics.base import ConventionChoice
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.model.validity import are_plainly_ids
 
@@ -53,7 +53,7 @@ def score(
 @lru_cache(maxsize=64)
 def _plan(texts: tuple[str | Metric, ...], convention: str) -> list[tuple[str, str, int]] | None:
     """Return the text, name and cutoff of each metric, or None if any cannot be computed in plain Python."""
-    parsed = parse_metrics(texts, OF_SHAPE["groups"] if convention == AUTO else convention)
+    parsed = parse_metrics(texts, convention)
     plan = []
     for text, metric in parsed.items():
         cutoff = MOST if metric.cutoff is None else metric.cutoff

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from groupgt.errors import ConfigError, display
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.misses import MetRanks
+from groupgt.evaluation.names import named
 from groupgt.evaluation.options import LabelOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
@@ -92,7 +92,7 @@ def stages(
     for name, run in runs.items() if isinstance(runs, Mapping) else [("", run) for run in runs]:
         if isinstance(run, (str, os.PathLike)):
             path, cutoff = cut_of(str(run))
-            parts.append((name or Path(path).name.partition(".")[0], path, cutoff))
+            parts.append((name, path, cutoff))
         else:
             stage, cutoff = cut_of(name)
             parts.append((stage or f"stage {len(parts) + 1}", run, cutoff))
@@ -114,13 +114,12 @@ def cut_of(text: str) -> tuple[str, int | None]:
 
 
 def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int | None]]) -> Stages:
-    """Compute the stages of a pipeline from (name, run, cutoff) for each run."""
+    """Compute the stages of a pipeline from (name, run, cutoff) for each run; files name runs without a name."""
     if len(parts) < 2:
         raise ConfigError(f"stages: expected at least two stages, found {len(parts)}")
-    names, runs, cutoffs = zip(*parts)
-    if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise ConfigError(f"stages: two stages are called {twice[0]!r}; name them: {{name: run}}, or NAME=PATH")
-    evaluations = [evaluate_run(request, truth, run, name) for name, run in zip(names, runs)]
+    pairs = named((name, run) for name, run, _ in parts)
+    names, cutoffs = [name for name, _ in pairs], [cutoff for _, _, cutoff in parts]
+    evaluations = [evaluate_run(request, truth, run, name) for name, run in pairs]
     covered = np.stack(
         [
             MetRanks.of(each, np.iinfo(np.int64).max if cutoff is None else cutoff).met

@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from urllib.parse import unquote
 
+import numpy as np
+
+from groupgt.engines.base import Labelled
 from groupgt.engines.carriers import carrier_of
 from groupgt.errors import DataError, display, first_of, warn
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run
 from groupgt.model.validity import are_texts
+from groupgt.render.tables import counted
 
 # Maximum number of results considered.
 LOOKED_AT = 200_000
+# Maximum number of queries whose unmatched ids are compared with their results, and of these results.
+MOST_QUERIES, FEW_RESULTS = 1000, 10_000
 TEXTS_WAY = "; give their ids, or compare texts: --labeller text (labeller=)"
 # Fewer queries than this may all fail by chance; this many are unlikely to.
 SEVERAL = 10
@@ -31,7 +38,7 @@ def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
     """
     if labeller.name == "id":
         return False
-    _, documents = carrier_of(run.by_original_ids).sample(LOOKED_AT)
+    documents = _documents(run.by_original_ids)
     unknown = labeller.unknown_ids(documents)
     all_unknown = len(unknown) == len(documents)
     if not unknown or not (all_unknown or labeller.unknown_is_fault):
@@ -64,28 +71,101 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
     truth.judgments.once(("unreachable", labeller), warn_once)
 
 
-def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, query_count: int) -> None:
-    """Warn if no result has a hit, and show any pair of ids that differ only in blanks, case, form or decimals.
+# Labellers that compare ids.
+OF_IDS = ("id", "parents")
 
-    Without such a pair, the warning appears only if enough queries have results to rule out chance.
-    """
-    qids, documents = carrier_of(run).sample(LOOKED_AT)
-    if truth.qids and qids and not set(qids) & set(truth.qids):
-        finding = f"{_title(run)}no query of the run is in the ground truth"
-        near = _near_pair("query ids", truth.qids, qids)
-        warn(f"{finding}{near}" if near else f"{finding}: does the run answer the same queries?")
-    elif labeller.name not in ("id", "parents") and truth.ids and documents:
-        if query_count >= SEVERAL:
-            finding = f"the labeller {labeller} finds no hits"
-            warn(f"{_title(run)}{finding}: is the run from the same documents?")
-    elif truth.ids and documents:
-        finding = f"{_title(run)}no result is in the ground truth"
-        near = _near_pair("document ids", truth.ids, documents)
-        for whose, names in (("ground truth", truth.ids[:LOOKED_AT]), ("results", documents)):
+
+def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, labelled: Labelled) -> None:
+    """Warn about ids that match nothing but nearly would, with a pair, and about results that match nothing at all."""
+    if not labelled.present.any():
+        return
+    missing = np.flatnonzero(truth.judgments.defined & ~labelled.present).tolist()
+    near = ""
+    if labeller.name == "id" or (labeller.name in OF_IDS and labelled.no_match):
+        near = _near_documents(truth, run, labelled)
+    if labelled.no_match and truth.ids:
+        near = _no_match(truth, run, labeller, labelled, near)
+    for finding in (_near_queries(truth, run, labelled, missing) if labelled.extra and missing else "", near):
+        if finding:
+            warn(f"{_title(run)}{finding}")
+
+
+def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, labelled: Labelled, near: str) -> str:
+    """Describe results that match nothing; return an empty string if that may be chance, because queries are few."""
+    if labeller.name in OF_IDS:
+        finding, question = "no result is in the ground truth", "is the run from the same corpus?"
+        if near:
+            return f"{finding}, but {near}"
+        for whose, names in (("ground truth", truth.ids[:LOOKED_AT]), ("results", _documents(run))):
             if are_texts(names):
-                near = f": the {whose} may hold texts in place of ids, such as {display(names[0])}{TEXTS_WAY}"
-        if near or query_count >= SEVERAL:
-            warn(f"{finding}{near}" if near else f"{finding}: is the run from the same corpus?")
+                return f"{finding}: the {whose} may hold texts in place of ids, such as {display(names[0])}{TEXTS_WAY}"
+    else:
+        finding, question = f"the labeller {labeller} finds no hits", "is the run from the same documents?"
+    enough = np.count_nonzero(truth.judgments.defined & labelled.present) >= SEVERAL
+    return f"{finding}: {question}" if enough else ""
+
+
+def fault_of_queries(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
+    """Describe a run that shares no query with the ground truth; return an empty string for any other run.
+
+    A run without results is no mistake, nor is one for queries that are all declared unanswerable.
+    """
+    if labelled.present.any() or not labelled.extra or truth.unanswerable.all():
+        return ""
+    qids = carrier_of(run).sample(LOOKED_AT)
+    if not truth.index.keys().isdisjoint(qids):
+        return ""
+    near = _near_queries(truth, run, labelled, range(len(truth)))
+    example = f"the run has {display(labelled.extra_names[0])}, the ground truth {display(truth.qids[0])}"
+    return f"{_title(run)}no query of the run is in the ground truth{f', but {near}' if near else f': {example}'}"
+
+
+def _near_queries(truth: GroundTruth, run: Run, labelled: Labelled, missing: Iterable[int]) -> str:
+    """Describe queries of the run and of the ground truth whose ids nearly match."""
+    qids = dict.fromkeys((*labelled.extra_names, *carrier_of(run).sample(LOOKED_AT)))
+    others = {_key(qid): qid for qid in qids if qid not in truth.index}
+    pairs = [(qid, others[key]) for qid in map(truth.qids.__getitem__, missing) if (key := _key(qid)) in others]
+    return _shown("query", pairs)
+
+
+def _near_documents(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
+    """Describe relevant alternatives that no result matches, although a result of the same query nearly does."""
+    hits = labelled.uncondensed or labelled.hits
+    missed = truth.is_relevant & labelled.present[truth.query_of]
+    missed[hits.alternative] = False
+    alternatives = np.flatnonzero(missed)
+    if run.is_remote or not len(alternatives):
+        return ""
+    queries = truth.query_of[alternatives]
+    distinct = queries[np.flatnonzero(np.diff(queries, prepend=-1))]
+    last = distinct[:MOST_QUERIES][-1]
+    unmatched: dict[str, list[str]] = {}
+    for alternative, query in zip(alternatives[queries <= last].tolist(), queries.tolist()):
+        unmatched.setdefault(truth.qids[query], []).append(truth.ids[alternative])
+    sample = carrier_of(run).sample(FEW_RESULTS, unmatched)
+    looked_at = [qid for qid, results in sample.items() if results and qid in unmatched]
+    pairs = [pair for qid in looked_at for pair in _near_results(unmatched[qid], sample[qid])]
+    judged = set(truth.ids) if pairs else set()
+    near = _shown("document", [(name, result) for name, result in pairs if result not in judged])
+    note = f"; looked at {len(looked_at):,} of {len(distinct):,} queries with an unmatched id"
+    return near + note if near and len(looked_at) < len(distinct) else near
+
+
+def _near_results(names: Sequence[str], results: Sequence[str]) -> list[tuple[str, str]]:
+    """Pair ids with the results that nearly match them."""
+    keys = {_key(name): name for name in names}
+    # A result that nearly matches an id contains its key, which is quickly refuted for all results at once.
+    text = "\n".join(results)
+    text = _plain(unquote(text) if "%" in text else text)
+    if not [key for key in keys if key in text]:
+        return []
+    found: dict[str, str] = {}
+    for result in results:
+        key = _key(result)
+        name = keys.get(key) or keys.get(_key(_SUFFIX.sub("", key)))
+        if name is not None:
+            found.setdefault(name, result)
+    return list(found.items())
 
 
 def warn_of_blank(truth: GroundTruth, texts: Mapping[str, str], title: str = "") -> list[str]:
@@ -99,24 +179,46 @@ def warn_of_blank(truth: GroundTruth, texts: Mapping[str, str], title: str = "")
     return blank
 
 
+def _documents(run: Run) -> list[str]:
+    return list(dict.fromkeys(chain.from_iterable(carrier_of(run).sample(LOOKED_AT).values())))
+
+
 def fold(name: str) -> str:
     """Normalize an id by ignoring surrounding blanks, case, Unicode form, leading zeros and `.0`."""
-    text = unicodedata.normalize("NFC", name).strip().casefold()
-    number = re.fullmatch(r"0*([0-9]+)(\.0*)?", text)
+    text = _plain(name).strip()
+    number = _NUMBER.fullmatch(text) if text[:1].isdigit() else None
     return number[1] if number else text
+
+
+def _plain(text: str) -> str:
+    """Normalize the case and the Unicode form of a text."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text).casefold()
+
+
+_NUMBER = re.compile(r"0*([0-9]+)(\.0*)?")
+# Endings of files, which some tools omit from ids, and the number of a chunk behind the id of its document.
+_ENDING = re.compile(r"\.(csv|docx?|epub|html?|jsonl?|md|mdx|odt|pdf|pptx?|rst|rtf|tex|tsv|txt|xlsx?|xml|ya?ml)$")
+_SUFFIX = re.compile(r"[#:_/|@. -]{1,2}[0-9]+$")
+
+
+def _key(name: str) -> str:
+    """Normalize an id as `fold` does, and ignore a leading slash, escapes such as `%20` and the ending of a file."""
+    text = fold(unquote(name) if "%" in name else name)
+    if text[:1] in "./":
+        text = text.removeprefix("./").lstrip("/")
+    return fold(_ENDING.sub("", text)) if "." in text else text
 
 
 def _title(run: Run) -> str:
     return f"{run.name}: " if run.name else ""
 
 
-def _near_pair(what: str, judged: Iterable[str], retrieved: Iterable[str]) -> str:
-    """Describe two ids that nearly match; return an empty string if there are none."""
-    folded = {fold(name): name for name in islice(judged, LOOKED_AT)}
-    for name in islice(retrieved, LOOKED_AT):
-        near = folded.get(fold(name))
-        if near is not None and near != name:
-            # Two Unicode forms of one letter look the same, so escapes are shown instead.
-            show = ascii if unicodedata.normalize("NFC", near) == unicodedata.normalize("NFC", name) else repr
-            return f", but {what} nearly match: {show(near)} in the ground truth, {show(name)} in the results"
-    return ""
+def _shown(what: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """Describe pairs of ids that nearly match, with the first pair; return an empty string if there are none."""
+    if not pairs:
+        return ""
+    # Two Unicode forms of one letter look the same, so escapes are shown instead.
+    show = repr if all(unicodedata.is_normalized("NFC", name) for name in pairs[0]) else ascii
+    ours, theirs = map(show, pairs[0])
+    count = counted(len(pairs), "pair")
+    return f"{what} ids nearly match: {ours} in the ground truth, {theirs} in the results ({count})"

@@ -302,7 +302,7 @@ def _check(experiment: Experiment, name: str, data: Data, document: Document) ->
     if any(systems[below].options.searches_texts() for system in reported for below in combined(systems, system)):
         absent = [qid for qid, text in zip(data.truth.qids, data.queries) if not text]
         if absent:
-            what = f"{len(absent):,} queries have no text (query): {', '.join(absent[:3])}"
+            what = f"{counted(len(absent), 'query has', 'queries have')} no text (query): {', '.join(absent[:3])}"
             hint = "" if experiment.config.datasets[name].queries else "; name a file that has them (queries)"
             faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}{hint}")
     for number, gate in enumerate(experiment.config.gate):

@@ -17,10 +17,10 @@ import groupgt
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import TESTS
 from groupgt.engines.choice import Engine, engine_of
-from groupgt.errors import ConfigError, GroupgtError
+from groupgt.errors import ConfigError, GroupgtError, listed, near_names
 from groupgt.evaluation.stages import cut_of
 from groupgt.experiment.best import Rule, check_best
-from groupgt.experiment.config import Config, Dataset, EngineConfig, LabellerConfig
+from groupgt.experiment.config import Compare, Config, Dataset, EngineConfig, Evaluate, LabellerConfig, Output, Report
 from groupgt.experiment.gates import GateChecks
 from groupgt.experiment.systems import Families, System, SystemConfig, UsersCode, is_option, matching, some_of
 from groupgt.experiment.yaml import Document, as_yaml, change, exists, plain_text, read_yaml
@@ -204,6 +204,9 @@ STAND_INS: dict[KeyPath, Any] = {
     ("datasets",): {"dataset": {"ground_truth": "."}},
     ("systems",): {"system": {"use": ""}},
 }
+# The keys of each section, by the beginning of their full names.
+SECTIONS = {"": options_of(Config), "datasets.NAME.": options_of(Dataset), "evaluate.": options_of(Evaluate)}
+SECTIONS |= {"compare.": options_of(Compare), "output.": options_of(Output), "report.": options_of(Report)}
 MISPLACED = "options go under `with`, or under `matrix` with a list of values"
 # Removing a value can make its parent invalid, which is then removed too.
 MOST_ATTEMPTS = 4
@@ -219,11 +222,22 @@ def _validated(document: Document) -> Config | None:
             return config  # type: ignore[no-any-return]  # a `Config`, as asked
         for fault in faults:
             if attempt == 0 and fault.path not in unset:
-                is_misplaced = fault.kind == "unknown" and is_option(fault.path, document)
-                document.fault(fault.path, MISPLACED if is_misplaced else fault.what, key=fault.is_of_key)
+                what = (_misplaced(fault.path, document) if fault.kind == "unknown" else "") or fault.what
+                document.fault(fault.path, what, key=fault.is_of_key)
         for fault in sorted(faults, key=lambda fault: str(fault.path), reverse=True):
             _leave_out(value, fault, document.partial)
     return None
+
+
+def _misplaced(path: KeyPath, document: Document) -> str:
+    """Returns where an unknown key belongs; empty if no section has such a key, or its own section a similar one."""
+    if is_option(path, document):
+        return MISPLACED
+    *above, key = map(str, path)
+    similar = near_names(key, SECTIONS.get("".join(f"{part}." for part in above), ()))
+    holding = [section for section, keys in SECTIONS.items() if key in keys]
+    places = [f"in {section}{key}" if section else "at the top level" for section in holding]
+    return f"unknown key; it belongs {listed(places)}" if places and not similar else ""
 
 
 def _leave_out(value: Any, fault: Fault, partial: set[KeyPath]) -> None:

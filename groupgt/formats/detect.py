@@ -152,9 +152,7 @@ def read_run(
     if not parts:
         run_parts.refuse_many(path)
     if not isinstance(path, (str, os.PathLike)):
-        files = [Path(file) for file in path]
-        title = os.path.commonpath([str(file.absolute().parent) for file in files] or ["results"])
-        return run_parts.joined(files, read, title)
+        return run_parts.joined([Path(file) for file in path], read, run_parts.title_of(path))
     if run_parts.is_url(path):
         return run_parts.at_url(path, format)
     if (matches := run_parts.files_of(path)) is not None:

@@ -193,6 +193,7 @@ def run_of(
     if is_remote(value):
         return Run(Remote(value), source=title)
     shown = list(map(str, value.columns)) if is_pandas(value) else guard(_lazy(value, title).collect_schema).names()
+    in_memory = not isinstance(value, pl.LazyFrame)
     value = guard(lambda: _with_our_names(value, title, columns))
     frame = _to_polars(value, RUN_COLUMNS, title).lazy() if is_pandas(value) else value
     names = guard(frame.collect_schema).names()
@@ -201,7 +202,9 @@ def run_of(
         keys = [TEXTS]
     if len(keys) > 1:
         raise DataError(f"{title}: expected one column of results, found {' and '.join(keys)}; drop the others")
-    return _nested(frame, keys[0], title, qids, guard) if keys else _long(frame, title, guard, shown)
+    if keys:
+        return _nested(frame, keys[0], title, qids, guard)
+    return _long(frame, title, guard, shown, in_memory=in_memory)
 
 
 def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, guard: Guard) -> Run:
@@ -315,7 +318,7 @@ def _is_readable(column: str, kind: pl.DataType) -> bool:
     return kind == pl.String if field.kind == "text" else field.kind == "call" or kind.is_numeric()
 
 
-def _long(frame: pl.LazyFrame, title: str, guard: Guard, shown: Sequence[str]) -> Run:
+def _long(frame: pl.LazyFrame, title: str, guard: Guard, shown: Sequence[str], *, in_memory: bool) -> Run:
     """Build a run of columns from a frame with one row per result."""
     schema = guard(frame.collect_schema)
     names = schema.names()
@@ -346,7 +349,8 @@ def _long(frame: pl.LazyFrame, title: str, guard: Guard, shown: Sequence[str]) -
             for field, name in carried(tuple(name for name in names if _is_readable(name, schema[name])))
         ),
     )
-    return Run(Columns(long, lambda: refuse_rows(long, title, order, guard), guard), source=title)
+    columns = Columns(long, lambda: refuse_rows(long, title, order, guard), guard, in_memory=in_memory)
+    return Run(columns, source=title)
 
 
 Pairs = dict[str, list[tuple[str, float]]]

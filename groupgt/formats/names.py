@@ -1,14 +1,10 @@
-"""Run names, derived from file names without format endings.
-
-Parts of folder names are added to make run names distinct.
-"""
+"""Run names, derived from file names without format endings."""
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
-from pathlib import PurePath, PurePosixPath
+from pathlib import PurePosixPath
 
 COMPRESSED = (".gz", ".zst")
 # The endings of results and their formats; JSON Lines and ranx JSON are distinguished by content.
@@ -50,51 +46,3 @@ def name_of(path: str) -> str:
     """
     parts = [part for part in PurePosixPath(path.replace(os.sep, "/")).parts if not glob.has_magic(part)]
     return without_endings(parts[-1] if parts else "results")
-
-
-def distinct_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Derive distinct run names from paths; runs with equal file names get the differing parts of their folder names.
-
-    Shared beginnings and endings, up to a dot, are removed. Files in one folder keep their endings if nothing else
-    differs.
-
-    >>> distinct_names(["a/run/bm25.trec", "b/run/bm25.trec", "b/run/dense.trec"])
-    ['a/bm25', 'b/bm25', 'dense']
-    >>> distinct_names(["runs/input.uwmt.gz", "runs/input.pircs.gz"])
-    ['uwmt', 'pircs']
-    """
-    names = _without_shared([without_endings(PurePath(path).name) for path in paths])
-    positions_of: dict[str, list[int]] = {}
-    for position, name in enumerate(names):
-        positions_of.setdefault(name, []).append(position)
-    for positions in positions_of.values():
-        files = [PurePath(os.path.abspath(paths[position])) for position in positions]
-        if len(set(files)) < 2:
-            continue
-        for position, file, folders in zip(positions, files, _differing([file.parent.parts for file in files])):
-            neighbors = {other for other in files if other.parent == file.parent}
-            names[position] = "/".join((*folders, names[position] if len(neighbors) == 1 else file.name))
-    return names
-
-
-def _without_shared(names: Sequence[str]) -> list[str]:
-    """Remove leading and trailing dotted parts that all names share, as long as no name becomes empty."""
-    parts = [name.split(".") for name in names]
-    if len(set(names)) < 2:
-        return list(names)
-    # A decimal point does not separate parts.
-    while min(map(len, parts)) > 1 and len({words[0] for words in parts}) == 1 and not parts[0][0][-1:].isdigit():
-        parts = [words[1:] for words in parts]
-    while min(map(len, parts)) > 1 and len({words[-1] for words in parts}) == 1 and not parts[0][-1][:1].isdigit():
-        parts = [words[:-1] for words in parts]
-    return [".".join(words) for words in parts]
-
-
-def _differing(folders: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return the parts of each folder that are not common to all folders."""
-    if len({len(parts) for parts in folders}) == 1:
-        differs = [len(set(column)) > 1 for column in zip(*folders)]
-        return [tuple(part for part, differing in zip(parts, differs) if differing) for parts in folders]
-    depths = range(min(map(len, folders)) + 1)
-    shared = next(depth for depth in depths if len({parts[: depth + 1] for parts in folders}) > 1)
-    return [parts[shared:] for parts in folders]

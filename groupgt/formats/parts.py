@@ -57,6 +57,13 @@ def files_of(path: AnyPath) -> list[Path] | None:
     return files
 
 
+def title_of(path: AnyPath | Sequence[AnyPath]) -> str:
+    """Return what messages call a run: its path, or the common folder of a list of files."""
+    if isinstance(path, (str, os.PathLike)):
+        return os.fspath(path)
+    return os.path.commonpath([str(Path(file).absolute().parent) for file in path] or ["results"])
+
+
 def refuse_many(path: AnyPath | Sequence[AnyPath]) -> None:
     """Raise `ConfigError` if a path matches several files, which could be separate runs or parts of one run."""
     if isinstance(path, (str, os.PathLike)):

@@ -279,7 +279,7 @@ def _refuse_other_documents(chunks: Chunks, numbers: Mapping[str, int], there: S
     if len(absent) == len(numbers):
         what = f"no document of the ground truth is in the chunk table: {some} there"
         raise DataError(f"labeller spans: {what}, {display(min(chunks.docs, default=''))} here")
-    what = f"{len(absent):,} of {len(numbers):,} documents of the ground truth are not in the chunk table: {some}"
+    what = f"the chunk table lacks {len(absent):,} of {len(numbers):,} documents of the ground truth: {some}"
     warnings.warn(f"labeller spans: {what}", GroupgtWarning, stacklevel=2)
 
 

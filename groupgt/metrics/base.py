@@ -85,6 +85,11 @@ class Formula:
     parameters: tuple[Parameter, ...] = ()
     takes_sets: bool = False
 
+    @property
+    def by_name(self) -> dict[str, Parameter]:
+        """The parameters by name."""
+        return {parameter.name: parameter for parameter in self.parameters}
+
 
 @dataclass(frozen=True)
 class Definition:

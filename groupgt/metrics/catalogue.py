@@ -51,6 +51,17 @@ ALIASES: dict[str, str] = {
     "numrelret": "hits@all",
 }
 
+# Names in other tools that are suggestions only, because tools differ in what they mean, and what they mean most often.
+MEANT: dict[str, str] = {
+    **dict.fromkeys(("hit", "hits", "hr", "hit_ratio", "hitrate", "accuracy", "acc", "top_k_accuracy"), "hit_rate"),
+    **dict.fromkeys(("mean_reciprocal_rank", "reciprocal_rank"), "mrr"),
+    **dict.fromkeys(("average_precision", "avg_precision", "mean_average_precision"), "map"),
+    **dict.fromkeys(("f", "f1_score", "f_score", "f-score", "f_measure", "f-measure"), "f1"),
+    "prec": "precision",
+    "rec": "recall",
+    "coverage": "recall.coverage",
+}
+
 # trec_eval's names that end in a cutoff, such as P_5 or P.5: only these imply its convention.
 TREC_EVAL: dict[str, str] = {
     "p": "precision.trec",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from groupgt.errors import Faults, MetricError, listed, near_names, warn
-from groupgt.metrics.base import CONVENTIONS, Cut, Definition, Formula, Parameter
-from groupgt.metrics.catalogue import ALIASES, CATALOGUE, SETS, TREC_EVAL, definition_of
+from groupgt.metrics.base import AUTO, CONVENTIONS, Cut, Definition, Formula, Parameter
+from groupgt.metrics.catalogue import ALIASES, CATALOGUE, MEANT, SETS, TREC_EVAL, definition_of
 from groupgt.metrics.worksheet import Sheet
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.validity import shown
@@ -27,6 +28,8 @@ IN_TREC_EVAL = re.compile(rf"(?P<name>{'|'.join(TREC_EVAL)})[_.](?P<k>[0-9]+)", 
 _IPREC = re.compile(r"iprec(?:@|_at_recall[_.])(?P<recall>[0-9]*\.?[0-9]+)", re.IGNORECASE)
 _CONTINUED = re.compile(rf"(?P<name>(?:{'|'.join(TREC_EVAL)}|iprec_at_recall)\.)[0-9.]+", re.IGNORECASE)
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+# A cutoff that is joined to a name, as in other tools: mrr_at_10, recall5.
+_JOINED = re.compile(r"(?P<name>[a-z0-9_-]*?[a-z0-9])(?:_at_|_at|at_|[_-])?(?P<k>[0-9]+)")
 # ranx's spelling of a persistence: rbp.95.
 _IN_RANX = re.compile(r"(rbp)\.([0-9]+)(@.*)?", re.IGNORECASE | re.DOTALL)
 
@@ -158,7 +161,8 @@ def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
 
     Args:
         text: The metric, such as `recall@5`, `ndcg.trec(gain=exp)@10` or `rbp(p=0.95)@20`.
-        convention: The convention for names without one: `autorag`, `trec` or `coverage`.
+        convention: The convention for names without one: `autorag`, `trec` or `coverage`; `auto` for the first of them
+            that has the parameters in the text.
 
     >>> str(parse_metric("recall@5"))
     'recall.autorag@5'
@@ -167,7 +171,7 @@ def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
     """
     if isinstance(text, Metric):
         return text
-    if convention not in CONVENTIONS:
+    if convention not in (*CONVENTIONS, AUTO):
         near = near_names(convention, CONVENTIONS) if isinstance(convention, str) else ""
         raise MetricError(f"convention: expected {listed(CONVENTIONS)}, found {convention!r}{near}")
     if not isinstance(text, str):
@@ -273,6 +277,11 @@ def _without_judged_only(in_brackets: str | None) -> tuple[bool, str | None]:
     return any(part.endswith("True") for part in parts if part not in others), ", ".join(others) or None
 
 
+def _lacks(metric: str, parameter: str, parameters: Collection[str]) -> str:
+    has = f"its parameters are {', '.join(parameters)}" if parameters else "it has no parameters"
+    return f"{metric} has no parameter {parameter!r}: {has}"
+
+
 class _Parser:
     """A parser for one metric text; every error quotes the full text."""
 
@@ -289,11 +298,10 @@ class _Parser:
             raise self.fail("expected name[.convention][(parameter=value)][@k], such as ndcg.coverage@10")
         definition = definition_of(match["name"])
         if definition is None:
-            candidates = [*names("metric"), *ALIASES, *SETS, *(f"{name}_10" for name in TREC_EVAL)]
-            near = near_names(match["name"], candidates) or "; `groupgt list metrics` lists them all"
-            raise self.fail(f"unknown metric {match['name']!r}{near}")
-        convention = self.read_convention(definition, match["convention"])
-        judged_only, parameters = _without_judged_only(match["parameters"])
+            raise self.fail(f"unknown metric {match['name']!r}{self.hint(match['name'], match['cutoff'])}")
+        judged_only, in_brackets = _without_judged_only(match["parameters"])
+        parameters = self.read_pairs(definition, in_brackets)
+        convention = self.read_convention(definition, match["convention"], parameters)
         return Metric(
             definition.name,
             convention,
@@ -301,6 +309,16 @@ class _Parser:
             self.read_cutoff(definition, match["cutoff"]),
             judged_only,
         )
+
+    def hint(self, name: str, cutoff: str | None) -> str:
+        """Suggests what an unknown name means in other tools, or similar names."""
+        joined = _JOINED.fullmatch(name)
+        for base, k in ((name, cutoff), (joined["name"], cutoff or joined["k"]) if joined else ("", None)):
+            if meant := MEANT.get(base) or (base if base in ALIASES or base in CATALOGUE else ""):
+                suggestion = f"{meant}@{k}" if k else meant
+                return f" (did you mean {suggestion!r}?)"
+        candidates = [*names("metric"), *ALIASES, *SETS, *(f"{name}_10" for name in TREC_EVAL)]
+        return near_names(name, candidates) or "; `groupgt list metrics` lists them all"
 
     def expand(self, text: str) -> str:
         """Resolves aliases regardless of case; a part that the alias already sets must not be repeated."""
@@ -333,7 +351,7 @@ class _Parser:
             else:
                 return name + tail
 
-    def read_convention(self, definition: Definition, written: str | None) -> str | None:
+    def read_convention(self, definition: Definition, written: str | None, parameters: Mapping[str, str]) -> str | None:
         if None in definition.formulas:
             if written is not None:
                 raise self.fail(
@@ -341,29 +359,57 @@ class _Parser:
                 )
             return None
         chosen = written or self.convention
+        if chosen == AUTO:
+            formulas = definition.formulas
+            has_all = (name for name in formulas if parameters.keys() <= formulas[name].by_name.keys())
+            return next(has_all, next(iter(formulas)))
         if chosen not in definition.formulas:
             near = near_names(chosen, definition.formulas)  # type: ignore[arg-type]  # None was handled above
             raise self.fail(f"expected the convention {listed(CONVENTIONS)}, found {chosen!r}{near}")
         return chosen
 
-    def read_parameters(
-        self, definition: Definition, convention: str | None, in_brackets: str | None
-    ) -> tuple[tuple[str, float | str], ...]:
-        by_name = {parameter.name: parameter for parameter in definition.formulas[convention].parameters}
-        title = definition.name + (f".{convention}" if convention else "")
+    def read_pairs(self, definition: Definition, in_brackets: str | None) -> dict[str, str]:
+        """Splits the brackets at commas; raises `MetricError` for a parameter that the metric has in no convention."""
         if in_brackets is not None and not in_brackets.strip():
             raise self.fail("expected parameter=value within the brackets, or no brackets")
-        values: dict[str, float | str] = {}
+        pairs: dict[str, str] = {}
         for part in in_brackets.split(",") if in_brackets is not None else []:
             name, _, text = (piece.strip() for piece in part.partition("="))
             if not text:
                 raise self.fail(f"expected parameter=value, found {part.strip()!r}")
-            if name not in by_name:
-                has = f"its parameters are {', '.join(by_name)}" if by_name else "it has no parameters"
-                raise self.fail(f"{title} has no parameter {name!r}: {has}{near_names(name, by_name)}")
-            if name in values:
+            if name in pairs:
                 raise self.fail(f"duplicate parameter {name}")
-            values[name] = self.read_value(by_name[name], text)
+            pairs[name] = text
+        parameters = list(dict.fromkeys(chain.from_iterable(each.by_name for each in definition.formulas.values())))
+        for name, text in pairs.items():
+            if name not in parameters:
+                raise self.fail(self.refusal(definition.name, name, text, parameters))
+        return pairs
+
+    def refusal(self, metric: str, name: str, text: str, parameters: Sequence[str]) -> str:
+        """Says that a metric lacks a parameter, and how what it means in ir_measures is written here."""
+        what = _lacks(metric, name, parameters)
+        bare = re.sub(r"\s*\([^()]*\)", "", self.text)
+        if name == "rel":
+            way = f"the policy level={text} sets it for all metrics (--policy level={text}); write {bare}"
+            return f"{what}; documents are relevant from a grade on: {way}"
+        if name == "dcg" and "gain" in parameters:
+            gain = "(gain=exp)" if "exp" in text else ""
+            return f"{what}; write {metric}{'' if metric == 'dcg' else '.trec'}{gain}{''.join(bare.partition('@')[1:])}"
+        if name in ("cutoff", "k"):
+            return f"{what}; write {bare.partition('@')[0]}@{text}"
+        return f"{what}{near_names(name, parameters)}"
+
+    def read_parameters(
+        self, definition: Definition, convention: str | None, texts: Mapping[str, str]
+    ) -> tuple[tuple[str, float | str], ...]:
+        by_name = definition.formulas[convention].by_name
+        if absent := next((name for name in texts if name not in by_name), None):
+            formulas = definition.formulas
+            others = [f"{definition.name}.{other}" for other in formulas if absent in formulas[other].by_name]
+            what = _lacks(f"{definition.name}.{convention}", absent, by_name)
+            raise self.fail(f"{what}; {' and '.join(others)} {'has' if len(others) == 1 else 'have'} it")
+        values = {name: self.read_value(by_name[name], text) for name, text in texts.items()}
         differing = ((name, value) for name, value in values.items() if value != by_name[name].default)
         return tuple(sorted(differing))
 
@@ -382,6 +428,8 @@ class _Parser:
             return None
         threshold = re.fullmatch(rf"({_NUMBER}){SCORE}", written, re.ASCII)
         match = re.fullmatch(rf"([0-9]+)({'|'.join(UNITS)})?", "1" if threshold else written)
+        if re.fullmatch(rf"(0+|-[0-9]+)({'|'.join(UNITS)})?", written):
+            raise self.fail(f"the cutoff must be at least 1, found @{written}")
         if match is None or len(match[1]) > 16 or not 1 <= int(match[1]) <= HIGHEST_K:
             raise self.fail(
                 f"expected a cutoff such as @10, @all, @2000tokens, @8000chars or @2calls, at least 1, or "

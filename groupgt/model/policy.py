@@ -133,6 +133,11 @@ class Policy:
         return replace(PRESETS[preset], **options)
 
     @property
+    def looks_at_all(self) -> bool:
+        """True if labelling looks for repeats among all results, and not only among the relevant ones."""
+        return self.duplicates in ("drop", "error")
+
+    @property
     def changes(self) -> str:
         """Fields that differ from their defaults.
 

@@ -36,7 +36,8 @@ class Columns:
     If the frame contains nulls or scores that are not finite, `recheck` reads the source again with the slow reader,
     which either reports each error with its location or returns rankings. `guard` runs a polars step and converts
     exceptions to `DataError`. If `ids_checked` is True, all ids are valid; otherwise, an invalid id also requires
-    `recheck`. `tie` names the column that breaks ties between equal scores.
+    `recheck`. `tie` names the column that breaks ties between equal scores. `in_memory` is True if the frame reads no
+    file.
     """
 
     frame: pl.LazyFrame
@@ -44,6 +45,7 @@ class Columns:
     guard: Callable[[Callable[[], Any]], Any] = lambda read: read()
     ids_checked: bool = False
     tie: str = "doc"
+    in_memory: bool = False
 
     @cached_property
     def checked(self) -> Run:

@@ -66,6 +66,15 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or plural}"
 
 
+def part_of(count: int, total: int, one: str, verb: str = "is", verbs: str = "are") -> str:
+    """Formats a part of a total as the subject of a sentence, with its verb.
+
+    >>> part_of(0, 1, "group"), part_of(1, 3, "group"), part_of(2, 3, "query", "needs", "need")
+    ('0 of 1 group is', '1 of 3 groups is', '2 of 3 queries need')
+    """
+    return f"{count:,} of {counted(total, one)} {verb if 1 in (count, total) else verbs}"
+
+
 def listed(texts: Sequence[str], most: int = 8, more: str = " and {:,} more") -> str:
     """Joins the first few texts and counts the rest.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.result import Evaluation
@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from groupgt.render.drawing import Drawable
 
 
+def _title(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Returns the name of a single run, which no column of its table contains; empty if it has none."""
+    return [f"run {each.name}" for each in evaluations if len(evaluations) == 1 and each.run.name]
+
+
 class EvaluationTeller(Teller[Evaluation]):
     """Reports the means of one run."""
 
@@ -38,8 +43,8 @@ class EvaluationTeller(Teller[Evaluation]):
     def blocks(self) -> list[Block]:
         """Returns the means overall and by slice, the population, and notes on the convention."""
         evaluation = self.result
-        notes = below_means([evaluation], [evaluation.convention])
-        return [means_grid(evaluation), *slice_tables([evaluation]), notes, *corrected_blocks([evaluation])]
+        means: list[Block] = [*_title([evaluation]), means_grid(evaluation), *slice_tables([evaluation])]
+        return [*means, below_means([evaluation], [evaluation.convention]), *corrected_blocks([evaluation])]
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """Returns only the table of means."""
@@ -102,6 +107,7 @@ class EvaluationsTeller(Teller[Evaluations]):
         evaluations, conventions = list(self.result.values()), self.result.conventions
         return [
             Verdict([*best_runs(evaluations), *map(doubt, doubts(self.result))]),
+            *_title(evaluations),
             *grids(evaluations, conventions),
             *slice_tables(evaluations),
             below_means(evaluations, conventions),

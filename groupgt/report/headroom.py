@@ -9,7 +9,7 @@ from typing import Any
 from groupgt.comparison.systems import Systems
 from groupgt.render.document import Block, Detail, Item
 from groupgt.render.page import data
-from groupgt.render.tables import counted, fixed, listed
+from groupgt.render.tables import counted, fixed, listed, part_of
 from groupgt.report.sentences import NAMED, at_cutoff, sentence_of
 
 # More queries than this are only counted, not named.
@@ -21,10 +21,9 @@ def sentences(systems: Systems) -> Iterator[data.Sentence]:
     failures = systems.failures
     if failures is None or not failures.nobody:
         return
-    count = f"{len(failures.nobody):,} of {counted(int(failures.counted.sum()), 'query')}"
-    verb = "is" if len(failures.nobody) == 1 else "are"
+    count = part_of(len(failures.nobody), int(failures.counted.sum()), "query")
     for_any = " for any system" if len(systems.names) > 1 else ""
-    parts = [f"{count} {verb} not complete{at_cutoff(failures.cutoff)}{for_any}: "]
+    parts = [f"{count} not complete{at_cutoff(failures.cutoff)}{for_any}: "]
     for name in failures.nobody[:NAMED]:
         parts += [name, ", "]
     parts[-1] = " …" if len(failures.nobody) > NAMED else "."

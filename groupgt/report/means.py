@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.result import Evaluation, Judged
 from groupgt.formats.tables import NONRELEVANT
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
@@ -230,16 +230,18 @@ def footer(evaluation: Evaluation, *, is_named: bool = True) -> list[str]:
     total = counted(counts.pop("queries"), "query")
     # A document that was judged alone, as in qrels, is a group; without a relevant alternative it is non-relevant.
     truth = evaluation.truth
-    alone = truth.shape == "flat" or NONRELEVANT in truth.keys
-    flat = {"irrelevant_groups": "judged non-relevant"} if alone else {}
-    names = {name: flat.get(name, name.replace("_", " ")) for name in counts}
+    names = {name: name.replace("_", " ") for name in counts} | {"negative": "negative grades"}
+    if truth.shape == "flat" or NONRELEVANT in truth.keys:
+        names["irrelevant_groups"] = "judged non-relevant"
+        counts["irrelevant_groups"] = int(Judged.of(truth).rejected.sum())
     shown = [f"{names[name]} {count:,}" for name, count in counts.items() if count or name == "evaluated"]
     if bool(((truth.per_query == 0) & ~truth.unanswerable).any()):
         shown = [f"{each} {UNDECLARED}" if each.startswith("undefined") else each for each in shown]
     declared = []
     if count := evaluation.counts.get("unanswerable"):
         missing = evaluation.counts["without_row"]
-        rest = f"; {missing:,} of them have no row in the run" if missing else ""
+        who = "it has" if count == 1 else counted(missing, "of them has", "of them have")
+        rest = f"; {who} no row in the run" if missing else ""
         declared.append(f"{counted(count, 'query')} declared unanswerable{rest}")
     shape = f" ({SHAPES[evaluation.truth.shape]})" if evaluation.is_auto else ""
     convention = f"convention {evaluation.convention}{shape}; " if is_named else ""

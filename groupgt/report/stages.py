@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from groupgt.evaluation.stages import Stage, Stages
 from groupgt.render.document import Item, Table, Verdict
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, counted
+from groupgt.render.tables import Grid, counted, part_of
 from groupgt.report.means import policy_text
 from groupgt.report.sentences import doubt, doubts, sentence_of
 
@@ -49,8 +49,7 @@ class StagesTeller(Teller[Stages]):
     def _sentences(self) -> Iterator[data.Sentence]:
         stages = self.result
         total, lost = len(stages.groups), [stage for stage in stages.stages if stage.lost]
-        verb = "is" if stages.kept == 1 else "are"
-        kept = f"{stages.kept:,} of {counted(total, 'group')} {verb} covered by the last stage"
+        kept = f"{part_of(stages.kept, total, 'group')} covered by the last stage"
         if not lost:
             yield sentence_of("best", f"{kept}: none is lost.")
         else:

@@ -12,7 +12,7 @@ from groupgt.experiment.timing import Kind, Median, Timing, of_one_kind
 from groupgt.render import tradeoffs
 from groupgt.render.document import Block, Table
 from groupgt.render.drawing import Figure
-from groupgt.render.tables import counted, fixed
+from groupgt.render.tables import counted, fixed, part_of
 from groupgt.report.means import about
 
 # Time columns in the page's table of systems, and the fields of a timing that they show.
@@ -108,14 +108,16 @@ def from_cache(outcome: Outcome) -> str:
     parts = [f"from the cache: {counted(retrievals, 'retrieval')}"] if retrievals else []
     for each in kept.answers:
         name = f"{each.dataset}: {each.system}" if len(outcome.evaluations) > 1 else each.system
-        what = f"{each.earlier.count:,} of {each.queries:,} answers of {name} are from the run"
+        part = part_of(each.earlier.count, each.queries, "answer", f"of {name} is", f"of {name} are")
+        what = f"{part} from the run"
         at = each.earlier.at.replace("T", " ").removesuffix("Z")
         since = f"; changed since: {', '.join(each.earlier.changed)}" if each.earlier.changed else ""
         way = f"resumed: {what} interrupted" if each.earlier.interrupted else f"reused: {what} that ended"
         parts.append(f"{way} at {at} UTC{since}")
     if kept.verdicts:
         since = f"; changed since: {', '.join(kept.changed)}" if kept.changed else ""
-        parts.append(f"{kept.verdicts:,} of {kept.verdicts + kept.judged:,} verdicts are from earlier runs{since}")
+        part = part_of(kept.verdicts, kept.verdicts + kept.judged, "verdict")
+        parts.append(f"{part} from earlier runs{since}")
     return "; ".join(parts) + (" (--refresh starts from scratch)" if parts else "")
 
 

@@ -228,7 +228,8 @@ def warn_of_doubts(
     if repeating:
         ranking = ids[repeating[0]]
         repeated = next(name for position, name in enumerate(ranking) if name in ranking[:position])
-        text = f"system {name!r}: {len(repeating):,} rankings repeat an id (query {repeating[0]!r}: {repeated!r}); "
+        example = f"(query {repeating[0]!r}: {repeated!r})"
+        text = f"system {name!r}: repeated ids in {len(repeating):,} of {len(ids):,} rankings {example}; "
         warn(text + "the policy duplicates decides how repeats count")
     lengths = set(map(len, ids.values()))
     most = min(k, len(corpus_ids)) if corpus_ids is not None else k
@@ -250,7 +251,7 @@ def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
             f"system {name!r}: none of the {len(returned):,} ids it returns is in the corpus: {shown_ids}; expected "
             f"ids such as {shown(min(corpus_ids))}"
         )
-    text = f"system {name!r}: {len(absent):,} of the {len(returned):,} ids it returns are not in the corpus: "
+    text = f"system {name!r}: the corpus lacks {len(absent):,} of the {len(returned):,} ids it returns: "
     warn(text + shown_ids)
 
 

@@ -106,7 +106,7 @@ def test_a_session_and_the_next(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     main(["evaluate", "truth.jsonl", "run.jsonl", "-m", "recall"])
     assert "judged from pools (depth:10)" in capsys.readouterr().out
     main(["check", "truth.journal/anna.jsonl"])
-    assert "documents judged not relevant" in capsys.readouterr().out
+    assert "documents judged non-relevant" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("folder")

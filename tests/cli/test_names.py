@@ -1,4 +1,4 @@
-"""What runs are called: NAME=PATH, else what tells their files apart."""
+"""What runs are called: NAME=PATH, or the names of their files, whatever other files there are."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import groupgt
 from groupgt.cli.main import main
-from groupgt.formats.names import distinct_names
+from groupgt.evaluation.names import named
 
 
 @pytest.fixture
@@ -41,11 +42,76 @@ def test_a_path_may_hold_the_sign(folder: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.usefixtures("folder")
-def test_what_all_files_share_tells_none_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    assert names(capsys, "runs/input.uwmt.txt", "runs/input.pircs.txt") == ["uwmt", "pircs"]
-    assert sorted(names(capsys, "runs")) == ["pircs", "uwmt"]
-    # One alone keeps its name.
+def test_another_file_renames_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert names(capsys, "runs/input.uwmt.txt") == ["input.uwmt"]
+    assert names(capsys, "runs/input.uwmt.txt", "runs/input.pircs.txt") == ["input.uwmt", "input.pircs"]
+    assert names(capsys, "runs") == ["input.pircs", "input.uwmt"]
+
+
+def put(folder: Path, *paths: str) -> None:
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("q1 Q0 a 1 2 t\n")
+
+
+def test_files_in_folders_and_globs_are_named_by_their_place(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(folder, "all/one/bm25.trec.gz", "all/two/bm25.trec", "all/two/deep/dense.run", "all/x[1].trec")
+    assert names(capsys, "all/two/*") == ["bm25"]
+    assert names(capsys, "./all/*/*.trec") == ["two/bm25"]
+    expected = ["one/bm25", "two/bm25", "two/deep/dense", "x[1]"]
+    assert names(capsys, "all/**/*") == expected
+    assert names(capsys, str(folder / "all" / "**" / "*")) == expected
+    found = groupgt.evaluate_runs("qrels", ["all/*/bm25*", "runs"], ["map"])
+    assert list(found) == ["one/bm25", "two/bm25", "input.pircs", "input.uwmt"]
+    assert list(groupgt.evaluate_runs("qrels", "all/x[1].trec", ["map"])) == ["x[1]"]
+
+
+@pytest.mark.parametrize(
+    ("runs", "files"),
+    [
+        (["new/run.trec", "old/run.trec"], "new/run.trec and old/run.trec"),
+        (["new", "old/run.trec"], "new/run.trec and old/run.trec"),
+        (["new/run.trec", "./new/run.trec"], "new/run.trec and new/run.trec"),
+        (["run=elsewhere/other.csv", "new/run.trec"], "elsewhere/other.csv and new/run.trec"),
+        (["both/*"], "both/a.csv and both/a.trec"),
+    ],
+)
+def test_two_files_of_one_name(runs: list[str], files: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(folder, "new/run.trec", "old/run.trec", "both/a.trec", "elsewhere/other.csv")
+    for path in ("both/a.csv", "elsewhere/other.csv"):
+        (folder / path).write_text("qid,doc_id,score\nq1,a,1\n")
+    for command in ("evaluate", "compare"):
+        with pytest.raises(SystemExit) as end:
+            main([command, "qrels", *runs, "-m", "map"])
+        told = capsys.readouterr()
+        assert (end.value.code, told.out) == (2, "")
+        assert f"{files}: duplicate run name" in told.err
+        assert "name the runs: NAME=PATH" in told.err
+
+
+def test_a_wrong_baseline_is_told_before_anything_is_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(folder, "one.trec", "two.trec")
+    (folder / "qrels").write_text("no qrels\n")
+    for command in (["compare"], ["power"], ["plot", "means", "-o", "x.svg"]):
+        with pytest.raises(SystemExit) as end:
+            main([*command, "qrels", "one.trec", "two.trec", "-m", "map", "--baseline", "tow"])
+        assert end.value.code == 2
+        assert (
+            capsys.readouterr().err
+            == "groupgt: baseline: expected one of one, two, found 'tow' (did you mean 'two'?)\n"
+        )
+    with pytest.raises(groupgt.ConfigError, match="expected one of one, two, found 3"):
+        groupgt.compare("qrels", ["one.trec", "two.trec"], ["map"], baseline=3)  # type: ignore[arg-type]  # a mistake
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_name_of_one_run_stands_above_its_table(capsys: pytest.CaptureFixture[str]) -> None:
+    for style in ("simple", "github"):
+        main(["evaluate", "qrels", "runs/input.uwmt.txt", "-m", "map", "--format", style])
+        assert capsys.readouterr().out.startswith("run input.uwmt\n\n")
+    assert str(groupgt.evaluate("qrels", "runs/input.uwmt.txt", ["map"])).startswith("run input.uwmt\n\nmetric ")
+    # Lists in memory have no name.
+    assert str(groupgt.evaluate("qrels", {"q1": ["a"]}, ["map"])).startswith("metric ")
 
 
 @pytest.mark.usefixtures("folder")
@@ -64,18 +130,17 @@ def test_tags_name_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("paths", "named"),
+    ("paths", "names_of_paths"),
     [
-        (["a.x.res", "a.y.res"], ["x", "y"]),
-        (["bm25.results", "dense.results"], ["bm25", "dense"]),
+        (["a.x.res", "a.y.res"], ["a.x", "a.y"]),
+        (["bm25.results", "dense.results"], ["bm25.results", "dense.results"]),
         (["bm25.a", "bm25"], ["bm25.a", "bm25"]),
-        (["bm25-k1=0.9", "bm25-k1=0.4"], ["bm25-k1=0.9", "bm25-k1=0.4"]),
-        (["k1=0.9", "k1=1.9"], ["k1=0.9", "k1=1.9"]),
-        (["one/run.trec", "two/run.trec"], ["one/run", "two/run"]),
+        (["bm25-k1=0.9", "s3://bucket/bm25-k1=0.4.trec"], ["bm25-k1=0.9", "bm25-k1=0.4"]),
+        (["one/run.trec", "two/*.parquet"], ["run", "two"]),
     ],
 )
-def test_names_of_files(paths: list[str], named: list[str]) -> None:
-    assert distinct_names(paths) == named
+def test_names_of_files(paths: list[str], names_of_paths: list[str]) -> None:
+    assert [name for name, _ in named(("", path) for path in paths)] == names_of_paths
 
 
 @pytest.mark.usefixtures("folder")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -41,9 +42,37 @@ def test_documents_are_counted_by_what_they_are_judged() -> None:
     assert found["groups"] == (3, "1 query with 1, 1 query with 2")
     assert found["alternatives"] == (4, "")
     assert found["relevant documents"] == (3, "1 to 2 a query, median 2")
-    assert found["documents judged not relevant"] == (3, "1 to 2 a query, median 2")
+    assert found["documents judged non-relevant"] == (3, "1 to 2 a query, median 2")
     assert found["groups without a relevant alternative"] == (3, "")
     assert found["documents in several groups of one query"] == (1, "a")
+
+
+def test_check_and_evaluate_count_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Judged 0: b, z and w. Negative: c and y. q2 and q3 have nothing relevant, q4 is declared unanswerable."""
+    grades = {"q1": {"a": 1, "b": 0, "c": -1}, "q2": {"z": 0}, "q3": {"y": -2, "w": 0}}
+    qrels, nested, run = (tmp_path / name for name in ("qrels.txt", "truth.jsonl", "run.trec"))
+    rows = [f"{qid} 0 {doc} {grade}\n" for qid, row in grades.items() for doc, grade in row.items()]
+    qrels.write_text("".join(rows))
+    groups = {qid: [[{"id": doc, "grade": grade}] for doc, grade in row.items()] for qid, row in grades.items()}
+    lines = [{"qid": qid, "retrieval_gt": row} for qid, row in groups.items()]
+    declared = {"qid": "q4", "retrieval_gt": [], "answerable": False}
+    nested.write_text("".join(json.dumps(line) + "\n" for line in [*lines, declared]))
+    run.write_text("q1 Q0 a 1 1 t\n")
+    for truth, unanswerable in ((qrels, 0), (nested, 1)):
+        counts = groupgt.evaluate(truth, run, ["map"]).counts
+        assert (counts["undefined"], counts.get("unanswerable", 0), counts["negative"]) == (2, unanswerable, 2)
+        found = {finding.what: finding for finding in check_truth(groupgt.read_ground_truth(truth))}
+        assert found["documents judged non-relevant"].count == 3
+        assert found["documents with a negative grade (unjudged)"].count == 2
+        assert found["queries without ground truth (undefined)"].example == "q2, q3"
+        assert ("queries declared unanswerable" in found) == bool(unanswerable)
+    main(["evaluate", str(qrels), str(run), "-m", "map"])
+    assert "evaluated 1, undefined 2, judged non-relevant 3, negative grades 2\n" in capsys.readouterr().out
+    # As groups, the five documents that are not relevant are groups that nothing covers.
+    main(["evaluate", str(nested), str(run), "-m", "map"])
+    shown = capsys.readouterr().out
+    assert "irrelevant groups 5, negative grades 2\n" in shown
+    assert "1 query declared unanswerable; it has no row in the run\n" in shown
 
 
 def test_groups_that_cannot_be_met_are_counted_whatever_the_policy() -> None:

@@ -432,7 +432,7 @@ def test_the_same_bits_from_every_carrier(
     found = groupgt.evaluate(data.truth, run, ASKED, policy=policy, corpus=laws.WORDS, parts=parts)
     for text, column in expected.values.items():
         np.testing.assert_array_equal(found.values[text], column, text)
-    assert found.counts["duplicates"] == expected.counts["duplicates"]
+    assert found.labelled.duplicated == expected.labelled.duplicated
     asked_depths = groupgt.depth(data.truth, run, SHARES, unit="calls", policy=policy, parts=parts)
     assert [each.depth for each in asked_depths] == depths
 

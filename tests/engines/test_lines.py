@@ -183,7 +183,7 @@ def test_everything_else_is_asked_of_columns(tmp_path: Path) -> None:
     assert carrier.ranking("q", Policy())[0] == ["a", "b"]
     assert carrier.qids() == ["q"]
     assert [(qid, ids) for qid, (ids, _) in carrier.rankings(Policy())] == [("q", ["a", "b"])]
-    assert carrier.sample(9) == (["q"], ["b", "a"])
+    assert carrier.sample(9) == {"q": ["b", "a"]}
     assert not carrier.carries("tokens")
     assert run.as_columns.frame.collect().height == 2
 

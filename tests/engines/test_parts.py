@@ -199,8 +199,8 @@ def test_empty_sides() -> None:
     with pytest.warns(groupgt.GroupgtWarning, match="0 results"):
         assert groupgt.evaluate({"q": [["a"]]}, empty, ["mrr"]).counts["missing"] == 1
     assert groupgt.evaluate({"q": [["a"]], "y": []}, rows, ["mrr"]).counts["extra"] == 1
-    with pytest.warns(groupgt.GroupgtWarning, match="no query of the run"):
-        assert groupgt.evaluate({"z": []}, rows, ["mrr"]).counts["undefined"] == 1
+    with pytest.raises(groupgt.DataError, match=r"no query of the run is in .*: the run has 'q', the ground truth 'z'"):
+        groupgt.evaluate({"z": []}, rows, ["mrr"])
 
 
 def test_hash_codes_that_collide_are_parted_or_told_apart(monkeypatch: pytest.MonkeyPatch, expected: Any) -> None:

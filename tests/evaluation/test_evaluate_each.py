@@ -9,6 +9,7 @@ import pytest
 
 import groupgt
 from groupgt.evaluation import evaluate
+from groupgt.evaluation.names import named
 from groupgt.evaluation.request import Request
 from tests.engines.test_engines import METRICS, as_trec, make, same
 
@@ -33,7 +34,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[groupgt.Grou
 
 def test_files_are_evaluated_side_by_side(files: tuple[groupgt.GroundTruth, list[Path]]) -> None:
     truth, paths = files
-    found = evaluate.evaluate_each(Request.of(ASKED), truth, [("", path) for path in paths])
+    found = evaluate.evaluate_each(Request.of(ASKED), truth, named(("", path) for path in paths))
     assert [each.name for each in found] == [path.stem for path in paths]
     for path, each in zip(paths, found, strict=True):
         same(groupgt.evaluate(truth, path, ASKED), each)

@@ -94,7 +94,7 @@ def test_who_counts(tmp_path: Path) -> None:
         assert np.isnan(found.values["recall.coverage"]).tolist() == [False, True, True, True, True]
         assert (found.counts["unanswerable"], found.counts["without_row"], found.counts["undefined"]) == (3, 1, 1)
     shown = str(found)
-    assert "3 queries declared unanswerable; 1 of them have no row in the run" in shown
+    assert "3 queries declared unanswerable; 1 of them has no row in the run" in shown
     assert "undefined 1 (no ground truth; set answerable: false if no answer exists)" in shown
 
 

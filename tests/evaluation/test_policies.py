@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import groupgt
@@ -123,11 +124,44 @@ def test_dropped_repeats_close_the_gap_every_time(tmp_path: Path, size: str) -> 
 def test_duplicates_of_irrelevant_and_extra_results(
     value: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for run in ({"q1": ["a", "x", "x", "b"]}, {"q1": ["a", "b"], "q9": ["z", "z"]}):
+    for run, repeats in (({"q1": ["a", "x", "x", "b"]}, 1), ({"q1": ["a", "b"], "q9": ["z", "z"]}, 0)):
         small = measured(cli, tmp_path, AB, run, "ndcg,recall@2", duplicates=value)
         monkeypatch.setattr(source, "SMALL", 0)
-        assert measured(cli, tmp_path, AB, run, "ndcg,recall@2", duplicates=value) == small
+        large = measured(cli, tmp_path, AB, run, "ndcg,recall@2", duplicates=value)
         monkeypatch.undo()
+        if value == "error":
+            assert large == small
+            continue
+        # A file that is streamed is searched for repeats of all results only if the policy asks for it.
+        assert small[1]["duplicates"] == repeats
+        assert large[1]["duplicates"] == (repeats if value == "drop" else 0)
+        assert (large[0], large[1] | {"duplicates": repeats}) == small
+
+
+def test_every_repeat_is_counted_in_memory(tmp_path: Path) -> None:
+    """x is repeated and judged by nobody, so map is (1/3 + 2/4)/2 and not (1/2 + 2/3)/2; q9 has no ground truth."""
+    ids = {"q1": ["x", "x", "a", "b"], "q2": ["c", "d"], "q9": ["z", "z"]}
+    truth = {"q1": {"a": 1, "b": 1}, "q2": {"c": 1}}
+    rows = [(qid, name, -rank) for qid, ranking in ids.items() for rank, name in enumerate(ranking)]
+    columns = dict(zip(("qid", "doc_id", "score"), map(list, zip(*rows))))
+    (tmp_path / "run.json").write_text(json.dumps(ids), encoding="utf-8")
+    pairs = {qid: [(name, 1.0) for name in ranking] for qid, ranking in ids.items()}
+    for run in (ids, pairs, tmp_path / "run.json", pl.DataFrame(columns), pl.DataFrame(columns).to_pandas()):
+        found = groupgt.evaluate(truth, run, ["map", "map@2"])
+        assert found.values["map"].tolist() == pytest.approx([5 / 12, 1])
+        assert found.counts["duplicates"] == 1
+        assert "duplicates 1" in str(found)
+        repeats = {each.what: each.count for each in groupgt.check(truth, {"run": run}).findings["run"]}
+        assert repeats["queries with a repeated result"] == 1
+        assert repeats["queries with a repeated relevant result"] == 0
+
+
+def test_repeats_of_what_a_labeller_matches_are_counted_beside_repeated_ids() -> None:
+    """In q1 two results are chunks of the same judged document, in q2 of the same other one, in q3 of none."""
+    run = {"q1": ["a#1", "a#2"], "q2": ["x#1", "a#1", "x#2"], "q3": ["a#1", "b#1"]}
+    labeller = {"use": "parents", "with": {"pattern": "(.*)#[0-9]+"}}
+    found = groupgt.evaluate({qid: [["a"]] for qid in run}, run, ["mrr"], labeller=labeller)
+    assert found.counts["duplicates"] == 2
 
 
 def test_ties(cli: Cli, tmp_path: Path, size: str) -> None:

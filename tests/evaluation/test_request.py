@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import groupgt
+from groupgt.cli.main import main
 from groupgt.evaluation import sources as module
 from groupgt.evaluation.depth import METRIC, depths_of
 from groupgt.evaluation.evaluate import evaluate_each, evaluate_run
@@ -49,10 +51,24 @@ def test_what_is_wrong_is_said_before_anything_is_read() -> None:
         Request.of("mrr.coverage", policy={"duplicates": "keep"})
 
 
+def test_parameters_are_those_of_the_convention_that_the_ground_truth_decides(tmp_path: Path) -> None:
+    """b has grade 1 and comes before a, of grade 3: (1/log2 2 + 7/log2 3)/(7/log2 2 + 1/log2 3) = 0.7098."""
+    qrels, run = tmp_path / "qrels.txt", tmp_path / "run.trec"
+    qrels.write_text("q 0 a 3\nq 0 b 1\n")
+    run.write_text("q Q0 b 1 2 t\nq Q0 a 2 1 t\n")
+    gain = (1 + 7 / math.log2(3)) / (7 + 1 / math.log2(3))
+    assert groupgt.evaluate(qrels, run, ["ndcg(gain=exp)@3", "map"])["ndcg(gain=exp)@3"] == pytest.approx(gain)
+    assert groupgt.score({"a": 3, "b": 1}, ["b", "a"], ["ndcg(gain=exp)"]) == {"ndcg(gain=exp)": pytest.approx(gain)}
+    main(["evaluate", str(qrels), str(run), "-m", "ndcg(gain=exp)@3"])
+    # Groups are evaluated under autorag, whose ndcg knows no grades.
+    with pytest.raises(groupgt.MetricError, match=r"it has no parameters; ndcg\.trec and ndcg\.coverage have it"):
+        groupgt.evaluate({"q": [["a"], ["b"]]}, run, ["ndcg(gain=exp)@3"])
+
+
 def test_two_runs_of_one_name() -> None:
-    request = Request.of("mrr")
-    with pytest.raises(groupgt.DataError, match="duplicate run name 'first'"):
-        evaluate_each(request, request.truth_of(TRUTH), [("first", RUNS["first"]), ("first", RUNS["second"])])
+    first, second = (groupgt.Run.of(run, "first") for run in RUNS.values())
+    with pytest.raises(groupgt.DataError, match=r"^duplicate run name 'first'; name the runs: .* \{name: run\}$"):
+        groupgt.evaluate_runs(TRUTH, [first, second], ["mrr"])
 
 
 def test_depth_of_what_is_evaluated_already() -> None:

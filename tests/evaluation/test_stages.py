@@ -119,7 +119,7 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     run = {"q1": ["a"]}
     with pytest.raises(groupgt.ConfigError, match="expected at least two stages, found 1"):
         groupgt.stages(TRUTH, {"one": run})
-    with pytest.raises(groupgt.ConfigError, match="two stages are called 'one'"):
+    with pytest.raises(groupgt.DataError, match="duplicate run name 'one'"):
         groupgt.stages(TRUTH, {"one": run, "one@3": run})
     with pytest.raises(groupgt.ConfigError, match="expected a cutoff above 0"):
         groupgt.stages(TRUTH, {"one": run, "two@0": run})

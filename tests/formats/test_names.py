@@ -9,7 +9,7 @@ import pytest
 
 import groupgt
 from groupgt.formats.detect import run_paths
-from groupgt.formats.names import distinct_names, without_endings
+from groupgt.formats.names import without_endings
 
 RESULT = "q Q0 a 1 1.0 t\n"
 TRUTH = {"q": [["a"]]}
@@ -36,23 +36,6 @@ def test_only_known_endings_are_lost(file: str, name: str) -> None:
 def test_the_name_of_a_run_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "bm25-k1=0.9-b=0.4").write_text(RESULT)
     assert groupgt.read_run(tmp_path / "bm25-k1=0.9-b=0.4").name == "bm25-k1=0.9-b=0.4"
-
-
-def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
-    files = ["one/run/bm25.trec", "two/run/bm25.trec", "two/run/dense.trec", "two/run/dense.jsonl"]
-    for file in files:
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).write_text(RESULT if file.endswith("trec") else '{"qid": "q", "retrieved_ids": ["a"]}\n')
-    found = groupgt.evaluate_runs(TRUTH, [tmp_path / file for file in files], ["recall"])
-    assert list(found) == ["one/bm25", "two/bm25", "dense.trec", "dense.jsonl"]
-
-
-def test_folders_of_different_depths_and_one_file_twice() -> None:
-    assert distinct_names(["bm25.trec", "old/bm25.trec", "old/x/bm25.trec"]) == ["bm25", "old/bm25", "old/x/bm25"]
-    assert distinct_names(["a/m/x/r.trec", "a/m/y/r.trec", "b/m/x/r.trec"]) == ["a/x/r", "a/y/r", "b/x/r"]
-    assert distinct_names(["a/r.trec", "a/r.csv", "b/r.trec"]) == ["a/r.trec", "a/r.csv", "b/r"]
-    # A run that is named twice is a mistake, which evaluation refuses.
-    assert distinct_names(["a/r.trec", "./a/r.trec"]) == ["r", "r"]
 
 
 def test_a_folder_or_a_pattern_names_many_runs(tmp_path: Path) -> None:

@@ -55,11 +55,11 @@ def test_documents_that_never_meet() -> None:
     ):
         labelled(other, {"q": ["c1"]}, "spans", chunks=CHUNKS)
     both = {**SPANS, "p": other["q"]}
-    with pytest.warns(groupgt.GroupgtWarning, match="1 of 2 documents of the ground truth are not in the chunk table"):
+    with pytest.warns(groupgt.GroupgtWarning, match="the chunk table lacks 1 of 2 documents of the ground truth"):
         labelled(both, {"q": ["c1"], "p": ["c1"]}, "spans", chunks=CHUNKS)
     for absent, named in ((3, "'x0', 'x1', 'x2'$"), (4, "'x0', 'x1', 'x2' …$")):
         others = {f"p{number}": [[{"doc": f"x{number}", "start": 0, "end": 1}]] for number in range(absent)}
-        with pytest.warns(groupgt.GroupgtWarning, match=f"{absent} of {absent + 1} documents .*: {named}"):
+        with pytest.warns(groupgt.GroupgtWarning, match=f"lacks {absent} of {absent + 1} documents .*: {named}"):
             labelled({**SPANS, **others}, {"q": ["c1"]}, "spans", chunks=CHUNKS)
     frame = pl.DataFrame({"qid": ["q"], "doc_id": ["c1"], "score": [1], "start": [0], "end": [10]})
     with pytest.warns(

@@ -294,8 +294,8 @@ def test_rankings_are_checked(server: Server, answer: bytes, words: str) -> None
 def test_repeated_ids_are_told(server: Server, tmp_path: Path) -> None:
     server.answers.append(lambda body: (200, {}, json.dumps([["d1", "d2", "d1"]] * len(body["queries"])).encode()))
     file = small(tmp_path, f'mine: {{use: http, with: {{url: "{server.url}"}}}}')
-    with pytest.warns(groupgt.GroupgtWarning, match=r"3 rankings repeat an id \(query 'q1': 'd1'\)"):
-        assert run_experiment(file).evaluations["set"]["mine"].counts["duplicates"] == 1
+    with pytest.warns(groupgt.GroupgtWarning, match=r"repeated ids in 3 of 3 rankings \(query 'q1': 'd1'\)"):
+        assert run_experiment(file).evaluations["set"]["mine"].counts["duplicates"] == 3
 
 
 # ---- answers without end -----------------------------------------------------------------------------------------

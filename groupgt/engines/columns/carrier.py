@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -21,7 +21,7 @@ from groupgt.engines.base import (
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns import any_order, in_order
 from groupgt.engines.columns.keys import Keys
-from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first, best_row
+from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first, best_row, results_by_query
 from groupgt.engines.lists import ListCarrier
 from groupgt.errors import DataError, Faults
 from groupgt.labellers.base import Labeller
@@ -64,7 +64,7 @@ class ColumnCarrier(LocalCarrier):
         return row_carrier_of(replace(self.run, contents=self.columns.checked.contents))
 
     def _hits(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> RankedHits:
-        if policy.duplicates in ("drop", "error"):
+        if policy.looks_at_all:
             batches.refuse_invalid_rows()
             rows, duplicated = self._without_repeats(truth, policy)
             return any_order.ranked_hits(truth, keys, batches.of(rows), policy, duplicated)
@@ -81,10 +81,7 @@ class ColumnCarrier(LocalCarrier):
         rows, first = columns.frame.with_row_index("row"), best_row(policy, columns.tie)
         ties = [] if columns.tie == "doc" else [pl.col(columns.tie).filter(pl.col("row") == first).first()]
         best = rows.group_by("qid", "doc").agg(pl.len(), pl.col("score").max(), first, *ties)
-        judged = pl.LazyFrame({"qid": pl.Series(truth.qids, dtype=pl.String)})
-        several = best.filter(pl.col("len") > 1).select("qid", "doc").join(judged, on="qid", how="semi")
-        several = several.sort("qid", "doc")
-        repeated: pl.DataFrame = columns.guard(lambda: several.collect(engine="streaming"))
+        repeated = self._repeated(truth, best)
         if policy.duplicates == "error":
             faults = Faults()
             for qid, doc in repeated.unique("qid", keep="first", maintain_order=True).iter_rows():
@@ -92,6 +89,19 @@ class ColumnCarrier(LocalCarrier):
                 faults.add(f"{self.run.title}: query {qid!r}", what)
             faults.stop()
         return (best.drop("len") if len(repeated) else rows), repeated["qid"].n_unique()
+
+    def _repeated(self, truth: GroundTruth, counts: pl.LazyFrame) -> pl.DataFrame:
+        """Return `qid` and `doc` of the repeats in judged queries, from the number of rows (`len`) of each pair."""
+        judged = pl.LazyFrame({"qid": pl.Series(truth.qids, dtype=pl.String)})
+        several = counts.filter(pl.col("len") > 1).select("qid", "doc").join(judged, on="qid", how="semi")
+        frame: pl.DataFrame = self.columns.guard(lambda: several.sort("qid", "doc").collect(engine="streaming"))
+        return frame
+
+    def repeating(self, truth: GroundTruth) -> list[int] | None:
+        if not self.columns.in_memory:
+            return None
+        repeated = self._repeated(truth, self.columns.frame.group_by("qid", "doc").len())
+        return [truth.index[qid] for qid in repeated["qid"].unique().to_list()]
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
         columns = replace(
@@ -194,10 +204,9 @@ class ColumnCarrier(LocalCarrier):
         # Scores only order the results of one call.
         return rows["doc"].to_list(), None if self.carries(CALLS) else rows["score"].to_list()
 
-    def sample(self, limit: int) -> tuple[list[str], list[str]]:
+    def sample(self, limit: int, queries: Collection[str] = ()) -> dict[str, list[str]]:
         lazy = self.columns.frame.select("qid", "doc").head(limit)
-        rows = self.columns.guard(lazy.collect)
-        return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
+        return results_by_query(self.columns.guard(lazy.collect))
 
     def carries(self, field: str) -> bool:
         return field in self.columns.frame.collect_schema()

@@ -161,3 +161,9 @@ def _give_back() -> None:
     # Other C libraries do not have this function.
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def results_by_query(rows: pl.DataFrame) -> dict[str, list[str]]:
+    """Return the result ids of each query, from rows with `qid` and `doc`; rows without either are ignored."""
+    by_query = rows.drop_nulls().group_by("qid", maintain_order=True).agg("doc")
+    return dict(zip(by_query["qid"].to_list(), by_query["doc"].to_list()))

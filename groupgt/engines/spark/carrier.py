@@ -8,7 +8,7 @@ query and sorted. Ranks depend only on scores and ids, so partition order and re
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import numpy as np
 from groupgt.engines.base import Carrier, Flat, Labelled, RankedHits, Ranking, distinct_ranking, matched
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.keys import key_table
+from groupgt.engines.columns.reader import results_by_query
 from groupgt.engines.spark.steps import (
     Rows,
     best_first,
@@ -80,10 +81,10 @@ class SparkCarrier(Carrier):
         rows = pl.DataFrame(of_query.select("doc", "score").toArrow())
         return distinct_ranking(rows["doc"].to_list(), rows["score"].to_list(), policy)
 
-    def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """Return the distinct query ids and result ids in the first rows that Spark returns."""
-        rows = pl.DataFrame(self.rows.frame.select("qid", "doc").limit(min(limit, GLANCE_ROWS)).toArrow())
-        return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
+    def sample(self, limit: int, queries: Collection[str] = ()) -> dict[str, list[str]]:
+        """Return the result ids of each query in the first rows that Spark returns."""
+        rows = self.rows.frame.select("qid", "doc").limit(min(limit, GLANCE_ROWS))
+        return results_by_query(pl.DataFrame(rows.toArrow()))
 
 
 def _renamer(names: Callable[[list[str]], Any]) -> Callable[..., Any]:
@@ -125,7 +126,7 @@ class _Plan:
     def walk(self) -> Labelled:
         keys = key_table(self.truth, self.matches)
         self.fits = sum(map(len, self.truth.qids)) + sum(map(len, self.matches.keys)) + 32 * len(keys) <= self.broadcast
-        if self.policy.duplicates in ("drop", "error"):
+        if self.policy.looks_at_all:
             self.refuse_invalid_rows()
             self.remove_repeats()
         length, extra, others = self.queries()

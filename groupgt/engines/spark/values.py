@@ -58,7 +58,7 @@ def per_query(
             raise ConfigError(f"{what}: expected a frame of Spark, found {type(frame).__name__}")
     results, judged = rows_of(run), truth_rows(truth)
     rows = results.frame.withColumn("score", sql.when(is_result(), sql.col("score")).otherwise(_error(WRONG)))
-    if rules.duplicates in ("drop", "error"):
+    if rules.looks_at_all:
         if rules.duplicates == "error":
             # Repeats in queries without ground truth are not errors.
             rows = rows.join(judged.select("qid"), "qid", "semi")

@@ -1,0 +1,58 @@
+"""Names of runs: as given, or else derived from each file alone, so that no other file changes them."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from pathlib import Path, PurePath
+from typing import Any
+
+from groupgt.errors import DataError, Faults
+from groupgt.evaluation.inputs import is_in_files
+from groupgt.formats.names import name_of, without_endings
+from groupgt.formats.parts import title_of
+from groupgt.formats.source import AnyPath
+
+
+def expanded(path: AnyPath, files: Sequence[AnyPath]) -> list[tuple[str, AnyPath]]:
+    """Name the files that a folder or a glob contains by their place in it, without known endings.
+
+    The place is the path below the folder, or below the last folder before the glob's first wildcard. A path that is
+    itself the only file has no name yet.
+
+    >>> expanded("runs/*/bm25.trec", ["runs/new/bm25.trec", "runs/old/bm25.trec"])
+    [('new/bm25', 'runs/new/bm25.trec'), ('old/bm25', 'runs/old/bm25.trec')]
+    """
+    if [os.fspath(file) for file in files] == [os.fspath(path)]:
+        return [("", path)]
+    parts = PurePath(path).parts
+    depth = len(parts if Path(path).is_dir() else [*takewhile(lambda part: not glob.has_magic(part), parts)])
+    places = [PurePath(file).parts[depth:] for file in files]
+    return [("/".join((*folders, without_endings(name))), file) for (*folders, name), file in zip(places, files)]
+
+
+def named(runs: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Name each run that has no name after its file; raise `DataError` if two runs have the same name.
+
+    >>> [name for name, _ in named([("", "new/input.bm25.gz"), ("old", "old/input.bm25.gz")])]
+    ['input.bm25', 'old']
+    """
+    pairs = [(name or _name_of(run), run) for name, run in runs]
+    faults = Faults()
+    first: dict[str, Any] = {}
+    for name, run in pairs:
+        if name in first:
+            files = " and ".join(title_of(twin) for twin in (first[name], run) if is_in_files(twin))
+            faults.add(files, f"duplicate run name {name!r}; name the runs: NAME=PATH, in Python {{name: run}}")
+        first.setdefault(name, run)
+    faults.stop(DataError)
+    return pairs
+
+
+def _name_of(run: Any) -> str:
+    if not is_in_files(run):
+        return str(getattr(run, "name", ""))
+    title = title_of(run)
+    return without_endings(Path(title).name) if Path(title).is_file() else name_of(title)
