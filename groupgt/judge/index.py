@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from groupgt.errors import DataError
 from groupgt.model.hits import Bools, Floats, Ints
 
 # Source: Robertson & Zaragoza 2009, with the idf of Lucene.
@@ -49,7 +50,7 @@ class Index:
 
     Pieces match inflected words and parts of compounds in any language that separates words by spaces; texts in scripts
     without spaces are also cut into pieces. The index is built when it is first needed, or before with `build`, in any
-    thread; `done` says which share is built.
+    thread; `done` says which share is built, and `stopped` ends it early.
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
@@ -57,17 +58,20 @@ class Index:
         self.ids = list(texts)
         self.number = {name: number for number, name in enumerate(self.ids)}
         self.done = 0.0
+        self.stopped = threading.Event()
         self._lock = threading.Lock()
         self._parts: list[_Part] = []
         self._likeness: dict[str, Floats] = {}
 
     def build(self) -> None:
-        """Build the index, unless it is built; waits if another thread is building it."""
+        """Build the index, or wait for the thread that builds it; raises `DataError` if it is `stopped`."""
         with self._lock:
             if self.done == 1:
                 return
             self._parts, lengths = [], []
             for first, texts in _blocks(list(self.texts.values())):
+                if self.stopped.is_set():
+                    raise DataError("the session has ended")
                 part, length = _part(first, texts)
                 self._parts.append(part)
                 lengths.append(length)

@@ -7,7 +7,9 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib.resources import files
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError, DataError, GroupgtError
@@ -164,7 +166,17 @@ def serve(session: Session, port: int, ready: Callable[[str], None], finished: C
     app = application(session, token, {f"127.0.0.1:{port}", f"localhost:{port}"}, finished)
     # Neither requests nor the token are logged.
     config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off")
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            session.plan.index.stopped.set()  # requests may be waiting for it
+            super().handle_exit(sig, frame)
+
+    def prepare() -> None:
+        with suppress(GroupgtError):  # the request that needs it reports it
+            session.prepare_all()
+
     # The page shows the progress meanwhile.
-    threading.Thread(target=session.prepare_all, daemon=True).start()
+    threading.Thread(target=prepare, daemon=True).start()
     ready(f"http://127.0.0.1:{port}/#{token}")
-    uvicorn.Server(config).run(sockets=[listener])
+    Server(config).run(sockets=[listener])

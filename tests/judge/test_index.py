@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 
+from groupgt.errors import DataError
 from groupgt.judge import index
 from groupgt.judge.index import K1, B, Index
 
@@ -82,6 +83,15 @@ def test_pieces_that_occur_very_often() -> None:
     piece = math.log(1 + 1.5 / 1.5)
     length = 1 - B + B * 300 / 150.5
     assert found.scores("ab")[0] == pytest.approx(piece * 255 / (255 + K1 * length))
+
+
+def test_a_session_that_ends_stops_its_index() -> None:
+    found = Index({"a": "ferry"})
+    found.stopped.set()
+    with pytest.raises(DataError, match="the session has ended"):
+        found.scores("ferry")
+    found.stopped.clear()
+    assert found.scores("ferry")[0] > 0
 
 
 def test_few_similarities_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
