@@ -462,8 +462,10 @@ class Session:
         asked = [question for question in self.prepare().by_query.get(act["qid"], []) if question.item == act["item"]]
         if not asked:
             raise DataError("expected a question of this audit")
-        shown = self._question(act["qid"], asked[0], state)["passages"][1:]
-        values = [*ANSWERS, *(str(passage["group"]) for passage in shown if "group" in passage)]
+        values = [*ANSWERS]
+        if asked[0].kind == "needed":
+            others = self._question(act["qid"], asked[0], state)["passages"][1:]
+            values += [str(passage["group"]) for passage in others]
         if act["value"] not in values:
             raise DataError(f"expected {listed(values)} as the answer, found {display(act['value'])}")
 
