@@ -6,9 +6,10 @@ its sensitivity, and others by mistake with its rate of false positives. Errors 
 on half of the queries only. An annotator, who makes no errors, judges a random sample of n of 300 queries.
 
 Printed are, for every model, metric and n: the model's bias, how often its own t interval, the annotator's and the
-corrected one hold the true mean, the ratio of the corrected width to that without the model, and the labels saved; the
-same for the difference of both systems (`d` before the metric); and last, the worst for each n, for means between .05
-and .95 and for differences. `--trials` is 2,000 by default.
+corrected one hold the true mean, the ratio of the corrected width to that without the model, the labels saved, and the
+ratio of the width to that of PPI++ without the floor of the variance (the h of groupgt.evaluation.estimates); the same
+for the difference of both systems (`d` before the metric); and last, the worst for each n, for means between .05 and
+.95 and for differences. `--trials` is 2,000 by default, `--sizes` 20, 50 and 100.
 """
 
 from __future__ import annotations
@@ -86,26 +87,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[20, 50, 100])
     arguments = parser.parse_args()
-    print("model      quality   n  metric       mean   bias   model  audit  corrected  width  saved")
-    worst: dict[tuple[str, int], list[tuple[float, float, float]]] = {}
+    print("model      quality   n  metric       mean   bias   model  audit  corrected  width  saved  floor")
+    worst: dict[tuple[str, int], list[tuple[float, float, float, float]]] = {}
     for quality in (0.3, 0.6, 0.85):
         for model in MODELS:
-            for size in (20, 50, 100):
+            for size in arguments.sizes:
                 for metric, figures in trials(arguments.trials, arguments.seed, quality, model, size).items():
-                    mean, bias, own, audit, ours, width, saved = figures
+                    mean, bias, own, audit, ours, width, saved, floor = figures
                     kind = "difference" if metric.startswith("d ") else "mean"
                     if kind == "difference" or 0.05 <= mean <= 0.95:
-                        worst.setdefault((kind, size), []).append((audit, ours, width))
-                    shown = (
-                        f"{mean:6.3f} {bias:+6.3f}  {own:5.3f}  {audit:5.3f}  {ours:9.3f}  {width:5.3f}  {saved:5.1f}"
-                    )
+                        worst.setdefault((kind, size), []).append((audit, ours, width, floor))
+                    held = f"{mean:6.3f} {bias:+6.3f}  {own:5.3f}  {audit:5.3f}  {ours:9.3f}"
+                    shown = f"{held}  {width:5.3f}  {saved:5.1f}  {floor:5.3f}"
                     print(f"{model:10} {quality:7} {size:4}  {metric:10} {shown}", flush=True)
     for (kind, size), rows in sorted(worst.items(), key=lambda item: (item[0][0] == "difference", item[0][1])):
-        audits, corrections, widths = zip(*rows, strict=True)
+        audits, corrections, widths, floors = zip(*rows, strict=True)
         print(
             f"n {size}: the corrected interval holds the {kind} in {min(corrections):.3f} or more of trials, the "
-            f"annotator's in {min(audits):.3f} or more; the corrected one is at most {max(widths):.3f} times as wide"
+            f"annotator's in {min(audits):.3f} or more; the corrected one is at most {max(widths):.3f} times as wide, "
+            f"and {min(floors):.2f} to {max(floors):.2f} times as wide as without the floor"
         )
 
 
@@ -130,6 +132,9 @@ def trials(count: int, seed: int, quality: float, model: str, size: int) -> dict
             reach = student_quantile(0.95, QUERIES - 1) * f.std(ddof=1) / math.sqrt(QUERIES)
             each = corrected(f, y, is_audited, bounds, half)
             alone = corrected(np.zeros(QUERIES), y, is_audited, bounds, half)
+            # PPI++: the variance of the sample alone.
+            rest, others = y - each.weight * f[is_audited], QUERIES - size
+            plain = math.sqrt(rest.var(ddof=1) / size + each.weight**2 * f.var(ddof=1) / others)
             width, other = (one.interval[1] - one.interval[0] for one in (each, alone))
             rows.append(
                 (
@@ -139,9 +144,10 @@ def trials(count: int, seed: int, quality: float, model: str, size: int) -> dict
                     each.interval[0] <= true <= each.interval[1],
                     width / other,
                     each.saved,
+                    each.error / plain if plain > 0 else math.nan,
                 )
             )
-        found[metric] = (true, *np.mean(rows, axis=0).tolist())
+        found[metric] = (true, *np.nanmean(rows, axis=0).tolist())
     return found
 
 

@@ -42,7 +42,7 @@ def main() -> None:
             tab.wait(f"document.querySelector('[aria-current] .name').innerText === '{doc}'")
             tab.press(key)
             tab.wait(f"document.querySelectorAll('.own ul li').length === {count}")
-        tab.run("document.getElementById('notice').textContent = ''; scrollTo(0, 0)")
+        tab.run("document.getElementById('notice').hidden = true; scrollTo(0, 0)")
         tab.picture(PICTURE, whole=False)
         process.terminate()
         process.wait()

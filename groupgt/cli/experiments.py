@@ -340,7 +340,7 @@ def init_command(folder: Path, project: Path | None) -> None:
 
 
 @command("cache")
-@click.argument("place", metavar="CONFIG|FOLDER", type=FILE, default=CACHE)
+@click.argument("place", metavar="[CONFIG|FOLDER]", type=FILE, default=CACHE)
 @click.option("--clear", is_flag=True, help="Delete the listed runs.")
 @repeatable_option("--only", metavar="SYSTEM", help="Only these systems (name or pattern); repeatable.")
 @format_option

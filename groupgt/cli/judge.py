@@ -19,19 +19,20 @@ from groupgt.errors import ConfigError, DataError, GroupgtError, first_of
 from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.formats.corpus import read_corpus, read_queries
 from groupgt.formats.detect import kind_of, read_run, run_paths
-from groupgt.formats.journals import OPEN, Act, QueryState, read_acts, replayed, same_groups, truth_of
+from groupgt.formats.journals import ADJUDICATED, read_acts, settings_of, truth_of
+from groupgt.formats.replay import OPEN, Act, QueryState, difference, replayed
 from groupgt.formats.source import Source
 from groupgt.formats.write import write_ground_truth
+from groupgt.judge.index import Index
 from groupgt.judge.log import ActLog, read_folder
-from groupgt.judge.pool import Index, PoolRule
+from groupgt.judge.pool import PoolRule
 from groupgt.judge.session import Plan, Session
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.sample import SAMPLE, entry, sample_of
+from groupgt.model.validity import id_text
 from groupgt.render.tables import counted
 from groupgt.store.files import write_atomically, write_text
-
-ADJUDICATED = "adjudicated"
 
 
 @command("judge")
@@ -52,7 +53,7 @@ ADJUDICATED = "adjudicated"
     type=click.Choice(["pool", "rrf"]),
     help="Order of the queries (default: as in the file).",
 )
-@file_option("--audit", help="Existing ground truth to check for missing alternatives and needless groups.")
+@file_option("--audit", help="The suspected ground truth, to check for missing alternatives and needless groups.")
 @file_option("--prior", help="Prior judgments to start from, such as a model's.")
 @click.option("--blind", is_flag=True, help="Show prior judgments only after your own.")
 @file_option("--adjudicate", nargs=2, metavar="A B", help="Two journals with differences to resolve.")
@@ -83,14 +84,15 @@ def judge_command(
     """Judge passages on a local page, by keyboard, and write grouped ground truth.
 
     QUERIES is a file of queries, or ground truth with query texts. Every judgment is saved immediately; run the
-    same command again to continue. With --audit, the page asks about existing ground truth instead.
+    same command again to continue. With --audit, the page asks about existing ground truth instead: judge --audit
+    takes the ground truth that is suspected, evaluate --audit the annotator's.
     """
     folder = journal or out.with_suffix(".journal")
     if out.suffix != ".jsonl":
         raise ConfigError(f"--out {out}: expected a file that ends in .jsonl")
     base = _existing(audit or queries)
     if export:
-        _write(out, truth_of(read_folder(folder), base=base, spans=spans))
+        _export(out, folder, base, audit or queries, spans=spans)
         return
     if corpus is None:
         raise ConfigError("--corpus: expected the passages to judge")
@@ -136,20 +138,26 @@ def judge_command(
         seed=seed,
         next=following,
         opinions=opinions,
+        out=out.name,
     )
-    log = ActLog(folder, by or (ADJUDICATED if adjudicate is not None else _login()))
+    if adjudicate is not None:
+        # A journal besides the adjudicator's own judgments.
+        by = f"{by}.{ADJUDICATED}" if by else ADJUDICATED
+    log = ActLog(folder, by or _login())
     try:
         session = Session(plan, log)
 
         def save(*, silent: bool = True) -> None:
-            unsettled: list[str] | None = None if adjudicate is None else []
-            acts = {**other_acts, log.by: log.acts}
-            _write(out, truth_of(acts, base=base, spans=spans, unsettled=unsettled), silent=silent)
+            unsettled: list[str] = []
+            acts = {**_written_to(out, folder), **other_acts, log.by: log.acts}
+            _write(out, acts, base, audit or queries, spans=spans, unsettled=unsettled, silent=silent)
             if unsettled and not silent:
                 left = f"{counted(len(unsettled), 'query', 'queries')} still to settle: {first_of(unsettled, 5)}"
-                say(f"{left}; run the command again to go on")
+                hint = "run the command again to go on" if adjudicate else "settle them with groupgt judge --adjudicate"
+                say(f"{left}; {hint}")
 
         _serve(session, port, save, browser=not no_browser)
+        session.begin()
         save(silent=False)
     finally:
         log.close()
@@ -163,15 +171,16 @@ def judge_command(
 def sample_command(queries: Path, size: int, seed: int, out: Path) -> None:
     """Draw a random sample of queries to judge elsewhere, and record how it was drawn.
 
-    QUERIES is a file of queries, or ground truth with query texts. Add retrieval_gt to the lines in order, starting
+    QUERIES is a file of queries, or ground truth in any format. Add retrieval_gt to the lines in order, starting
     with the first. You can stop at any line: the lines judged so far are a random sample, which groupgt evaluate
     --audit accepts.
     """
     if out.suffix != ".jsonl":
         raise ConfigError(f"--out {out}: expected a file that ends in .jsonl")
-    texts = _texts(_existing(queries), queries)
+    texts = _population(queries)
     sample = sample_of(list(texts), size, seed)
-    lines = [{"qid": qid, "query": texts[qid], SAMPLE: entry(sample, qid)} for qid in sample["order"]]
+    known = {qid: {} if text is None else {"query": text} for qid, text in texts.items()}
+    lines = [{"qid": qid, **known[qid], SAMPLE: entry(sample, qid)} for qid in sample["order"]]
     write_text(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
     say(f"wrote {counted(size, 'query', 'queries')} of {len(texts):,} to {out}")
 
@@ -185,6 +194,29 @@ def _existing(path: Path | None) -> GroundTruth | None:
     except GroupgtError:
         return None
     return as_ground_truth(path, Policy()) if is_truth and b"retrieval_gt" in Source.at(path).head() else None
+
+
+def _population(path: Path) -> Mapping[str, str | None]:
+    """Returns the queries in a file of queries or of ground truth, with their texts if there are any."""
+    texts: dict[str, str] = {}
+    faults = []
+    try:
+        texts = read_queries(path)
+    except GroupgtError as error:
+        faults.append(f"not queries: {error}")
+    # Qrels with tabs look like queries.
+    if texts and not any("\t" in text for text in texts.values()):
+        return texts
+    # What the columns of qrels mean makes no difference to their queries.
+    for named in (None, "trec-subtopics"):
+        try:
+            truth = as_ground_truth(path, Policy(), named)
+            return dict(zip(truth.qids, truth.texts or [None] * len(truth)))
+        except GroupgtError as error:
+            faults.append(f"not ground truth: {error}")
+    if not texts:
+        raise DataError("\n".join([f"{path}: expected a file of queries, or ground truth", *faults[:2]]))
+    return texts
 
 
 def _texts(base: GroundTruth | None, path: Path | None) -> dict[str, str]:
@@ -212,7 +244,8 @@ def _opinions(
         for by, annotator_acts in acts.items()
     }
     first, second = states.values()
-    differing = [qid for qid in texts if qid in first and qid in second and not same_groups(first[qid], second[qid])]
+    both = [qid for qid in texts if qid in first and qid in second]
+    differing = [qid for qid in both if difference(first[qid], second[qid]) is not None]
     if not differing:
         raise ConfigError("--adjudicate: the two agree on every query that both finished; nothing to settle")
     return acts, dict(states), {qid: texts[qid] for qid in differing}
@@ -229,11 +262,7 @@ def _serve(session: Session, port: int, save: Callable[[], None], *, browser: bo
     from groupgt.judge.server import serve
 
     def ready(address: str) -> None:
-        view = session.overview()
-        if (queue := view["queue"]) is not None:
-            say(f"{queue['answered']:,} of {counted(queue['of'], 'question')} answered; Ctrl-C ends")
-        else:
-            say(f"{view['finished']:,} of {counted(len(view['queries']), 'query', 'queries')} finished; Ctrl-C ends")
+        say(f"{session.progress}; Ctrl-C ends")
         say(address)
         if browser:
             webbrowser.open(address)
@@ -242,9 +271,61 @@ def _serve(session: Session, port: int, save: Callable[[], None], *, browser: bo
         serve(session, port, ready, save)
 
 
-def _write(out: Path, truth: GroundTruth, *, silent: bool = False) -> None:
-    write_atomically(out, lambda part: write_ground_truth(part, truth, "jsonl"))
+def _written_to(out: Path, folder: Path) -> dict[str, list[Act]]:
+    """Returns the acts of everyone whose journal in this folder was begun for this file."""
+    usual = folder.with_suffix(".jsonl").name
+    acts = read_folder(folder)
+    return {by: mine for by, mine in acts.items() if mine and (mine[0].get("out") or usual) == out.name}
+
+
+def _export(out: Path, folder: Path, base: GroundTruth | None, path: Path | None, *, spans: bool) -> None:
+    acts = read_folder(folder)
+    for by, settings in ((by, settings_of(mine)) for by, mine in acts.items()):
+        if settings.get("kind") == "audit" and (base is None or base.digest != settings.get("truth")):
+            found = "" if base is None else f", found {path}, which differs"
+            raise ConfigError(f"--export: expected the ground truth that {by} audited, with --audit{found}")
+    _write(out, acts, base, path, spans=spans)
+
+
+def _write(
+    out: Path,
+    acts: Mapping[str, list[Act]],
+    base: GroundTruth | None,
+    path: Path | None,
+    *,
+    spans: bool,
+    unsettled: list[str] | None = None,
+    silent: bool = False,
+) -> None:
+    """Writes the ground truth from journals; queries of the base in `path` without an answer stay as they are."""
+    copied: list[str] = []
+    truth = truth_of(acts, base=base, spans=spans, unsettled=unsettled, copied=copied)
+    lines = _lines(path, copied) if copied and base is not None and base.shape == truth.shape else {}
+
+    def write(part: Path) -> None:
+        write_ground_truth(part, truth, "jsonl")
+        if lines:
+            written = part.read_text(encoding="utf-8").split("\n")
+            merged = [lines.get(qid, line) for qid, line in zip(truth.qids, written)]
+            part.write_text("\n".join([*merged, ""]), encoding="utf-8", newline="\n")
+
+    write_atomically(out, write)
     if not silent:
         skipped = sum(value is not None for value in truth.columns.get("skipped", []))
         left = f", {skipped:,} of them skipped" if skipped else ""
         say(f"wrote {counted(len(truth), 'query', 'queries')} to {out}{left}")
+
+
+def _lines(path: Path | None, qids: list[str]) -> dict[str, str]:
+    """Returns the lines of these queries in a file of JSON lines; nothing from a file of another format."""
+    wanted, lines = set(qids), {}
+    for _, line in Source.at(path).located_lines() if path is not None else ():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            return {}
+        if not isinstance(row, dict):
+            return {}
+        if (qid := id_text(row.get("qid"))) in wanted:
+            lines[qid] = line.rstrip("\r\n")
+    return lines

@@ -120,7 +120,8 @@ AUDIT = together(
     file_option(
         "--audit",
         "audit_path",
-        help="An annotator's judgments of a random sample of the queries, used to correct means and differences.",
+        help="An annotator's judgments of a random sample of the queries, used to correct means and differences; "
+        "the suspected ground truth is TRUTH (and the --audit of groupgt judge).",
     ),
     click.option("--assume-random", is_flag=True, help="Assume that the queries in --audit are a random sample."),
 )

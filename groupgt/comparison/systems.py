@@ -201,6 +201,12 @@ class Systems:
             return self.values
         return {name: self.evaluations[name].tested for name in self.values}
 
+    @property
+    def annotators_differ(self) -> bool:
+        """Whether annotators give any query another value of the primary metric."""
+        columns = [values[self.primary] for values in self.tested.values()] if self.basis == "annotators" else []
+        return any(bool((np.ptp(column, axis=-1) > 0).any()) for column in columns)
+
     @cached_property
     def means(self) -> dict[str, dict[str, float | None]]:
         """Means by system and metric, `means[system][metric]`; None if no query counts."""

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from groupgt.judge.pool import Index, Rankings, fused
+from groupgt.judge.index import Index
+from groupgt.judge.pool import Rankings, fused
 from groupgt.model.hits import Floats
 
 # The suspicion added if two passages are alternatives of each other for other queries, to be multiplied by

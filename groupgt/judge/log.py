@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -11,100 +10,121 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import ConfigError, DataError, warn
-from groupgt.formats.journals import Act, act_fault, read_acts
-from groupgt.formats.jsonl import has_surrogate
+from groupgt.formats.journals import encoded, read_acts
+from groupgt.formats.replay import Act
 from groupgt.formats.source import Source
-from groupgt.store.files import is_gone, make_folder, owner, reached, sync_folder
+from groupgt.store.files import make_folder, reached, sync_folder
 from groupgt.store.journal import now
+from groupgt.store.lock import lock
 
 ENDING = ".jsonl"
 _NAME = re.compile(r"[\w.@-]{1,80}")
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 
 class ActLog:
-    """The actions of one annotator; no other process can open the same journal at the same time."""
+    """The actions of one annotator, in a file that stays locked while it is open."""
 
     def __init__(self, folder: Path, by: str) -> None:
         if not _NAME.fullmatch(by) or by.startswith("."):
             raise ConfigError(f"--by: expected a name of letters, digits, '-', '_', '.' or '@', found {by!r}")
         self.by = by
         self.path = folder / f"{by}{ENDING}"
-        self._lock = folder / f".{by}.lock"
+        self.acts: list[Act] = []
+        self._made_folder, self._is_closed = not folder.exists(), False
         try:
             make_folder(folder)
-            self._take()
-            self._mend()
+            self._file = self._opened()
         except OSError as error:
-            raise DataError(f"{self.path}: cannot be written: {error.strerror or error}") from None
-        self.acts: list[Act] = []
-        if self.path.exists() and self.path.stat().st_size:
-            acts = read_acts(Source.at(self.path))
+            raise self._fault(error) from None
+        try:
+            self._end = self._mended()
+            acts = read_acts(Source.at(self.path)) if self._end else {}
             if others := [name for name in acts if name != by]:
-                self.close()
                 raise DataError(f"{self.path}: expected acts by {by!r}, found acts by {others[0]!r}")
             self.acts = list(acts.get(by, []))
+        except BaseException:
+            self.close()
+            raise
 
-    def _take(self) -> None:
-        """Create the lock, or take over a lock from a process that has ended."""
-        for _ in range(2):
+    def _opened(self) -> int:
+        """Open and lock the file, creating it if it does not exist."""
+        while True:
+            handle = os.open(self.path, _FLAGS, 0o666)
             try:
-                handle = os.open(self._lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-            except FileExistsError:
-                writer = self._lock.read_text(encoding="utf-8")
-                if writer and not is_gone(writer, self._lock):
-                    what = f"is open in another process ({writer})"
-                    raise ConfigError(f"{self.path}: {what}; end it, or choose another name with --by") from None
-                self._lock.unlink(missing_ok=True)
-            else:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    file.write(owner())
-                return
-        raise ConfigError(f"{self._lock}: cannot be created")
+                if not lock(handle):
+                    hint = "end the other session, or choose another name with --by"
+                    raise ConfigError(f"{self.path}: is open in another session; {hint}")
+                if self._is_at_its_place(handle):
+                    sync_folder(self.path.parent)
+                    return handle
+            except BaseException:
+                os.close(handle)
+                raise
+            os.close(handle)  # the other session has just removed it
 
-    def _mend(self) -> None:
-        """Remove an incomplete last line after a crash; it was never confirmed."""
-        if not self.path.exists():
-            return
+    def _is_at_its_place(self, handle: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(handle), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+    def _mended(self) -> int:
+        """Remove an incomplete last line after a crash, which was never confirmed; return the size."""
         data = self.path.read_bytes()
         complete = data.rfind(b"\n") + 1
         if complete < len(data):
             warn(f"{self.path}: the last line was cut off by a crash; dropped")
-            with self.path.open("r+b") as file:
-                file.truncate(complete)
-                os.fsync(file.fileno())
+            self._cut(complete)
+        return complete
+
+    def _cut(self, size: int) -> None:
+        os.ftruncate(self._file, size)
+        os.fsync(self._file)
+
+    def _fault(self, error: OSError) -> DataError:
+        return DataError(f"{self.path}: cannot be written: {error.strerror or error}")
 
     def append(self, fields: Mapping[str, Any]) -> Act:
         """Write one act and sync it to disk; raises `DataError` if it is invalid or cannot be written."""
         seq = self.acts[-1]["seq"] + 1 if self.acts else 1
         act = {"at": now(), "by": self.by, "seq": seq, **fields}
-        if fault := act_fault(act):
-            raise DataError(fault)
-        if has_surrogate(act):
-            raise DataError(f"act {act['act']}: contains a lone surrogate")
-        line = (json.dumps(act, ensure_ascii=False) + "\n").encode()
+        line = rest = encoded(act)
         try:
-            is_new = not self.path.exists()
-            with self.path.open("ab") as file:
-                end = file.tell()
-                try:
-                    file.write(line)
-                    file.flush()
-                    os.fsync(file.fileno())
-                except OSError:
-                    with suppress(OSError):  # a full disk: leave no part of a line
-                        file.truncate(end)
-                    raise
-            if is_new:
-                sync_folder(self.path.parent)
+            if not self._is_at_its_place(self._file):
+                raise DataError(f"{self.path}: was moved or removed; put it back, or end this session")
+            if os.fstat(self._file).st_size != self._end:  # a failed act could not be cut off
+                self._cut(self._end)
+            try:
+                while rest:
+                    rest = rest[os.write(self._file, rest) :]
+                os.fsync(self._file)
+            except OSError:
+                with suppress(OSError):
+                    self._cut(self._end)
+                raise
         except OSError as error:
-            raise DataError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+            raise self._fault(error) from None
+        self._end += len(line)
         reached("confirmed an act")
         self.acts.append(act)
         return act
 
     def close(self) -> None:
-        """Release the journal so that other processes can open it."""
-        self._lock.unlink(missing_ok=True)
+        """Release the journal so that other processes can open it; an empty one is removed."""
+        if self._is_closed:
+            return
+        handle, self._is_closed = self._file, True
+        is_empty = not os.fstat(handle).st_size
+        if os.name == "nt":  # where an open file cannot be removed
+            os.close(handle)
+        with suppress(OSError):
+            if is_empty:
+                self.path.unlink()
+            if is_empty and self._made_folder:
+                self.path.parent.rmdir()
+        if os.name != "nt":
+            os.close(handle)
 
 
 def read_folder(folder: Path) -> dict[str, list[Act]]:

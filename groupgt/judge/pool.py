@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import random
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 from groupgt.errors import ConfigError
-from groupgt.model.hits import Floats
+from groupgt.judge.index import Index
 
 # {qid: ids, best first} of one system.
 Rankings = Mapping[str, Sequence[str]]
@@ -49,62 +45,6 @@ class PoolRule:
 
     def __str__(self) -> str:
         return f"{self.way}:{self.size}"
-
-
-class Index:
-    """A BM25 index of corpus texts, which are split into four-letter pieces of words.
-
-    Pieces match inflected words and parts of compounds in any language that separates words by spaces; texts in scripts
-    without spaces are also cut into pieces.
-    """
-
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        self.texts = texts
-        self.ids = list(texts)
-        self.number = {name: number for number, name in enumerate(self.ids)}
-        self._likeness: dict[str, Floats] = {}
-
-    @cached_property
-    def _model(self) -> Any:
-        import bm25s
-
-        model = bm25s.BM25(k1=1.2, b=0.75)
-        model.index([_pieces(text) for text in self.texts.values()] or [["-"]], show_progress=False)
-        return model
-
-    def scores(self, text: str) -> Floats:
-        """Return the score of every passage for a text, in the order of `ids`."""
-        pieces = [piece for piece in _pieces(text) if piece in self._model.vocab_dict]
-        if not pieces or not self.ids:
-            return np.zeros(len(self.ids))
-        return np.asarray(self._model.get_scores(pieces), dtype=np.float64)
-
-    def search(self, text: str, k: int) -> list[str]:
-        """Return the k best passages for a text, considering only passages that share a piece with it."""
-        scores = self.scores(text)
-        return [self.ids[row] for row in np.argsort(-scores, kind="stable")[:k].tolist() if scores[row] > 0]
-
-    def likeness(self, doc: str) -> Floats:
-        """Return the similarity of every passage to `doc`: its score for that text ÷ the score of the text itself."""
-        if doc not in self._likeness:
-            scores = self.scores(self.texts[doc])
-            highest = scores[self.number[doc]]
-            self._likeness[doc] = np.minimum(scores / highest, 1) if highest > 0 else scores
-        return self._likeness[doc]
-
-
-def _pieces(text: str) -> list[str]:
-    """Split each word into pieces of four characters, after adding a space at both ends.
-
-    >>> _pieces("Ferry to")
-    [' fer', 'ferr', 'erry', 'rry ', ' to ']
-    """
-    padded = [f" {word} " for word in _WORD.findall(text.lower())]
-    return [word[start : start + PIECE] for word in padded for start in range(max(1, len(word) - PIECE + 1))]
-
-
-PIECE = 4
-_WORD = re.compile(r"\w+")
 
 
 def fused(rankings: Sequence[Sequence[str]]) -> dict[str, float]:

@@ -7,11 +7,14 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib.resources import files
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError, DataError, GroupgtError
-from groupgt.judge.session import Session
+from groupgt.formats.replay import FINISHING
+from groupgt.judge.session import Session, UnknownQueryError
 from groupgt.render.page.page import script, stylesheet
 
 if TYPE_CHECKING:
@@ -72,21 +75,33 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
         kind, text = STATIC[request.url.path]
         return refused(request, needs_token=False) or Response(text(), media_type=kind, headers=HEADERS)
 
-    def respond(make: Callable[[], Any]) -> Response:
+    def respond(make: Callable[[], Any], prepare: Callable[[], object]) -> Response:
         try:
+            prepare()
             with lock:
                 return answer(200, make())
+        except UnknownQueryError as error:
+            return answer(404, {"error": str(error)})
         except GroupgtError as error:
             return answer(400, {"error": str(error)})
 
-    data: dict[str, Callable[[Mapping[str, str]], Any]] = {
-        "/api/overview": lambda query: session.overview(),
-        "/api/query": lambda query: session.view(query.get("qid", "")),
-        "/api/search": lambda query: session.search(query.get("text", ""), query.get("qid", "")),
+    # What a request is answered with, and what has to be ready before.
+    data: dict[str, tuple[Callable[[Mapping[str, str]], Any], Callable[[], object]]] = {
+        "/api/overview": (lambda query: session.overview(), session.prepare),
+        "/api/query": (lambda query: session.view(query.get("qid", "")), session.prepare_queries),
+        "/api/search": (
+            lambda query: session.search(query.get("text", ""), query.get("qid", "")),
+            session.prepare_all,
+        ),
     }
 
     def read(request: Request) -> Response:
-        return refused(request) or respond(lambda: data[request.url.path](request.query_params))
+        make, prepare = data[request.url.path]
+        return refused(request) or respond(lambda: make(request.query_params), prepare)
+
+    def progress(request: Request) -> Response:
+        """Answer at once, whatever other requests wait for."""
+        return refused(request) or answer(200, {"indexed": session.plan.index.done})
 
     async def act(request: Request) -> Response:
         if (refusal := refused(request)) is not None:
@@ -107,22 +122,28 @@ def application(session: Session, token: str, hosts: set[str], finished: Callabl
 
         def done() -> dict[str, Any]:
             written = session.act(requested)
-            if written["act"] in ("done", "skip") and finished is not None:
-                finished()
+            warning = None
+            if written["act"] in FINISHING and finished is not None:
+                try:
+                    finished()
+                except GroupgtError as error:  # the act is in the journal
+                    warning = f"saved in the journal, but not written: {error}"
             undone = next((act for act in session.log.acts if act["seq"] == written.get("of")), {})
             return {
                 "seq": written["seq"],
                 "view": session.view(written["qid"]),
                 "overview": session.overview(),
                 "undone": undone.get("doc"),
+                "warning": warning,
             }
 
         from starlette.concurrency import run_in_threadpool
 
-        return await run_in_threadpool(respond, done)
+        return await run_in_threadpool(respond, done, session.prepare_queries)
 
     routes = [Route(path, static, methods=["GET"]) for path in STATIC]
-    routes += [*(Route(path, read) for path in data), Route("/api/act", act, methods=["POST"])]
+    routes += [*(Route(path, read) for path in data), Route("/api/progress", progress)]
+    routes += [Route("/api/act", act, methods=["POST"])]
     return Starlette(routes=routes)
 
 
@@ -138,11 +159,24 @@ def serve(session: Session, port: int, ready: Callable[[str], None], finished: C
         listener.bind(("127.0.0.1", port))
         listener.listen()
     except OSError as error:
+        listener.close()
         raise DataError(f"--port {port}: cannot be used: {error.strerror or error}") from None
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(24)
     app = application(session, token, {f"127.0.0.1:{port}", f"localhost:{port}"}, finished)
     # Neither requests nor the token are logged.
     config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off")
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            session.plan.index.stopped.set()  # requests may be waiting for it
+            super().handle_exit(sig, frame)
+
+    def prepare() -> None:
+        with suppress(GroupgtError):  # the request that needs it reports it
+            session.prepare_all()
+
+    # The page shows the progress meanwhile.
+    threading.Thread(target=prepare, daemon=True).start()
     ready(f"http://127.0.0.1:{port}/#{token}")
-    uvicorn.Server(config).run(sockets=[listener])
+    Server(config).run(sockets=[listener])

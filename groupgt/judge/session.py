@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import median
 from typing import Any, Literal
 
-from groupgt.curation.matching import matching
 from groupgt.curation.near import Passages
-from groupgt.errors import ConfigError, DataError, display
-from groupgt.formats.journals import (
-    ADJUDICATES,
-    ASSISTED,
-    DONE,
-    FIELDS,
-    OPEN,
-    SKIPPED,
-    Act,
-    QueryState,
-    act_fault,
-    item_key,
-    replayed,
-    settings_of,
-)
+from groupgt.errors import ConfigError, DataError, display, listed
+from groupgt.formats.journals import ADJUDICATES, ASSISTED, FIELDS, act_fault, settings_of
+from groupgt.formats.replay import ANSWERS, FINISHING, OPEN, Act, QueryState, item_key, replayed
+from groupgt.judge.adjudication import agreed, opinions
 from groupgt.judge.audit import Question, questions, reference, shown_for
+from groupgt.judge.index import Index
 from groupgt.judge.log import ActLog
-from groupgt.judge.pool import Index, PoolRule, Rankings, fused, pooled, shuffled
+from groupgt.judge.pool import PoolRule, Rankings, fused, pooled, shuffled
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.sample import SAMPLE
+from groupgt.render.tables import counted
 from groupgt.store.journal import TIME
 
 Kind = Literal["judge", "audit", "adjudicate"]
@@ -46,6 +37,12 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "done": {"rest": "unjudged"},
     "skip": {"reason": None},
 }
+# The acts of the page in an audit; otherwise, every act but an answer.
+AUDIT_ACTS = ("answer", "undo", "done", "skip", "note")
+
+
+class UnknownQueryError(DataError):
+    """A query that does not belong to the session."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +62,7 @@ class Plan:
         seed: The seed for shuffling passages and questions.
         next: `pool` puts queries with the largest pools first, `rrf` queries whose best passage has the lowest score.
         opinions: The states of two annotators.
+        out: The name of the file that is written, which several annotators may share.
     """
 
     kind: Kind
@@ -79,6 +77,12 @@ class Plan:
     seed: int = 0
     next: str | None = None
     opinions: Mapping[str, Mapping[str, QueryState]] = field(default_factory=dict)
+    out: str | None = None
+
+    @property
+    def needs_index(self) -> bool:
+        """Whether queries cannot be shown before the corpus is indexed."""
+        return self.kind == "audit" or (self.kind == "judge" and self.pool.way == "bm25")
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -96,35 +100,81 @@ class Plan:
         return chosen
 
 
+@dataclass(frozen=True)
+class _Order:
+    """What comes next: the audit questions, most suspicious first, also by query, and the queries."""
+
+    queue: list[Question]
+    by_query: dict[str, list[Question]]
+    qids: list[str]
+
+
 class Session:
     """The state behind the page; every change is written to the journal before it is shown."""
 
     def __init__(self, plan: Plan, log: ActLog) -> None:
         self.plan, self.log = plan, log
         begun = settings_of(log.acts)
-        if not log.acts:
-            log.append({"act": "begin", "settings": plan.settings})
-        elif begun != plan.settings:
+        if log.acts and begun != plan.settings:
             differing = [key for key in {**begun, **plan.settings} if begun.get(key) != plan.settings.get(key)]
             raise ConfigError(
                 f"{log.path}: this journal was begun with other settings ({', '.join(differing)}); "
                 "use those, or another name with --by"
             )
-        self._queue: list[Question] = []
-        self._questions: dict[str, list[Question]] = {}
-        if plan.kind == "audit" and plan.truth is not None:
-            judged = {qid: starting(plan.truth, qid) for qid in plan.queries}
-            docs = {qid: [list(group["docs"]) for group in groups] for qid, (groups, _) in judged.items()}
-            nonrelevant = {qid: ids for qid, (_, ids) in judged.items()}
-            self._queue = questions(docs, plan.queries, plan.index, plan.runs, plan.pool.size, nonrelevant)
-            for question in self._queue:
-                self._questions.setdefault(question.qid, []).append(question)
-        self.order = self._ordered()
+        for source in (plan.truth, plan.prior):
+            if source is not None:
+                for qid in plan.queries:
+                    starting(source, qid)
+        self._lock = threading.Lock()
+        self._order: _Order | None = None
         self._passages: Passages | None = None
         self._similar: dict[str, list[tuple[str, float]]] = {}
         self.near_fault = ""
 
-    def _ordered(self) -> list[str]:
+    def begin(self) -> None:
+        """Write the first act of a new journal."""
+        if not self.log.acts:
+            self.log.append({"act": "begin", "settings": self.plan.settings, "out": self.plan.out})
+
+    # --- What takes a while with a large corpus.
+
+    def prepare(self) -> _Order:
+        """Select the audit questions and order the queries; other threads wait for the first that does it."""
+        with self._lock:
+            if self._order is None:
+                queue = self._selected()
+                by_query: dict[str, list[Question]] = {}
+                for question in queue:
+                    by_query.setdefault(question.qid, []).append(question)
+                self._order = _Order(queue, by_query, self._ordered(by_query))
+            return self._order
+
+    def prepare_queries(self) -> None:
+        """Prepare what showing a query needs."""
+        if self.plan.needs_index:
+            self.plan.index.build()
+        self.prepare()
+
+    def prepare_all(self) -> None:
+        """Prepare everything that the page may need."""
+        self.plan.index.build()
+        self.prepare()
+
+    @property
+    def order(self) -> list[str]:
+        """The queries of the session, in order."""
+        return self.prepare().qids
+
+    def _selected(self) -> list[Question]:
+        plan = self.plan
+        if plan.kind != "audit" or plan.truth is None:
+            return []
+        judged = {qid: starting(plan.truth, qid) for qid in plan.queries}
+        docs = {qid: [list(group["docs"]) for group in groups] for qid, (groups, _) in judged.items()}
+        nonrelevant = {qid: ids for qid, (_, ids) in judged.items()}
+        return questions(docs, plan.queries, plan.index, plan.runs, plan.pool.size, nonrelevant)
+
+    def _ordered(self, questions_of: Mapping[str, Sequence[Question]]) -> list[str]:
         plan = self.plan
         if plan.sample is not None:
             return list(plan.sample["order"])
@@ -132,7 +182,7 @@ class Session:
             return list(plan.queries)
         if plan.kind == "audit":
             # The order of the most suspicious question of each query.
-            return [*self._questions, *(qid for qid in plan.queries if qid not in self._questions)]
+            return [*questions_of, *(qid for qid in plan.queries if qid not in questions_of)]
         if plan.next is None:
             return list(plan.queries)
         if plan.next == "pool":
@@ -155,12 +205,24 @@ class Session:
         return any(act["act"] == "open" for act in self._acts_of(qid))
 
     def state(self, qid: str) -> QueryState:
-        """Return the state of one query; raises `DataError` if the query is unknown."""
-        if qid not in self.plan.queries:
-            raise DataError(f"expected a query of this session, found {display(qid)}")
+        """Return the state of one query; raises `UnknownQueryError` if it does not belong to the session."""
+        sample = self.plan.sample
+        if qid not in (self.plan.queries if sample is None else sample["order"]):
+            part = "session" if sample is None else "sample"
+            raise UnknownQueryError(f"expected a query of this {part}, found {display(qid)}")
         return replayed(self._acts_of(qid)).get(qid, QueryState())
 
     # --- What the page shows.
+
+    @property
+    def progress(self) -> str:
+        """How far the session is, in words."""
+        states = self.states
+        if self.plan.kind == "audit" and self.plan.sample is None:
+            return f"{counted(sum(len(state.answers) for state in states.values()), 'question')} answered"
+        count = len(self.plan.queries if self.plan.sample is None else self.plan.sample["order"])
+        finished = sum(state.status != OPEN for state in states.values())
+        return f"{finished:,} of {counted(count, 'query', 'queries')} finished"
 
     def overview(self) -> dict[str, Any]:
         """Return all queries in order, with their progress."""
@@ -183,8 +245,8 @@ class Session:
     def _in_queue(self, states: Mapping[str, QueryState]) -> dict[str, Any]:
         """Return the number of answered audit questions, and the first open question, as a position in its query."""
         answered = sum(len(state.answers) for state in states.values())
-        progress = {"answered": answered, "of": len(self._queue), "qid": None, "at": None}
-        for question in self._queue:
+        progress = {"answered": answered, "of": len(self.prepare().queue), "qid": None, "at": None}
+        for question in self.prepare().queue:
             qid, state = question.qid, states.get(question.qid, QueryState())
             if item_key(question.item) not in state.answers and not _is_moot(question, state):
                 return {**progress, "qid": qid, "at": self._left(qid, state).index(question)}
@@ -194,7 +256,7 @@ class Session:
         """Return the questions about a query, except those made moot by other answers."""
         return [
             question
-            for question in self._questions.get(qid, [])
+            for question in self.prepare().by_query.get(qid, [])
             if item_key(question.item) in state.answers or not _is_moot(question, state)
         ]
 
@@ -207,7 +269,7 @@ class Session:
                 continue
             at = datetime.strptime(act["at"], TIME)
             start = opened.setdefault(act["qid"], at)
-            if act["act"] in (DONE, "skip") and 0 < (spent := (at - start).total_seconds()) < BREAK_S:
+            if act["act"] in FINISHING and 0 < (spent := (at - start).total_seconds()) < BREAK_S:
                 took.append(spent)
         return left * median(took) / 60 if took and left else None
 
@@ -216,6 +278,7 @@ class Session:
         state = self.state(qid)
         self._check_order(qid)
         if not self._is_opened(qid):
+            self.begin()
             self.log.append({"qid": qid, "act": "open", **self._opening(qid)})
             state = self.state(qid)
         shown: dict[str, Any] = {
@@ -223,6 +286,7 @@ class Session:
             "text": self.plan.queries[qid],
             "status": state.status,
             "reason": state.reason,
+            "declared": not state.has_answer,
             "notes": state.notes,
             "can_undo": self._last(qid) is not None,
         }
@@ -231,19 +295,26 @@ class Session:
             return {**shown, "questions": [self._question(qid, question, state) for question in questions_left]}
         docs = list(dict.fromkeys([*state.pool, *state.passages]))
         groups = [
-            {"number": number, "name": name, "docs": members}
-            for number, name in state.groups.items()
-            if (members := state.members(number))
+            {"number": number, "name": group.name, "docs": list(group.docs)}
+            for number, group in state.groups.items()
+            if group.docs
         ]
         similar = self._suggestions(state)
         shown |= {"groups": groups, "passages": [self._passage(doc, state) | similar.get(doc, {}) for doc in docs]}
         shown["suggestions"] = [self._passage(doc, state) | like for doc, like in similar.items() if doc not in docs]
-        if self.plan.prior is not None and self.plan.blind and state.status != OPEN:
+        if self._has_draft(qid) and self.plan.prior is not None and state.status != OPEN:
             groups_before, _ = starting(self.plan.prior, qid)
             shown["prior"] = [[self._passage(doc, state) for doc in group["docs"]] for group in groups_before]
         if self.plan.kind == "adjudicate":
-            shown["opinions"] = self._opinions(qid)
+            shown["opinions"] = opinions(self._opinions_of(qid))
         return shown
+
+    def _opinions_of(self, qid: str) -> dict[str, QueryState]:
+        return {by: states[qid] for by, states in self.plan.opinions.items()}
+
+    def _has_draft(self, qid: str) -> bool:
+        """Return whether there is a draft that is hidden until the query is finished."""
+        return self.plan.prior is not None and self.plan.blind and qid in self.plan.prior.index
 
     def _check_order(self, qid: str) -> None:
         """Check that the queries in a sample are opened in sample order."""
@@ -266,55 +337,18 @@ class Session:
                 if (source is plan.truth and plan.kind == "audit") or (source is plan.prior and not plan.blind):
                     groups, nonrelevant = judged
         if plan.kind == "adjudicate":
-            groups, nonrelevant = self._agreed(qid)
-            docs += [doc for states in plan.opinions.values() for doc in states[qid].passages]
+            groups, nonrelevant = agreed(self._opinions_of(qid))
+            docs += [doc for state in self._opinions_of(qid).values() for doc in state.marks]
         pool = shuffled(plan.seed, qid, list(dict.fromkeys(doc for doc in docs if doc in plan.index.texts)))
         if plan.kind == "adjudicate":
             # Unsettled passages come first.
             settled = {*nonrelevant, *(doc for group in groups for doc in group["docs"])}
             pool.sort(key=settled.__contains__)
-        return {"query": plan.queries[qid], "pool": pool, "groups": groups, "nonrelevant": nonrelevant}
-
-    def _aligned(self, qid: str) -> tuple[list[QueryState], list[tuple[int | None, int | None]]]:
-        """Return the states of both annotators, and pairs of their groups, matched by shared passages."""
-        states = [by_query[qid] for by_query in self.plan.opinions.values()]
-        members = [
-            {number: docs for number in state.groups if (docs := set(state.members(number)))} for state in states
-        ]
-        pairs = matching(*(list(groups.values()) for groups in members))
-        numbers: list[dict[int | None, int]] = [dict(enumerate(groups)) for groups in members]
-        return states, [(numbers[0].get(one), numbers[1].get(two)) for one, two in pairs]
-
-    def _agreed(self, qid: str) -> tuple[list[dict[str, Any]], list[str]]:
-        """Return the groups and judgments on which both annotators agree; everything else stays open."""
-        (first, second), pairs = self._aligned(qid)
-        apart = {
-            doc
-            for one, two in pairs
-            for doc in set(first.members(one) if one else ()) ^ set(second.members(two) if two else ())
-        }
-        groups: list[dict[str, Any]] = []
-        for one, two in pairs:
-            both = [doc for doc in first.members(one) if doc in second.members(two)] if one and two else []
-            agreed = {doc: first.passages[doc].grade for doc in both if doc not in apart}
-            if agreed and one and two:
-                groups.append({"docs": agreed, "name": first.groups[one] or second.groups[two]})
-        return groups, [doc for doc in first.nonrelevant if doc in second.nonrelevant]
-
-    def _opinions(self, qid: str) -> dict[str, Any]:
-        """Return each annotator's groups for each passage, numbered consistently; None if the query was skipped."""
-        states, pairs = self._aligned(qid)
-        judgments: dict[str, Any] = {}
-        for side, (by, state) in enumerate(zip(self.plan.opinions, states)):
-            numbers = {pair[side]: number for number, pair in enumerate(pairs, 1) if pair[side] is not None}
-            by_passage = {
-                doc: sorted(numbers[group] for group in judgment.groups) for doc, judgment in state.passages.items()
-            }
-            judgments[by] = None if state.status == SKIPPED else by_passage
-        return judgments
+        opening = {"query": plan.queries[qid], "pool": pool, "groups": groups, "nonrelevant": nonrelevant}
+        return opening | ({"draft": self._has_draft(qid)} if plan.blind else {})
 
     def _passage(self, doc: str, state: QueryState) -> dict[str, Any]:
-        judgment = state.passages.get(doc)
+        judgment = state.judgment(doc) if doc in state.marks else None
         judged = judgment and {"groups": judgment.groups, "grade": judgment.grade, "span": judgment.span}
         return {"doc": doc, "text": self.plan.index.texts.get(doc, ""), "judged": judged, "pooled": doc in state.pool}
 
@@ -329,11 +363,14 @@ class Session:
             code = hashlib.sha256(f"{self.plan.seed}\0{qid}\0{question.doc}".encode("utf-8", "surrogatepass")).digest()
             passages: list[dict[str, Any]] = [{"text": text} for text in (texts if code[0] % 2 else texts[::-1])]
         else:
-            numbers = [question.group, *(number for number in range(1, len(groups) + 1) if number != question.group)]
-            shown = {shown_for(groups, number): number for number in reversed(numbers)}
+            # Groups that were removed or merged are not shown again, except to show what was answered.
+            answered = state.answers.get(item_key(question.item))
+            others = [number for number in range(1, len(groups) + 1) if number != question.group]
+            others = [number for number in others if number in state.groups or str(number) == answered]
+            shown = {shown_for(groups, number): number for number in reversed([question.group, *others])}
             passages = [{"text": index.texts.get(doc, doc), "group": number} for doc, number in reversed(shown.items())]
         answer = state.answers.get(item_key(question.item))
-        part = state.groups.get(question.group)
+        part = judged[question.group - 1]["name"]
         return {"item": question.item, "passages": passages, "answer": answer, "part": part, "shared": shared}
 
     def _suggestions(self, state: QueryState) -> dict[str, dict[str, Any]]:
@@ -342,7 +379,7 @@ class Session:
         for doc, judgment in state.passages.items():
             if judgment.groups and doc in self.plan.index.texts:
                 for name, similarity in self._similar_to(doc):
-                    if name not in state.passages:
+                    if name not in state.marks:
                         suggestions.setdefault(name, {"like": doc, "similarity": round(similarity, 3)})
         return suggestions
 
@@ -378,6 +415,8 @@ class Session:
         self._check_order(qid)
         if not self._is_opened(qid):
             raise DataError(f"query {qid!r} was not opened")
+        if self.plan.kind == "audit" and kind not in AUDIT_ACTS:
+            raise DataError(f"expected an answer to a question of this audit, found the act {display(kind)}")
         fields: dict[str, Any] = {**DEFAULTS.get(kind, {}), "qid": qid, "act": kind}
         fields |= {key: value for key, value in requested.items() if key in FIELDS.get(kind, {})}
         if kind == "undo":
@@ -397,7 +436,7 @@ class Session:
         """Raise `DataError` if an act names passages or groups that do not exist."""
         texts, kind = self.plan.index.texts, act["act"]
         for doc in (act.get("doc"), *(act.get("docs") or [])):
-            if doc is not None and doc not in texts and doc not in state.passages:
+            if doc is not None and doc not in texts and doc not in state.marks:
                 raise DataError(f"expected a passage of the corpus, found {display(doc)}")
         of_groups = {
             "relevant": act.get("groups"),
@@ -408,16 +447,27 @@ class Session:
             if group not in state.groups:
                 raise DataError(f"expected a group of query {act['qid']!r}, found {display(group)}")
         span = act.get("span")
-        if (
-            kind == "relevant"
-            and span is not None
-            and not (isinstance(span, list) and span[-1:] <= [len(texts[act["doc"]])])
-        ):
+        if kind == "relevant" and span is not None and span[1] > len(texts.get(act["doc"], "")):
             raise DataError(f"expected a span within the passage, found {display(span)}")
+        if kind == "merge" and act["group"] == act["into"]:
+            raise DataError(f"expected two groups, found {act['group']} twice")
+        if kind == "split" and not set(act["docs"]) <= set(state.groups[act["group"]].docs):
+            raise DataError(f"expected passages of group {act['group']}, found {display(act['docs'])}")
+        if kind == "no_answer" and any(group.docs for group in state.groups.values()):
+            raise DataError("the query has relevant passages; first remove them from their groups")
         if kind == "answer":
-            items = [question.item for question in self._questions.get(str(act["qid"]), [])]
-            if act.get("item") not in items:
-                raise DataError("expected a question of this audit")
+            self._check_answer(act, state)
+
+    def _check_answer(self, act: Mapping[str, Any], state: QueryState) -> None:
+        asked = [question for question in self.prepare().by_query.get(act["qid"], []) if question.item == act["item"]]
+        if not asked:
+            raise DataError("expected a question of this audit")
+        values = [*ANSWERS]
+        if asked[0].kind == "needed":
+            others = self._question(act["qid"], asked[0], state)["passages"][1:]
+            values += [str(passage["group"]) for passage in others]
+        if act["value"] not in values:
+            raise DataError(f"expected {listed(values)} as the answer, found {display(act['value'])}")
 
     def _last(self, qid: str) -> int | None:
         """Return the last act of a query that can be undone."""
@@ -446,7 +496,8 @@ def starting(truth: GroundTruth, qid: str) -> tuple[list[dict[str, Any]], list[s
         ]
         if any(name is None for name, _ in pairs):
             raise ConfigError(
-                f"query {qid!r}: expected ids of passages in existing ground truth, found spans, texts or sets"
+                f"query {qid!r}: expected ids of passages in existing ground truth, found spans, texts or sets, "
+                "which cannot be judged; give the queries in a file without ground truth"
             )
         relevant = {str(name): grade for name, grade in pairs if grade > 0}
         nonrelevant += [str(name) for name, grade in pairs if grade <= 0]

@@ -94,7 +94,7 @@ def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
         headers = [systems.labels[text], "mean", level, "queries", *against]
         rows = [_cells(row, len(corrected)) for row in systems.rows if row.metric == text]
         if systems.audit is not None:
-            headers.append("delta by the truth")
+            headers.append("delta by model's labels")
             means = {name: mean_of(columns[text][:, 0]) for name, columns in systems.tested.items()}
             for row in rows:
                 row.append("" if row[0] == systems.baseline else signed(means[row[0]] - means[systems.baseline]))

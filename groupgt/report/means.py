@@ -276,8 +276,13 @@ def _judged_how(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
         skipped = sum(value is not None for value in columns.get("skipped", ()))
         left = f", {skipped:,} of them skipped" if skipped else ""
         yield f"a random sample: {counted(len(samples), 'query')}{of}{left}"
-    if assisted := sum(value is True for value in columns.get("assisted", ())):
-        yield f"{counted(assisted, 'query')} judged with prior judgments in view, not independently"
+    yield from _assisted(columns, "query")
+
+
+def _assisted(columns: Mapping[str, Sequence[Any]], query: str) -> Iterator[str]:
+    """Notes the queries that were not judged independently of prior judgments."""
+    if count := sum(value is True for value in columns.get("assisted", ())):
+        yield f"{counted(count, query)} judged with prior judgments in view, not independently"
 
 
 def _other_conventions(evaluation: Evaluation) -> Iterator[str]:
@@ -312,7 +317,7 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
 
 # --- Means corrected by an audit or averaged over annotators, and the assumptions behind them.
 
-CORRECTED = ["run", "metric", "by the truth", "audited", "corrected", "95 % CI", "labels saved"]
+CORRECTED = ["run", "metric", "model's labels", "audited", "corrected", "95 % CI", "labels saved"]
 
 
 def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = False) -> Iterator[Block]:
@@ -347,6 +352,7 @@ def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterat
     of = f"{len(audit.truth):,} audited of {counted(len(evaluation.truth), 'query')}"
     yield f"corrected by {of}, {'a recorded' if is_recorded else 'assumed to be a'} random sample"
     yield "corrected figures count queries without a value as 0 in every column"
+    yield from _assisted(audit.truth.columns, "audited query")
     if skipped := sum(value is not None for value in audit.truth.columns.get("skipped", ())):
         yield f"{counted(skipped, 'audited query')} skipped by the annotator, counted as 0"
     left = [text for text in evaluation.metrics if text not in evaluation.corrected]

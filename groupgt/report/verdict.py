@@ -32,7 +32,7 @@ def sentences(systems: Systems, *, brief: bool = False) -> Iterator[data.Sentenc
             systems.label,
             systems.settings,
             higher=systems.higher,
-            disagreeing=systems.basis == "annotators",
+            disagreeing=systems.annotators_differ,
         )
     if not (brief and is_compared and not any(each.differ for each in systems.against_baseline.values())):
         yield best_sentence(systems)

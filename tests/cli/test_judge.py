@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,10 @@ def words(**changes: str) -> list[str]:
             ["sample", "queries.tsv", "--size", "2", "--out", "x.csv"],
             "--out x.csv: expected a file that ends in .jsonl",
         ),
+        (
+            ["sample", "corpus.jsonl", "--size", "2", "--out", "x.jsonl"],
+            "corpus.jsonl: expected a file of queries, or ground truth",
+        ),
     ],
 )
 def test_what_is_refused(call: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,6 +134,122 @@ def test_two_annotators_and_a_third(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     served(monkeypatch, {"qid": "q2", "act": "group", "doc": "youth"}, {"qid": "q2", "act": "done"})
     main(settle)
     assert "wrote 2 queries to all.jsonl\n" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_several_people_write_one_file(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def judged(by: str, **docs: str) -> None:
+        acts = [({"qid": qid, "act": "group", "doc": doc}, {"qid": qid, "act": "done"}) for qid, doc in docs.items()]
+        served(monkeypatch, *(act for pair in acts for act in pair))
+        main(words(by=by))
+
+    judged("anna", q1="night", q2="pets")
+    judged("ben", q3="cars")
+    rows = [json.loads(line) for line in Path("truth.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(row["qid"], row["judged_by"]) for row in rows] == [("q1", "anna"), ("q2", "anna"), ("q3", "ben")]
+    # Where they differ, the file waits for both; a file of its own has the judgments of one.
+    capsys.readouterr()
+    judged("carla", q2="youth")
+    assert "wrote 2 queries to truth.jsonl\ngroupgt: 1 query still to settle: q2; settle them with groupgt judge" in (
+        capsys.readouterr().err
+    )
+    served(monkeypatch)
+    main([*words(by="dora", out="dora.jsonl"), "--journal", "truth.journal"])
+    assert Path("dora.jsonl").read_text(encoding="utf-8") == ""
+    # Who settles it keeps the own journal.
+    before = Path("truth.journal/anna.jsonl").read_bytes()
+    both = ["--adjudicate", "truth.journal/anna.jsonl", "truth.journal/carla.jsonl"]
+    served(monkeypatch, {"qid": "q2", "act": "group", "doc": "youth"}, {"qid": "q2", "act": "done"})
+    main([*JUDGE, *both])
+    assert Path("truth.journal/anna.jsonl").read_bytes() == before
+    rows = [json.loads(line) for line in Path("truth.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(row["qid"], row["judged_by"], row["retrieval_gt"]) for row in rows] == [
+        ("q1", "anna", [["night"]]),
+        ("q2", "anna", [["youth"]]),
+        ("q3", "ben", [["cars"]]),
+    ]
+    assert Path("truth.journal/anna.adjudicated.jsonl").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_export_is_never_less_than_what_was_audited(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served(monkeypatch, {"qid": "q1", "act": "done"})
+    audit = ["judge", "--audit", "qa.jsonl", *JUDGE[2:]]
+    main(audit)
+    before = Path("truth.jsonl").read_bytes()
+    assert len(before.splitlines()) == 3
+    export = ["judge", "--out", "truth.jsonl", "--export"]
+    Path("other.jsonl").write_text(before.decode().replace("pets", "cars"), encoding="utf-8")
+    for call, expected in (
+        (export, "--export: expected the ground truth that anna audited, with --audit"),
+        ([*export, "--audit", "other.jsonl"], "with --audit, found other.jsonl, which differs"),
+    ):
+        with pytest.raises(SystemExit) as end:
+            main(call)
+        assert end.value.code == 2
+        assert expected in " ".join(capsys.readouterr().err.split())
+    main([*export, "--audit", "qa.jsonl"])
+    assert Path("truth.jsonl").read_bytes() == before
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_was_only_looked_at_is_copied_to_the_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = '{ "retrieval_gt":[["pets",{"id":"cars","grade":2.0}]],"query":"?",  "qid":"q8","note":"\\u00e9"}'
+    lines = [odd, *Path("qa.jsonl").read_text(encoding="utf-8").splitlines()]
+    Path("qa.jsonl").write_text("\n\n".join(lines), encoding="utf-8")
+    same = {"kind": "same", "group": 1, "doc": "night"}
+    served(
+        monkeypatch,
+        {"qid": "q1", "act": "answer", "item": same, "value": "yes"},
+        {"qid": "q8", "act": "note", "text": "?"},
+    )
+    main(["judge", "--audit", "qa.jsonl", *JUDGE[2:]])
+    written = Path("truth.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [written[0], *written[2:]] == [odd, *lines[2:]]
+    assert json.loads(written[1])["retrieval_gt"] == [["pets", "night"]]
+    # Other formats have no lines to copy.
+    Path("qa.json").write_text(json.dumps([json.loads(line) for line in lines], indent=1), encoding="utf-8")
+    main(["judge", "--audit", "qa.json", *words(out="array.jsonl")[2:]])
+    rows = [json.loads(line) for line in Path("array.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert rows[0]["retrieval_gt"] == [["pets", {"id": "cars", "grade": 2}]]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_session_that_does_not_start_leaves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("uvicorn", reason="the extra groupgt[judge] is not installed")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        for call in ([*JUDGE, "--port", port], ["judge", "spans.jsonl", *JUDGE[2:]], words(by="a b")):
+            with pytest.raises(SystemExit) as end:
+                main(call)
+            assert end.value.code == 2
+            assert not Path("truth.journal").exists()
+            assert not Path("truth.jsonl").exists()
+    assert f"--port {port}: cannot be used" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a 0 d1 1\nb 0 d2 0\n", [{"qid": "a"}, {"qid": "b"}]),
+        ("a\t0\td1\t1\nb\t0\td2\t0\n", [{"qid": "a"}, {"qid": "b"}]),
+        ("a 1 d1 1\na 2 d2 1\nb 1 d2 1\n", [{"qid": "a"}, {"qid": "b"}]),
+        ('{"qid": "a", "retrieval_gt": [["x"]]}\n{"qid": "b", "retrieval_gt": []}\n', [{"qid": "a"}, {"qid": "b"}]),
+        ("a\tone\nb\ttwo 0 1\n", [{"qid": "a", "query": "one"}, {"qid": "b", "query": "two 0 1"}]),
+        ("a\tone\tmore\nb\ttwo\tmore\n", [{"qid": "a", "query": "one\tmore"}, {"qid": "b", "query": "two\tmore"}]),
+    ],
+)
+def test_a_sample_of_anything_with_queries(text: str, expected: list[dict[str, str]]) -> None:
+    Path("any.txt").write_text(text, encoding="utf-8")
+    main(["sample", "any.txt", "--size", "2", "--out", "sample.jsonl"])
+    rows = [json.loads(line) for line in Path("sample.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert sorted(row.pop("sample")["place"] for row in rows) == [1, 2]
+    assert sorted(rows, key=str) == expected
 
 
 @pytest.mark.usefixtures("folder")

@@ -113,6 +113,13 @@ def test_a_comparison_over_annotators() -> None:
     assert "strong is significantly better than the baseline base" in str(clear)
 
 
+def test_annotators_who_agree_are_no_reason() -> None:
+    one, *_ = truths()
+    shown = str(groupgt.compare(one, runs(0.45), ["recall"], annotators=[one, one], resamples=99))
+    assert "No significant difference from the baseline base in recall (40 queries): " in shown
+    assert "disagreement (" not in shown
+
+
 def test_queries_that_not_all_have_judged() -> None:
     one, other, _ = truths()
     other = {qid: groups for qid, groups in other.items() if qid != "q0"} | {"elsewhere": [["x"]]}

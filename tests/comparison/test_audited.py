@@ -256,7 +256,7 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     runs = [str(path) for path in written(tmp_path).values()]
     words = [str(tmp_path / "judged.jsonl"), *runs, "-m", "recall@3", "--audit", str(tmp_path / "human.jsonl")]
     main(["compare", *words, "--details"])
-    assert "delta by the truth" in capsys.readouterr().out
+    assert "delta by model's labels" in capsys.readouterr().out
     main(["power", *words, "--format", "csv"])
     header, first, *_ = capsys.readouterr().out.splitlines()
     assert header == "run,metric,figure,20,50,100"

@@ -156,6 +156,14 @@ def test_what_is_no_audit(tmp_path: Path) -> None:
     assert "assumed to be a random sample" in str(result)
 
 
+def test_assisted_queries_are_counted(tmp_path: Path) -> None:
+    judged, lines, run = data()
+    for place, line in enumerate(lines):
+        line |= {"assisted": True} if place < 3 else {}
+    note = "3 audited queries judged with prior judgments in view, not independently"
+    assert note in str(groupgt.evaluate(judged, run, ["recall"], audit=written(tmp_path, lines)))
+
+
 def test_a_prefix_of_a_sample_is_a_sample() -> None:
     sample = sample_of(QIDS, 20, seed=3)
     assert sample["order"] == sample_of(QIDS[::-1], 20, seed=3)["order"]
@@ -179,7 +187,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         True
     ] * 2
     main(["evaluate", *words, "-m", "recall@4", "--audit", str(tmp_path / "audit.jsonl")])
-    assert "by the truth" in capsys.readouterr().out
+    assert "model's labels" in capsys.readouterr().out
     with pytest.raises(SystemExit) as end:
         main(["evaluate", *words, "--assume-random"])
     assert end.value.code == 2

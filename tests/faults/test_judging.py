@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -23,10 +24,11 @@ import groupgt
 from groupgt.cli.main import main
 from groupgt.formats.journals import read_acts
 from groupgt.formats.source import Source
+from groupgt.judge.log import ActLog
 from tests.judge.acts import QUERIES, TEXTS
 
 pytestmark = [pytest.mark.faults, pytest.mark.skipif(os.name != "posix", reason="SIGKILL")]
-KILLS = 20
+KILLS, FULL, PAIRS = 20, 100, 200
 
 
 class Server:
@@ -144,6 +146,69 @@ log.os.fsync = fsync
     server.end(signal.SIGINT)
     acts = read_acts(Source.at(folder / "truth.journal" / "anna.jsonl"))["anna"]
     assert [act["act"] for act in acts] == ["begin", "open", "not_relevant"]
+
+
+def test_a_file_that_reached_its_limit_keeps_what_was_confirmed(folder: Path) -> None:
+    resource = pytest.importorskip("resource")
+    rng = random.Random(1)
+    server = Server(folder)
+    path = folder / "truth.journal" / "anna.jsonl"
+    docs = [each["doc"] for each in server.ask("/api/query?qid=q1")["passages"]]
+    confirmed, refused = [], []
+    for _ in range(FULL):
+        # The next act needs about 120 bytes: it is written in part, or not at all, or as a whole.
+        limit = path.stat().st_size + rng.randrange(200)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+        try:
+            confirmed.append(server.ask("/api/act", {"qid": "q1", "act": "group", "doc": rng.choice(docs)})["seq"])
+        except urllib.error.HTTPError as error:
+            refused.append(json.load(error)["error"])
+        assert path.read_bytes().endswith(b"}\n")
+    server.end(signal.SIGKILL)
+    assert [act["seq"] for act in read_acts(Source.at(path))["anna"]][2:] == confirmed
+    assert all("anna.jsonl: cannot be written: " in error for error in refused)
+    assert min(len(confirmed), len(refused)) > FULL / 4
+
+
+def test_an_act_is_confirmed_though_its_ground_truth_cannot_be_written(folder: Path) -> None:
+    server = Server(folder)
+    server.ask("/api/query?qid=q1")
+    (folder / "truth.jsonl").mkdir()
+    answer = server.ask("/api/act", {"qid": "q1", "act": "done"})
+    assert answer["view"]["status"] == "done"
+    assert re.match(r"saved in the journal, but not written: .*truth.jsonl: expected a file", answer["warning"])
+    (folder / "truth.jsonl").rmdir()
+    assert server.ask("/api/act", {"qid": "q1", "act": "done"})["warning"] is None
+    server.end(signal.SIGINT)
+    assert json.loads((folder / "truth.jsonl").read_text(encoding="utf-8"))["qid"] == "q1"
+
+
+def _opens(barrier: Any, folders: list[Path], opened: Any) -> None:
+    for number, folder in enumerate(folders):
+        barrier.wait()
+        try:
+            log = ActLog(folder, "anna")
+        except groupgt.ConfigError:
+            log = None
+        else:
+            opened.put(number)
+        barrier.wait()
+        if log is not None:
+            log.close()
+
+
+def test_of_two_sessions_on_one_journal_one_is_refused(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    barrier, opened = context.Barrier(2), context.Queue()
+    folders = [tmp_path / str(number) for number in range(PAIRS)]
+    people = [context.Process(target=_opens, args=(barrier, folders, opened)) for _ in range(2)]
+    for each in people:
+        each.start()
+    found = [opened.get(timeout=60) for _ in folders]
+    for each in people:
+        each.join(60)
+    assert sorted(found) == list(range(PAIRS))
+    assert opened.empty()
 
 
 def test_export_from_a_killed_journal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

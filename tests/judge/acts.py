@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from groupgt.judge.index import Index
 from groupgt.judge.log import ActLog
-from groupgt.judge.pool import Index, PoolRule
+from groupgt.judge.pool import PoolRule
 from groupgt.judge.session import Plan, Session
 
 TEXTS = {

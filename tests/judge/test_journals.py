@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.formats.journals import Judgment, QueryState, replayed, same_groups, truth_of
+from groupgt.formats.journals import truth_of
+from groupgt.formats.replay import Group, QueryState, difference, replayed
 
 DOCS = st.sampled_from("abcde")
 GROUPS = st.integers(1, 4)
@@ -41,6 +43,7 @@ ACTS = st.one_of(
     ),
     st.fixed_dictionaries({"act": st.just("done"), "rest": st.sampled_from(["unjudged", "nonrelevant"])}),
     st.fixed_dictionaries({"act": st.just("skip"), "reason": st.none()}),
+    st.fixed_dictionaries({"act": st.just("no_answer")}),
     st.fixed_dictionaries({"act": st.just("note"), "text": st.just("hm")}),
 )
 OPEN = {
@@ -72,6 +75,7 @@ def test_every_prefix_is_a_valid_state(acts: list[dict[str, Any]], opened: bool)
         for judgment in state.passages.values():
             assert set(judgment.groups) <= set(state.groups)
             assert len(set(judgment.groups)) == len(judgment.groups)
+        assert state.has_answer or not state.grouped()
         groups = state.grouped()
         truth = groupgt.GroundTruth.of({"q": [*groups, *([{"id": doc, "grade": 0}] for doc in state.nonrelevant)]})
         assert len(truth.relevant("q")) == len(groups)
@@ -129,7 +133,9 @@ def test_several_annotators(tmp_path: Path) -> None:
     done = {"act": "done", "rest": "unjudged"}
     first, second = numbered([OPEN, done]), numbered([OPEN, {"act": "not_relevant", "doc": "a"}, done], by="ben")
     path = written(tmp_path / "both.jsonl", [*second, *first])
-    with pytest.raises(groupgt.DataError, match="query 'q': ben and anna differ; adjudicate with groupgt judge --adju"):
+    with pytest.raises(
+        groupgt.DataError, match="query 'q': anna and ben differ in groups; adjudicate with groupgt judge"
+    ):
         groupgt.read_ground_truth(path)
     third = numbered([OPEN, done], by="carla")
     third[0]["settings"] = {"adjudicates": ["anna", "ben"]}
@@ -140,14 +146,86 @@ def test_several_annotators(tmp_path: Path) -> None:
     assert groupgt.read_ground_truth(written(tmp_path / "same.jsonl", [*first, *same])).columns["judged_by"] == ["anna"]
 
 
-def test_groups_are_compared_as_sets() -> None:
-    one = QueryState(groups={1: None, 2: "x"}, passages={"a": Judgment([1]), "b": Judgment([2])})
-    two = QueryState(
-        groups={5: None, 3: None, 4: None}, passages={"b": Judgment([5]), "a": Judgment([3]), "c": Judgment([])}
-    )
-    assert same_groups(one, two)
-    two.passages["b"].groups = [3]
-    assert not same_groups(one, two)
+def test_what_two_annotators_differ_in() -> None:
+    def state(status: str = "done", non: str = "c", **groups: dict[str, float]) -> QueryState:
+        docs = [doc for group in groups.values() for doc in group]
+        numbered = {number: Group(docs=group) for number, group in enumerate(groups.values(), 1)}
+        return QueryState(groups=numbered, marks=dict.fromkeys([*docs, *non]), status=status)
+
+    one = state(x={"a": 1, "b": 2}, y={"b": 1})
+    assert difference(one, state(y={"b": 1}, empty={}, x={"b": 2, "a": 1})) is None
+    assert difference(one, state(x={"a": 1, "b": 2}, y={"b": 2})) == "grades"
+    assert difference(one, state(x={"a": 1}, y={"b": 1})) == "groups"
+    assert difference(one, state(x={"a": 1, "b": 2}, y={"b": 1}, z={"b": 1})) == "groups"
+    assert difference(one, state(x={"a": 1, "b": 2}, y={"b": 1}, non="")) == "the passages that are not relevant"
+    assert difference(one, state("skipped", x={"a": 1, "b": 2}, y={"b": 1})) == "whether it is skipped"
+    # A skipped query has no judgments in the file.
+    assert difference(state("skipped"), state("skipped", non="", x={"a": 1})) is None
+    declared = replace(state(), declared=True)
+    assert difference(state(), declared) == "whether it has an answer"
+
+
+def test_the_last_answer_counts() -> None:
+    same = {"kind": "same", "group": 1, "doc": "c"}
+    opened = {"act": "open", "query": "?", "pool": [], "nonrelevant": ["b"]}
+    opened["groups"] = [{"docs": {doc: 1}, "name": None} for doc in "adf"]
+
+    def after(*answers: tuple[dict[str, Any], str]) -> list[Any]:
+        acts = [{"act": "answer", "item": item, "value": value} for item, value in answers]
+        return replayed(numbered([opened, *acts]))["q"].grouped()
+
+    def needed(group: int) -> dict[str, Any]:
+        return {"kind": "needed", "group": group}
+
+    assert after((same, "yes")) == [["a", "c"], ["d"], ["f"]]
+    assert after((same, "yes"), (same, "no")) == [["a"], ["d"], ["f"]]
+    assert after((same, "yes"), (same, "unsure"), (same, "yes")) == [["a", "c"], ["d"], ["f"]]
+    # The order of answers to different questions makes no difference: c is added to a before a joins d.
+    assert after((needed(1), "2"), (same, "yes")) == after((same, "yes"), (needed(1), "2")) == [["d", "a", "c"], ["f"]]
+    assert after((needed(1), "2"), (needed(1), "yes")) == [["a"], ["d"], ["f"]]
+    # Group 1 is the same as 2, and 3 is the same as 1: they are one group.
+    assert after((needed(1), "2"), (needed(3), "1")) == [["d", "a", "f"]]
+    assert after((needed(1), "no"), (needed(3), "1")) == [["d"], ["f"]]
+    assert after((needed(2), "no"), (needed(2), "unsure")) == [["a"], ["d"], ["f"]]
+
+
+def test_merged_groups_keep_the_higher_weight_and_importance() -> None:
+    def merged(**more: dict[str, Any]) -> Group:
+        one, two = (Group(None, {"a": grade}, dict(each)) for grade, each in zip((2, 1), more.values()))
+        one.absorb(two)
+        return one
+
+    assert merged(one={}, two={"weight": 2, "importance": "vital"}).more == {"weight": 2, "importance": "vital"}
+    # A group without a weight weighs 1.
+    assert merged(one={"weight": 0.5, "importance": "okay"}, two={}).more == {"importance": "okay"}
+    assert merged(one={"weight": 3, "importance": "okay"}, two={"weight": 2, "importance": "vital"}).more == {
+        "weight": 3,
+        "importance": "vital",
+    }
+    assert merged(one={}, two={}).docs == {"a": 2}
+
+
+def test_no_answer_is_declared() -> None:
+    opened = OPEN | {"groups": [], "nonrelevant": []}
+    acts = [opened, {"act": "no_answer"}]
+    truth = truth_of({"anna": numbered(acts)})
+    assert (truth.columns["answerable"], truth["q"]) == ([False], [[{"id": doc, "grade": 0}] for doc in "abc"])
+    # A relevant passage takes it back, and so does undo; a skipped query says nothing about answers.
+    found = {"act": "group", "group": 1, "doc": "a", "name": None}
+    for more in ([found], [{"act": "skip", "reason": None}], [{"act": "undo", "of": 3}]):
+        truth = truth_of({"anna": numbered([*acts, *more, {"act": "done", "rest": "unjudged"}][: 2 + len(more) + 1])})
+        assert "answerable" not in truth.columns
+
+
+def test_a_new_judgment_replaces_what_was_said_of_the_old(tmp_path: Path) -> None:
+    row = {"qid": "q", "query": "?", "retrieval_gt": [], "topic": "x", "skipped": "unclear", "assisted": True}
+    row |= {"answerable": False, "sample": {"seed": 1}, "spans": {"a": [0, 1]}, "pool": "rrf:3", "judged_by": "ben"}
+    path = tmp_path / "base.jsonl"
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    base = groupgt.read_ground_truth(path)
+    truth = truth_of({"anna": numbered([OPEN, {"act": "done", "rest": "unjudged"}])}, base=base)
+    columns = {"topic": ["x"], "judged_by": ["anna"], "judged_at": ["2026-01-01T00:00:00Z"]}
+    assert (truth.columns, truth["q"][0]) == (columns, ["a"])
 
 
 @pytest.mark.parametrize(
@@ -158,6 +236,19 @@ def test_groups_are_compared_as_sets() -> None:
         ({"act": "merge", "group": True, "into": 1}, "act merge: expected an integer as group, found True"),
         ({"act": "relevant", "doc": "a", "groups": [], "grade": 1, "span": None}, "expected the numbers of groups"),
         ({"act": "relevant", "doc": "a", "groups": [1], "grade": 0, "span": None}, "expected a grade above 0, found 0"),
+        (
+            {"act": "answer", "item": {"kind": "same", "group": 1}, "value": "yes"},
+            "expected the number of a group in its item, and a passage if the kind is same",
+        ),
+        (
+            {"act": "answer", "item": {"kind": "needed", "group": 1}, "value": "-1"},
+            "expected yes, no or unsure, or the number of a group, found '-1'",
+        ),
+        (
+            {"act": "open", "query": "", "pool": [], "groups": [{"docs": {"a": "1"}}], "nonrelevant": []},
+            "expected groups with docs and their grades",
+        ),
+        ({"act": ["done"]}, "expected an act (begin, open, group"),
         ({"act": "relevant", "doc": "a", "groups": [1], "grade": 1, "span": [3, 3]}, "expected [start, end] as span"),
         ({"act": "done", "rest": "all"}, "expected unjudged or nonrelevant as rest, found 'all'"),
         ({"act": "open", "query": "", "pool": [1], "groups": [], "nonrelevant": []}, "expected ids of passages"),

@@ -143,7 +143,47 @@ def test_the_address_without_its_token_shows_nothing(tab: Tab, server: str) -> N
     tab.call("Storage.clearDataForOrigin", origin=server.partition("/#")[0], storageTypes="all")
     target = tab.browser.tab()
     target.call("Page.navigate", url=server.partition("#")[0])
-    target.wait("document.getElementById('notice')?.innerText.includes('open the address')")
+    target.wait("document.querySelector('h1')?.innerText === 'This address is not complete'")
+    assert "Copy all of it from the terminal" in target.text("main")
+    # The same for a token of another session.
+    target.call("Page.navigate", url="about:blank")
+    target.call("Page.navigate", url=server.partition("#")[0] + "#of-yesterday")
+    target.wait("document.querySelector('h1')?.innerText === 'This address is not complete'")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_bar_stays_in_sight(tab: Tab, server: str, width: int) -> None:
+    tab.size(width, 500)
+    opened(tab, server)
+    bar = "document.querySelector('.bottom').getBoundingClientRect()"
+    card = "document.querySelector('[aria-current]').getBoundingClientRect()"
+    for place in ("0", "document.body.scrollHeight"):
+        tab.run(f"scrollTo(0, {place})")
+        assert tab.run(f"{bar}.top > 0 && {bar}.bottom <= innerHeight + 1")
+    # The passage in focus is not behind it.
+    for key in "jjjjkk":
+        tab.press(key)
+        assert tab.run(f"{card}.bottom <= {bar}.top || {card}.height > {bar}.top - 60")
+    assert tab.run("document.documentElement.scrollWidth <= innerWidth")
+    assert tab.texts(".bottom button") == ["Next query Enter", "Undo u", "Skip -", "No answer a", "Search /"]
+    tab.size(1280)
+
+
+def test_a_query_without_an_answer(tab: Tab, server: str, tmp_path: Path) -> None:
+    opened(tab, server)
+    press(tab, "n", "document.querySelectorAll('.own li').length === 2")
+    press(tab, "a", "document.getElementById('notice').innerText.includes('has relevant passages')")
+    press(tab, "u", "document.querySelector('.own li') === null")
+    press(tab, "a", "document.getElementById('query').innerText.includes('cabin')")
+    row = json.loads((tmp_path / "truth.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert (row["qid"], row["retrieval_gt"], row["answerable"]) == ("q1", [], False)
+    assert len(row["nonrelevant"]) > 2
+    # It can be taken back.
+    tab.press("q")
+    tab.wait("document.querySelectorAll('.queue button').length === 3")
+    tab.run("document.querySelectorAll('.queue button')[0].click()")
+    tab.wait("document.querySelector('main').innerText.includes('Finished: no answer')")
+    press(tab, "u", "!document.querySelector('main').innerText.includes('Finished')")
 
 
 @pytest.mark.parametrize("dark", [False, True])

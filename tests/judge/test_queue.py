@@ -8,7 +8,7 @@ from pathlib import Path
 
 from groupgt.formats.corpus import read_corpus
 from groupgt.judge.audit import questions
-from groupgt.judge.pool import Index
+from groupgt.judge.index import Index
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 Groups = dict[str, list[list[str]]]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,14 @@ pytest.importorskip("httpx", reason="httpx is not installed")
 
 from starlette.testclient import TestClient
 
+from groupgt.judge import index
 from groupgt.judge.server import HEADERS, MAX_BODY_BYTES, STATIC, application
 from groupgt.judge.session import Session
 from tests.judge.acts import session_of
 
 HOST = "127.0.0.1:8765"
 AUTHORIZED = {"x-groupgt-token": "secret-token"}
-DATA = ("/api/overview", "/api/query?qid=q1", "/api/search?qid=q1&text=pets")
+DATA = ("/api/overview", "/api/query?qid=q1", "/api/search?qid=q1&text=pets", "/api/progress?")
 
 
 @pytest.fixture
@@ -112,6 +115,38 @@ def test_bodies_are_checked(client: Any, session: Session) -> None:
     assert post(json.dumps({"qid": "q1", "act": "not_relevant", "doc": ["pets"]}).encode()).status_code == 400
     assert post(json.dumps({"qid": {"a": 1}, "act": "done"}).encode()).status_code == 400
     assert len(session.log.acts) == before
+
+
+def test_a_query_of_another_session_is_not_found(client: Any) -> None:
+    for answer in (
+        client.get("/api/query?qid=q9", headers=AUTHORIZED),
+        client.get("/api/search?qid=q9&text=pets", headers=AUTHORIZED),
+        client.post("/api/act", headers=AUTHORIZED, json={"qid": "q9", "act": "done"}),
+    ):
+        assert (answer.status_code, answer.json()) == (404, {"error": "expected a query of this session, found 'q9'"})
+
+
+def test_the_progress_is_told_while_a_query_waits_for_the_index(
+    client: Any, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on, is_building = threading.Event(), threading.Event()
+    part = index._part
+
+    def slow(first: int, texts: Any) -> Any:
+        is_building.set()
+        assert goes_on.wait(60)
+        return part(first, texts)
+
+    monkeypatch.setattr(index, "_part", slow)
+    with ThreadPoolExecutor(1) as pool:
+        query = pool.submit(client.get, "/api/query?qid=q1", headers=AUTHORIZED)
+        assert is_building.wait(60)
+        assert client.get("/api/progress", headers=AUTHORIZED).json() == {"indexed": 0}
+        assert client.get("/api/overview", headers=AUTHORIZED).json()["next"] == "q1"
+        assert not query.done()
+        goes_on.set()
+        assert query.result(60).json()["qid"] == "q1"
+    assert client.get("/api/progress", headers=AUTHORIZED).json() == {"indexed": 1}
 
 
 def test_an_act_is_in_the_journal_before_it_is_confirmed(client: Any, session: Session) -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 import groupgt
-from groupgt.formats.journals import read_acts, replayed, truth_of
+from groupgt.formats.journals import read_acts, truth_of
+from groupgt.formats.replay import replayed
 from groupgt.formats.source import Source
+from groupgt.judge.index import Index
 from groupgt.judge.log import ActLog, read_folder
-from groupgt.judge.pool import Index, PoolRule, pooled, shuffled
-from groupgt.judge.session import Session
+from groupgt.judge.pool import PoolRule, pooled, shuffled
+from groupgt.judge.session import Session, UnknownQueryError
 from groupgt.model.sample import sample_of
+from groupgt.store.lock import lock
 from tests.judge.acts import QUERIES, TEXTS, plan_of, session_of
 
 TRUTH = groupgt.GroundTruth.of({"q1": [["youth", "fares"], ["night"]], "q2": [["pets"]], "q3": [["cars"]]})
@@ -107,7 +112,10 @@ def test_what_is_refused(tmp_path: Path) -> None:
         ({"qid": "q1", "act": "relevant", "doc": "pets", "groups": [1]}, "expected a group of query 'q1', found 1"),
         ({"qid": "q1", "act": "group", "group": 7, "name": "x"}, "expected a group of query 'q1', found 7"),
         ({"qid": "q1", "act": "merge", "group": 1, "into": 2}, "expected a group of query 'q1', found 1"),
-        ({"qid": "q1", "act": "answer", "item": {"kind": "same"}, "value": "yes"}, "expected a question of this audit"),
+        (
+            {"qid": "q1", "act": "answer", "item": {"kind": "needed", "group": 1}, "value": "yes"},
+            "expected a question of this audit",
+        ),
         ({"qid": "q1", "act": "done", "rest": "x"}, "expected unjudged or nonrelevant"),
     ):
         with pytest.raises(groupgt.DataError) as error:
@@ -116,20 +124,30 @@ def test_what_is_refused(tmp_path: Path) -> None:
     session.act({"qid": "q1", "act": "group", "doc": "pets"})
     with pytest.raises(groupgt.DataError, match="expected a span within the passage"):
         session.act({"qid": "q1", "act": "relevant", "doc": "pets", "groups": [1], "span": [0, 10_000]})
+    for act, expected in (
+        ({"act": "merge", "group": 1, "into": 1}, "expected two groups, found 1 twice"),
+        ({"act": "split", "group": 1, "docs": ["cars"]}, "expected passages of group 1, found ['cars']"),
+        ({"act": "no_answer"}, "the query has relevant passages; first remove them from their groups"),
+        (
+            {"act": "relevant", "doc": "pets", "groups": [1], "grade": float("inf")},
+            "expected a grade above 0, found inf",
+        ),
+        ({"act": "relevant", "doc": "pets", "groups": [1], "grade": 10**400}, "expected a grade above 0"),
+    ):
+        with pytest.raises(groupgt.DataError) as error:
+            session.act({"qid": "q1", **act})
+        assert expected in str(error.value), act
     assert [act["act"] for act in session.log.acts] == ["begin", "open", "group"]
 
 
 def test_a_journal_belongs_to_one_process_and_one_plan(tmp_path: Path) -> None:
     session = session_of(tmp_path)
-    with pytest.raises(groupgt.ConfigError, match=r"anna.jsonl: is open in another process .*another name with --by"):
+    session.begin()
+    with pytest.raises(groupgt.ConfigError, match=r"anna.jsonl: is open in another session; .*another name with --by"):
         session_of(tmp_path)
     session.log.close()
     with pytest.raises(groupgt.ConfigError, match=r"begun with other settings \(seed\)"):
         session_of(tmp_path, seed=1)
-    (tmp_path / "journal" / ".anna.lock").unlink()
-    # The lock of a process that has ended is taken over.
-    (tmp_path / "journal" / ".anna.lock").write_text("", encoding="utf-8")
-    assert session_of(tmp_path).log.acts[0]["act"] == "begin"
     for name in ("", "../x", ".hidden", "a b"):
         with pytest.raises(groupgt.ConfigError, match="--by: expected a name of letters"):
             ActLog(tmp_path, name)
@@ -158,6 +176,14 @@ def test_a_sample_has_a_fixed_order(tmp_path: Path) -> None:
     first, second = sample["order"]
     with pytest.raises(groupgt.DataError, match=f"the order of a sample is fixed: query {first!r} comes first"):
         session.view(second)
+    [outside] = set(QUERIES) - {first, second}
+    for use in (
+        session.view,
+        lambda qid: session.act({"qid": qid, "act": "done"}),
+        lambda qid: session.search("", qid),
+    ):
+        with pytest.raises(UnknownQueryError, match=f"expected a query of this sample, found '{outside}'"):
+            use(outside)
     session.view(first)
     session.act({"qid": first, "act": "skip", "reason": "cannot tell"})
     session.view(second)
@@ -192,6 +218,23 @@ def test_prior_judgments(tmp_path: Path) -> None:
     blind.act({"qid": "q1", "act": "done"})
     assert [[each["doc"] for each in group] for group in blind.view("q1")["prior"]] == [["youth", "fares"], ["night"]]
     assert "assisted" not in truth_of({"ben": blind.log.acts}).columns
+    # From here on the draft is known: a change is no independent judgment, unless it is taken back.
+    blind.act({"qid": "q1", "act": "group", "doc": "night"})
+    blind.act({"qid": "q1", "act": "done"})
+    assert truth_of({"ben": blind.log.acts}).columns["assisted"] == [True]
+    blind.act({"qid": "q1", "act": "undo"})
+    blind.act({"qid": "q1", "act": "undo"})
+    assert "assisted" not in truth_of({"ben": blind.log.acts}).columns
+
+
+def test_a_query_without_a_draft_is_not_assisted(tmp_path: Path) -> None:
+    session = session_of(tmp_path, prior=groupgt.GroundTruth.of({"q2": [["pets"]]}), blind=True)
+    session.view("q1")
+    session.act({"qid": "q1", "act": "done"})
+    assert "prior" not in session.view("q1")
+    session.act({"qid": "q1", "act": "group", "doc": "night"})
+    session.act({"qid": "q1", "act": "done"})
+    assert "assisted" not in truth_of({"anna": session.log.acts}).columns
 
 
 def test_an_audit_asks_blind_and_corrects(tmp_path: Path) -> None:
@@ -262,7 +305,8 @@ def test_differences_are_settled(tmp_path: Path) -> None:
     session = session_of(tmp_path, "carla", kind="adjudicate", queries={"q1": QUERIES["q1"]}, opinions=opinions)
     view = session.view("q1")
     # Groups are numbered alike: the two have none in common. Nothing is agreed, so nothing is judged at first.
-    assert view["opinions"] == {"anna": {"youth": [1]}, "ben": {"night": [2]}}
+    said = {by: opinion["passages"] for by, opinion in view["opinions"].items()}
+    assert said == {"anna": {"youth": {"groups": [1], "grade": 1}}, "ben": {"night": {"groups": [2], "grade": 1}}}
     assert view["groups"] == []
     unsettled: list[str] = []
     assert truth_of({**acts, "carla": session.log.acts}, unsettled=unsettled).qids == ["q2", "q3"]
@@ -297,8 +341,35 @@ def test_adjudication_starts_with_what_is_agreed(tmp_path: Path) -> None:
     assert by_doc["pets"]["groups"] == []
     assert [by_doc["youth"], by_doc["cars"]] == [None, None]
     assert {each["doc"] for each in view["passages"][:2]} == {"youth", "cars"}
-    assert view["opinions"]["anna"]["fares"] == view["opinions"]["ben"]["fares"]
-    assert view["opinions"]["anna"]["night"] == view["opinions"]["ben"]["night"]
+    anna, ben = (view["opinions"][by]["passages"] for by in said)
+    assert (anna["fares"], anna["night"]) == (ben["fares"], ben["night"])
+
+
+def test_another_grade_is_a_difference_to_settle(tmp_path: Path) -> None:
+    opinions = {}
+    for by, grade in (("anna", 2), ("ben", 3)):
+        session = session_of(tmp_path, by)
+        session.view("q1")
+        session.act({"qid": "q1", "act": "group", "doc": "youth"})
+        session.act({"qid": "q1", "act": "group", "group": 1, "doc": "fares"})
+        session.act({"qid": "q1", "act": "relevant", "doc": "youth", "groups": [1], "grade": grade})
+        session.act({"qid": "q1", "act": "done"})
+        opinions[by] = session.log.acts
+    with pytest.raises(groupgt.DataError, match="query 'q1': anna and ben differ in grades"):
+        truth_of(opinions)
+    states = {by: replayed(acts) for by, acts in opinions.items()}
+    session = session_of(tmp_path, "carla", kind="adjudicate", queries={"q1": QUERIES["q1"]}, opinions=states)
+    view = session.view("q1")
+    assert ([each["docs"] for each in view["groups"]], view["passages"][0]["doc"]) == ([["fares"]], "youth")
+    assert view["opinions"]["ben"]["passages"]["youth"] == {"groups": [1], "grade": 3}
+    # Of two adjudicators, too.
+    session.act({"qid": "q1", "act": "done"})
+    other = session_of(tmp_path, "dora", kind="adjudicate", queries={"q1": QUERIES["q1"]}, opinions=states)
+    other.view("q1")
+    other.act({"qid": "q1", "act": "skip"})
+    with pytest.raises(groupgt.DataError, match="carla and dora differ in whether it is skipped"):
+        truth_of({**opinions, "carla": session.log.acts, "dora": other.log.acts})
+    assert truth_of({**opinions, "carla": session.log.acts})["q1"] == [["fares"]]
 
 
 def test_the_order_of_queries(tmp_path: Path) -> None:
@@ -340,3 +411,110 @@ def test_the_queue_of_an_audit_goes_through_all_queries(tmp_path: Path) -> None:
     assert {qid for qid, _ in asked} == set(QUERIES)
     # Nothing was changed by answers that decide nothing, though no query is finished.
     assert [truth_of({"anna": session.log.acts}, base=TRUTH)[qid] for qid in QUERIES] == [TRUTH[qid] for qid in QUERIES]
+
+
+def test_an_audit_takes_answers_to_its_questions_alone(tmp_path: Path) -> None:
+    session = session_of(
+        tmp_path, kind="audit", truth=groupgt.GroundTruth.of({**dict(TRUTH.items()), "q1": [["youth"], ["night"]]})
+    )
+    session.view("q1")
+    needed = {"kind": "needed", "group": 1}
+    for act, expected in (
+        ({"act": "group", "doc": "pets"}, "expected an answer to a question of this audit, found the act 'group'"),
+        ({"act": "no_answer"}, "found the act 'no_answer'"),
+        ({"act": "answer", "item": needed, "value": "3"}, "expected yes, no, unsure or 2 as the answer, found '3'"),
+        ({"act": "answer", "item": needed, "value": "maybe"}, "or the number of a group, found 'maybe'"),
+    ):
+        with pytest.raises(groupgt.DataError) as error:
+            session.act({"qid": "q1", **act})
+        assert expected in str(error.value), act
+    session.act({"qid": "q1", "act": "answer", "item": needed, "value": "2"})
+    # What was merged is not offered again, but what was answered is shown.
+    shown = {
+        each["item"]["group"]: each for each in session.view("q1")["questions"] if each["item"]["kind"] == "needed"
+    }
+    assert [each["group"] for each in shown[1]["passages"]] == [1, 2]
+    assert 2 not in shown
+
+
+def test_ground_truth_that_cannot_be_judged_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    for group in ([{"text": "Pets are free."}], [{"doc": "pets", "start": 0, "end": 4}], [{"all": ["pets", "cars"]}]):
+        truth = groupgt.GroundTruth.of({**dict(TRUTH.items()), "q2": [group]})
+        for given in ({"truth": truth}, {"prior": truth}, {"truth": truth, "kind": "audit"}):
+            log = ActLog(tmp_path / "journal", "anna")
+            with pytest.raises(groupgt.ConfigError, match=r"query 'q2': expected ids .*, found spans, texts or sets"):
+                Session(plan_of(**given), log)
+            log.close()
+            assert not (tmp_path / "journal").exists()
+
+
+def test_an_act_is_in_the_journal_as_a_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = session_of(tmp_path)
+    session.view("q1")
+    path = tmp_path / "journal" / "anna.jsonl"
+    write, cut, space = os.write, os.ftruncate, 7
+
+    def full(handle: int, data: bytes) -> int:
+        if not space:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(handle, data[:space])
+
+    def partly(handle: int, data: bytes) -> int:
+        nonlocal space
+        written, space = full(handle, data), 0
+        return written
+
+    before = path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", partly)
+        with pytest.raises(groupgt.DataError, match=r"anna.jsonl: cannot be written: No space left on device"):
+            session.act({"qid": "q1", "act": "group", "doc": "youth"})
+        assert path.read_bytes() == before
+        # A disk so full that nothing can be cut off either.
+        space = 7
+        patch.setattr(os, "ftruncate", lambda handle, size: full(handle, b""))
+        with pytest.raises(groupgt.DataError, match="No space left"):
+            session.act({"qid": "q1", "act": "group", "doc": "youth"})
+        assert len(path.read_bytes()) == len(before) + 7
+        space = 10_000
+        patch.setattr(os, "ftruncate", cut)
+        session.act({"qid": "q1", "act": "not_relevant", "doc": "youth"})
+    # A system may write less than it is asked to.
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda handle, data: write(handle, data[:3]))
+        session.act({"qid": "q1", "act": "not_relevant", "doc": "pets"})
+    session.log.close()
+    again = session_of(tmp_path)
+    assert [act.get("doc") for act in again.log.acts] == [None, None, "youth", "pets"]
+
+
+def test_a_journal_that_was_moved_takes_no_more_acts(tmp_path: Path) -> None:
+    session = session_of(tmp_path)
+    session.view("q1")
+    path = tmp_path / "journal" / "anna.jsonl"
+    path.rename(path.with_name("ben.jsonl"))
+    with pytest.raises(groupgt.DataError, match=r"anna.jsonl: was moved or removed; put it back"):
+        session.act({"qid": "q1", "act": "done"})
+    path.with_name("ben.jsonl").rename(path)
+    assert session.act({"qid": "q1", "act": "done"})["seq"] == 3
+
+
+def test_a_removed_journal_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, locks = tmp_path / "anna.jsonl", []
+
+    def late(handle: int) -> bool:
+        locks.append(handle)
+        if len(locks) == 1:  # another session has just ended
+            path.unlink()
+        return lock(handle)
+
+    monkeypatch.setattr("groupgt.judge.log.lock", late)
+    log = ActLog(tmp_path, "anna")
+    log.append({"act": "begin", "settings": {}})
+    assert len(locks) == 2
+    assert path.stat().st_size
+    log.close()
+    log.close()
+    (tmp_path / "ben.jsonl").mkdir()
+    with pytest.raises(groupgt.DataError, match=r"ben.jsonl: cannot be written: "):
+        ActLog(tmp_path, "ben")

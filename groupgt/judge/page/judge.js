@@ -26,8 +26,32 @@ async function ask(path, body) {
     throw new Error("groupgt judge has stopped. Your judgments are saved. Run it again and open the new address.");
   }
   const value = await answer.json();
+  if (answer.status === 401) noToken();
   if (!answer.ok) throw new Error(value.error);
   return value;
+}
+
+/** What to do when the page was opened by another address than the one that the command printed. */
+function noToken() {
+  shown = null;
+  session = {};
+  element("session").replaceChildren();
+  element("progress").textContent = "";
+  element("main").replaceChildren(
+    h("h1", null, "This address is not complete"),
+    h("p", null, "groupgt judge prints an address that ends in # and a key, and only that address opens the page. Copy all of it from the terminal. If the command was started again, use the new address: the old one no longer works."),
+    h("p", null, "Nothing is lost: every judgment is saved in the journal.")
+  );
+}
+
+/** Shows how far the corpus is indexed, until it is. */
+async function indexing() {
+  const { indexed } = await ask("/api/progress");
+  const percent = Math.floor(100 * indexed);
+  element("indexing").textContent = indexed < 1 ? `Indexing the corpus: ${percent} %` : "";
+  const waiting = document.getElementById("waiting");
+  if (waiting) waiting.textContent = indexed < 1 ? "The next query appears when the corpus is indexed." : "Loading…";
+  if (indexed < 1) setTimeout(() => void indexing().catch(() => {}), 250);
 }
 
 /** Says something to screen readers only. @param {string} text */
@@ -52,7 +76,7 @@ async function act(fields, told = "") {
     shown = answer.view;
     if (answer.undone && passage(answer.undone)) current = answer.undone;
     draw();
-    say(told);
+    say(answer.warning || told, Boolean(answer.warning));
   } catch (error) {
     say(/** @type {Error} */ (error).message, true);
   } finally {
@@ -233,20 +257,29 @@ async function done(rest) {
     draw();
     return say(`${counted(left.length, "passage")} not judged. Enter: leave unjudged. 0: all are not relevant.`);
   }
-  const qid = shown.qid;
   if (shown.status === "open") await act({ act: "done", rest: rest || "unjudged" });
+  await onward();
+}
+
+/** The query has no answer: this finishes it. */
+async function noAnswer() {
+  await act({ act: "no_answer" }, "Finished: no answer");
+  if (shown?.declared) await onward();
+}
+
+/** After a query is finished: its draft, if it was hidden, and then the next query. */
+async function onward() {
   confirming = false;
-  if (shown && shown.status !== "open") {
-    if (shown.prior && current !== "prior") {
-      current = "prior";
-      draw();
-      return say("Finished. Below are the prior judgments; Enter goes on.");
-    }
-    const order = session.queries.map((/** @type {Plain} */ each) => each.qid);
-    const rest_ = [...order.slice(order.indexOf(qid) + 1), ...order];
-    const next = rest_.find((/** @type {string} */ one) => session.queries.find((/** @type {Plain} */ each) => each.qid === one).status === "open");
-    await open(next || null);
+  if (!shown || shown.status === "open") return;
+  if (shown.prior && current !== "prior") {
+    current = "prior";
+    draw();
+    return say("Finished. Below are the prior judgments; Enter goes on.");
   }
+  const order = session.queries.map((/** @type {Plain} */ each) => each.qid);
+  const rest = [...order.slice(order.indexOf(shown.qid) + 1), ...order];
+  const next = rest.find((/** @type {string} */ one) => session.queries.find((/** @type {Plain} */ each) => each.qid === one).status === "open");
+  await open(next || null);
 }
 
 // Dialogs
@@ -270,6 +303,7 @@ const KEYS = {
     ["m 1 … 9", "merge its group into group 1 … 9"],
     ["x", "split it off into a new group"],
     ["r", "name a group"],
+    ["a", "no answer: no passage answers the query, which is finished"],
     ["↑ ↓ or k j", "previous, next passage; a first judgment goes to the next by itself"],
     ["/", "search the corpus"],
   ],
@@ -354,17 +388,19 @@ function rename(group) {
 function stateText(each) {
   if (!each.judged) return "not judged";
   if (!each.judged.groups.length) return "not relevant";
-  const grade_ = each.judged.grade === 1 ? "" : `, grade ${each.judged.grade}`;
   const groups = each.judged.groups.map(digit).sort();
-  return `${groups.length > 1 ? "groups" : "group"} ${groups.join(" and ")}${grade_}`;
+  return `${groups.length > 1 ? "groups" : "group"} ${groups.join(" and ")}${graded(each.judged.grade)}`;
 }
+
+/** @param {number} grade */
+const graded = (grade) => (grade === 1 ? "" : `, grade ${grade}`);
 
 function drawTop() {
   const left = session.minutes ? `, about ${counted(Math.max(1, Math.round(session.minutes)), "minute")} left at your pace` : "";
   const { queue: all } = session;
-  element("progress").textContent = all ? `${all.answered.toLocaleString("en")} of ${counted(all.of, "question")}, the most suspicious first` : `${session.finished} of ${counted(session.queries.length, "query", "queries")}${left}`;
+  if (session.queries) element("progress").textContent = all ? `${all.answered.toLocaleString("en")} of ${counted(all.of, "question")}, the most suspicious first` : `${session.finished} of ${counted(session.queries.length, "query", "queries")}${left}`;
   const button = (/** @type {string} */ text, /** @type {string} */ key, /** @type {() => void} */ run) => h("button", { type: "button", class: "quiet", onclick: run }, `${text} `, h("kbd", null, key));
-  element("session").replaceChildren(button("Queries", "q", queue), button("Keys", "?", help));
+  element("session").replaceChildren(...(session.queries ? [button("Queries", "q", queue)] : []), button("Keys", "?", help));
 }
 
 function draw() {
@@ -374,7 +410,7 @@ function draw() {
   const body = session.kind === "audit" ? audit() : judging();
   element("main").replaceChildren(
     h("h1", { class: "asked", id: "query" }, hidden("Query: "), h("bdi", null, visible(shown.text))),
-    shown.status === "open" ? "" : h("p", null, h("strong", null, shown.status === "done" ? "Finished. " : "Skipped. "), "Any change opens it again."),
+    shown.status === "open" ? "" : h("p", null, h("strong", null, shown.status === "skipped" ? "Skipped. " : shown.declared ? "Finished: no answer. " : "Finished. "), shown.prior ? "A change opens it again, and marks it as assisted: you have seen the draft." : "Any change opens it again."),
     note ? h("p", { class: "soft" }, note) : "",
     body,
     bottom()
@@ -390,7 +426,8 @@ function bottom() {
     session.queue ? null : button(confirming ? "Leave them unjudged, next query" : "Next query", "Enter", () => void done(), "primary"),
     button("Undo", "u", () => void undo()),
     session.queue ? null : button("Skip", "-", () => void skip()),
-    session.kind === "audit" ? null : button("Search the corpus", "/", searching)
+    session.kind === "audit" ? null : button("No answer", "a", () => void noAnswer()),
+    session.kind === "audit" ? null : button("Search", "/", searching)
   );
 }
 
@@ -453,8 +490,9 @@ function snippet(each) {
 /** What two annotators said. @param {string} doc */
 function opinions(doc) {
   return Object.entries(shown?.opinions || {}).map(([by, said]) => {
-    const groups = said && said[doc];
-    return h("span", { class: "tag" }, named(by, 30), `: ${!groups ? "not judged" : groups.length ? `group ${groups.join(" and ")}` : "not relevant"}`);
+    const one = said.passages[doc];
+    const judged = !one ? "not judged" : one.groups.length ? `group ${one.groups.join(" and ")}${graded(one.grade)}` : "not relevant";
+    return h("span", { class: "tag" }, named(by, 30), `: ${said.status === "skipped" ? "skipped" : said.declared ? "no answer" : judged}`);
   });
 }
 
@@ -552,6 +590,7 @@ function pressed(event) {
 function keyed(event, number) {
   const { key } = event;
   if (key === "?") return help;
+  if (!session.queries) return null;
   if (key === "q") return queue;
   if (key === "Enter") return () => void done();
   if (!shown) return null;
@@ -567,6 +606,7 @@ function keyed(event, number) {
   }
   if (confirming && number === "0") return () => void done("nonrelevant");
   if (key === "/") return searching;
+  if (key === "a") return () => void noAnswer();
   const each = passage(current);
   if (!each) return null;
   if (key === "n") return () => void newGroup(each);
@@ -582,10 +622,14 @@ function keyed(event, number) {
 }
 
 document.addEventListener("keydown", pressed);
-ask("/api/overview")
-  .then(async (value) => {
-    session = value;
-    drawTop();
-    await (session.queue ? open(session.queue.qid, session.queue.at) : open(session.next));
-  })
-  .catch((error) => say(error.message, true));
+
+async function start() {
+  drawTop();
+  void indexing().catch(() => {});
+  session = await ask("/api/overview");
+  drawTop();
+  await (session.queue ? open(session.queue.qid, session.queue.at) : open(session.next));
+}
+
+if (token) start().catch((error) => say(error.message, true));
+else noToken();

@@ -1,0 +1,49 @@
+"""What two annotators said about a query, side by side: where they agree, and what is to be settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from groupgt.curation.matching import matching
+from groupgt.formats.replay import Group, QueryState
+
+
+def agreed(states: Mapping[str, QueryState]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the groups and non-relevant passages on which both agree, as in an `open` act; the rest stays open."""
+    groups: list[dict[str, Any]] = []
+    pairs = [[state.groups[number] if number else Group() for state, number in pair] for pair in _aligned(states)]
+    # In one of two matched groups only, or with another grade.
+    apart = {doc for one, two in pairs for doc, _ in one.docs.items() ^ two.docs.items()}
+    for one, two in pairs:
+        if docs := {doc: grade for doc, grade in one.docs.items() if doc not in apart}:
+            groups.append({"docs": docs, "name": one.name or two.name})
+    first, second = states.values()
+    others = set(second.nonrelevant)
+    return groups, [doc for doc in first.nonrelevant if doc in others]
+
+
+def opinions(states: Mapping[str, QueryState]) -> dict[str, Any]:
+    """Return what each annotator said about the query and every passage, with groups numbered alike."""
+    pairs = _aligned(states)
+    told: dict[str, Any] = {}
+    for side, (by, state) in enumerate(states.items()):
+        numbers = {pair[side][1]: number for number, pair in enumerate(pairs, 1)}
+        passages = {
+            doc: {"groups": sorted(numbers[group] for group in judgment.groups), "grade": judgment.grade}
+            for doc, judgment in state.passages.items()
+        }
+        told[by] = {"status": state.status, "declared": not state.has_answer, "passages": passages}
+    return told
+
+
+def _aligned(states: Mapping[str, QueryState]) -> list[list[tuple[QueryState, int | None]]]:
+    """Return pairs of the groups of both, matched by shared passages: the state, and the number if there is one."""
+    members = [
+        {number: set(group.docs) for number, group in state.groups.items() if group.docs} for state in states.values()
+    ]
+    numbers = [list(groups) for groups in members]
+    return [
+        [(state, None if at is None else own[at]) for state, own, at in zip(states.values(), numbers, pair)]
+        for pair in matching(*(list(groups.values()) for groups in members))
+    ]
