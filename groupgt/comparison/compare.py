@@ -188,7 +188,7 @@ def compare(
     baseline: str | None = None,
     primary: str | None = None,
     test: TestName = "randomization",
-    correction: CorrectionName = "holm",
+    correction: CorrectionName | None = None,
     alpha: float = 0.05,
     confidence: float = 0.95,
     resamples: int = 10_000,
@@ -205,7 +205,8 @@ def compare(
         baseline: The run to compare with (default: the first).
         primary: The metric that decides the verdict (default: the first).
         test: The paired test: `randomization`, `bootstrap`, `t` or `wilcoxon` (`t` and `wilcoxon` need SciPy).
-        correction: P-value correction over all runs compared on a metric: `holm`, `bonferroni`, `bh` or `none`.
+        correction: P-value correction over all runs compared on a metric: `holm` (the default), `bonferroni`, `bh` or
+            `none`. All pairs are decided together, unless a correction is named.
         alpha: Significance level; a difference is significant if its p-value does not exceed it.
         confidence: Confidence level for the intervals of means.
         resamples: Number of resamples.
@@ -244,7 +245,7 @@ def power(
     difference: float | None = None,
     power: float = 0.8,
     test: TestName = "randomization",
-    correction: CorrectionName = "holm",
+    correction: CorrectionName | None = None,
     alpha: float = 0.05,
     **options: Unpack[RequestOptions],
 ) -> PowerAnalysis:

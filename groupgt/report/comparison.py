@@ -13,7 +13,7 @@ from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Contrast, Row, comparisons
 from groupgt.comparison.systems import Systems, finite
 from groupgt.render import tables
-from groupgt.render.document import Detail, Item, Verdict, bare, document
+from groupgt.render.document import Detail, Heading, Item, Verdict, bare, document
 from groupgt.render.drawing import Drawable
 from groupgt.render.page import data
 from groupgt.render.page.page import single_page
@@ -60,7 +60,7 @@ class ComparisonTeller(Teller[Comparison]):
         """Returns a Markdown summary for a pull request: the verdict and changes from the baseline."""
         systems = self.result.by()
         first = Verdict(list(verdict.sentences(systems, brief=True)))
-        return document([f"## {self.title}", first, *changed(systems)], "github")
+        return document([Heading(self.title), first, *changed(systems)], "github")
 
     def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
         """Returns a LaTeX table for a paper."""
@@ -186,18 +186,28 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     how = "" if settings.draws or comparison.basis else resampling(settings)
     of_details = [f"{100 * settings.confidence:g} % {INTERVALS[comparison.basis]} of means{how}"]
     of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(above) if mark not in shown]
-    lines = []
-    if settings.correction != "none":
-        for by, rows in grouped((part.by, row) for part in comparison.slices for row in part.rows).items():
-            lines.append(f"slices by {by}: p {corrected_over(settings, *_family_sizes(rows))}")
-        if comparison.pairs:
-            count, families = math.comb(len(comparison.names), 2), len(comparison.metrics)
-            lines.append(
-                f"pairs: p {corrected_over(settings, count, families)}; Tukey's HSD over {len(comparison.names):,} runs"
-            )
+    lines = list(_other_families(comparison))
     if lines and not details:
         yield "\n".join(lines)
     yield Detail("\n".join([*of_details, *(lines if details else [])]))
+
+
+def _other_families(comparison: Systems) -> Iterator[str]:
+    """Describes how p-values of slices and of all pairs were corrected, and why none of a family can be significant."""
+    settings, primary = comparison.settings, comparison.primary
+    families: list[tuple[str, str, tuple[int, int], dict[Any, Contrast]]] = []
+    for by, rows in grouped((part.by, (part.value, row)) for part in comparison.slices for row in part.rows).items():
+        tested = {(part, row.system): row.against for part, row in rows if row.metric == primary and row.against}
+        families.append((f"slices by {by}", settings.corrects, _family_sizes(row for _, row in rows), tested))
+    if pairs := comparison.pairs:
+        tested = {(each.first, each.second): each.against for each in pairs if each.metric == primary}
+        sizes = math.comb(len(comparison.names), 2), len(comparison.metrics)
+        families.append(("pairs", contrasts.of_pairs(comparison), sizes, tested))
+    for what, correction, sizes, tested in families:
+        reason = "" if comparison.basis else contrasts.beyond(tested, settings, correction)
+        if correction != "none" or reason:
+            why = f"; none can be significant: {reason}" if reason else ""
+            yield f"{what}: p {corrected_over(settings, *sizes, correction)}{why}"
 
 
 def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
@@ -245,6 +255,8 @@ def _tests(systems: Systems) -> list[str]:
     ]
     if systems.others:
         # By metric, without the baseline.
-        counts = Counter(text for *_, text in systems.others)
-        lines.append(f"p of other pairs {corrected_over(settings, max(counts.values()), len(counts))}")
+        family = ((pair.first, pair.second, pair.metric) for pair in systems.pairs) if systems.pairs else systems.others
+        counts = Counter(text for *_, text in family)
+        of_others = corrected_over(settings, max(counts.values()), len(counts), contrasts.of_pairs(systems))
+        lines.append(f"p of other pairs {of_others}")
     return lines

@@ -9,6 +9,7 @@ from typing import Any
 
 from groupgt.comparison.across import Beside
 from groupgt.comparison.contrast import Contrast, Key, Row
+from groupgt.comparison.reach import counts_signs, out_of_reach
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Basis, Systems, finite, interval
 from groupgt.comparison.tests import SLACK, TESTS
@@ -43,12 +44,38 @@ def marks_in(items: Iterable[Item]) -> list[str]:
     return [mark for mark in MEANINGS if mark in ends]
 
 
-def corrected_over(settings: Settings, count: int, families: int = 1) -> str:
-    """Describes the correction of p-values and the number of comparisons it covers."""
-    if settings.correction == "none":
+def corrected_over(settings: Settings, count: int, families: int = 1, correction: str = "") -> str:
+    """Describes the correction of p-values (default: that of the settings) and the number of comparisons it covers."""
+    correction = correction or settings.corrects
+    if correction == "none":
         return "not corrected"
     each = " per metric" if families > 1 else ""
-    return f"corrected ({settings.correction}) over {counted(count, 'comparison')}{each}"
+    return f"corrected ({correction}) over {counted(count, 'comparison')}{each}"
+
+
+def of_pairs(systems: Systems) -> str:
+    """Returns the name of the method that decides all pairs together."""
+    return systems.settings.of_pairs(is_estimated=bool(systems.basis))
+
+
+def beyond(contrasts: Mapping[Any, Contrast], settings: Settings, correction: str = "") -> str:
+    """Explains why no comparison of a family can be significant; empty if one can."""
+    tested = {name: each for name, each in contrasts.items() if each.differ and not math.isnan(each.raw_p_value)}
+    least = out_of_reach(tested, settings, correction)
+    if not tested or len(least) < len(tested):
+        return ""
+    if all(counts_signs(each, settings) for each in tested.values()):
+        return f"too few queries differ to reach alpha {settings.alpha:g}"
+    return more_resamples(min(least.values()), settings, len(tested))
+
+
+def more_resamples(least: float, settings: Settings, comparisons: int) -> str:
+    """Explains that significance is out of reach, and how many resamples would be enough."""
+    enough = math.ceil(least * (1 + settings.resamples) / settings.alpha)
+    return (
+        f"{counted(settings.resamples, 'resample')} cannot give a p-value below {least:.2g} over "
+        f"{counted(comparisons, 'comparison')}, and alpha is {settings.alpha:g}; use at least {enough:,} resamples"
+    )
 
 
 def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequence[str] = (), basis: Basis = "") -> str:
@@ -86,7 +113,7 @@ SHED = ("differ", "effect", "queries")
 def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     """Yields one table per metric with one row per system."""
     level = f"{100 * systems.settings.confidence:g} % CI"
-    corrected = corrected_headers(systems.settings)
+    corrected = corrected_headers(systems.settings.corrects)
     for text in metrics:
         contrasts = [row.against for row in systems.rows if row.metric == text and row.against is not None]
         of_delta = f"{100 * (contrasts[0].confidence if contrasts else systems.settings.confidence):.3g} % CI of delta"
@@ -104,12 +131,12 @@ def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
 
 def p_header(settings: Settings) -> str:
     """Returns the column header for corrected p-values."""
-    return "p" if settings.correction == "none" else f"p ({settings.correction})"
+    return "p" if settings.corrects == "none" else f"p ({settings.corrects})"
 
 
-def corrected_headers(settings: Settings) -> list[str]:
+def corrected_headers(correction: str) -> list[str]:
     """Returns the header for corrected p-values if p-values are corrected, otherwise an empty list."""
-    return [] if settings.correction == "none" else [p_header(settings)]
+    return [] if correction == "none" else [f"p ({correction})"]
 
 
 def delta_text(contrast: Contrast | Row) -> str:
@@ -155,7 +182,7 @@ def beside_grid(
 
 def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     """Yields a table of all pairs of systems for each metric, if pairs were requested."""
-    corrected = corrected_headers(systems.settings)
+    corrected = corrected_headers(of_pairs(systems))
     for text in metrics:
         rows: list[list[Any]] = []
         for pair in systems.pairs:
@@ -165,11 +192,9 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
             # The mark goes next to the p of the deciding test.
             decisive = small(contrast.p_value) + MARK * contrast.significant
             p_values = [small(contrast.raw_p_value), decisive] if corrected else [decisive]
-            tukey = small(pair.tukey) + MARK * (pair.tukey <= systems.settings.alpha)
-            rows.append([pair.first, pair.second, signed(contrast.delta), *p_values, tukey, contrast.pairs])
+            rows.append([pair.first, pair.second, signed(contrast.delta), *p_values, contrast.pairs])
         if rows:
-            headers = [systems.labels[text], "against", "delta", "p", *corrected, "p (Tukey's HSD)", "queries"]
-            yield headers, rows
+            yield [systems.labels[text], "against", "delta", "p", *corrected, "queries"], rows
 
 
 # --- The leaderboard of systems and metrics, which is the first table of a comparison.

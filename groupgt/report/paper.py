@@ -61,7 +61,7 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
     signs: dict[tuple[str, str], dict[bool, list[str]]] = {}
     for (first, second, text), contrast in contrasts.items():
         if contrast.significant:
-            is_better = (contrast.delta > 0) == chosen[text].higher_is_better
+            is_better = contrast.standing == "better"
             for name, other, better in ((first, second, is_better), (second, first, not is_better)):
                 if other in letters:
                     signs.setdefault((name, text), {}).setdefault(better, []).append(letters[other])
