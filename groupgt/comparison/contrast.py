@@ -43,8 +43,8 @@ class Contrast:
     `size` is the mean size of the nonzero differences, or 0; `alike` is True if all nonzero differences have this size,
     as with 0/1 metrics. `significant` is True if `p_value` is at most alpha; `confidence` is the level at which
     `delta_interval` agrees with `significant`. `ranks` is what Wilcoxon's test compares, from −1 to 1: (ranks of
-    positive differences − ranks of negative ones) ÷ all ranks. `favors` is 1 if the tested mean, or with Wilcoxon's test
-    the ranks, are better for the system, −1 if better for the other, otherwise 0.
+    positive differences − ranks of negative ones) ÷ all ranks. `favors` is 1 if the tested mean (with Wilcoxon's
+    test, the ranks) favors the system, −1 if it favors the other, otherwise 0.
 
     With an audit, `delta`, its interval and p are corrected; all other fields are based on the audited ground truth.
     """

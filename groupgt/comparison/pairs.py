@@ -91,7 +91,7 @@ def step_down(columns: Sequence[Floats], raw: Floats, settings: Settings) -> Dec
     differences = np.stack(columns, axis=1)
     exact = on_grid(np.where(np.abs(differences) > SLACK, differences, 0.0))
     exact = exact[exact.any(axis=1)]
-    sizes = np.sqrt((exact**2).sum(axis=0))
+    sizes = np.sqrt(on_grid(exact**2).sum(axis=0))
     sizes[sizes == 0] = 1.0
     observed = np.abs(exact.sum(axis=0)) / sizes * (1 - SLACK_OF_T)
     order = np.argsort(-observed, kind="stable")

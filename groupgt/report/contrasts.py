@@ -71,7 +71,7 @@ def beyond(contrasts: Mapping[Any, Contrast], settings: Settings, correction: st
 
 def more_resamples(least: float, settings: Settings, comparisons: int) -> str:
     """Explains that significance is out of reach, and how many resamples would be enough."""
-    enough = math.ceil(least * (1 + settings.resamples) / settings.alpha)
+    enough = math.ceil(least * (1 + settings.resamples) / settings.alpha - SLACK) - 1
     return (
         f"{counted(settings.resamples, 'resample')} cannot give a p-value below {least:.2g} over "
         f"{counted(comparisons, 'comparison')}, and alpha is {settings.alpha:g}; use at least {enough:,} resamples"
