@@ -235,6 +235,11 @@ class Systems:
         choose = max if self.metrics[metric].higher_is_better else min
         return choose(means) if means else None
 
+    def is_best(self, name: str, metric: str) -> bool:
+        """Returns whether a system has the best mean for a metric, alone or tied."""
+        mean = self.means[name][metric]
+        return mean is not None and mean == self.best_mean(metric)
+
     @property
     def best(self) -> str | None:
         """The system with the best mean for the primary metric, or the first one if several are tied."""
@@ -243,8 +248,7 @@ class Systems:
     @property
     def tied(self) -> list[str]:
         """All systems that share the best mean for the primary metric."""
-        best = self.best_mean(self.primary)
-        return [name for name in self.names if best is not None and self.mean(name) == best]
+        return [name for name in self.names if self.is_best(name, self.primary)]
 
     def queries_of(self, name: str) -> int:
         """Returns the number of queries in a system's mean for the primary metric."""
@@ -395,9 +399,10 @@ class Systems:
         if second == self.baseline:
             return self.against_baseline.get(first)
         if first == self.baseline:
-            return turned(self.against_baseline.get(second))
-        contrast = self.others.get((first, second, self.primary))
-        return contrast if contrast is not None else turned(self.others.get((second, first, self.primary)))
+            contrast, other = None, self.against_baseline.get(second)
+        else:
+            contrast, other = (self.others.get((*two, self.primary)) for two in ((first, second), (second, first)))
+        return contrast if contrast is not None or other is None else turned(other)
 
     def kind(self, name: str, metric: str | None = None) -> str:
         """Classifies a system as `better`, `worse` or `not significant` against the baseline, or as `baseline` itself.
@@ -414,10 +419,8 @@ class Systems:
         return "not significant" if contrast is None else contrast.standing
 
 
-def turned(contrast: Contrast | None) -> Contrast | None:
+def turned(contrast: Contrast) -> Contrast:
     """Returns the reversed contrast, with the second system against the first."""
-    if contrast is None:
-        return None
     low, high = contrast.delta_interval
     return replace(
         contrast,

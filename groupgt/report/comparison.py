@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from groupgt.comparison.compare import Comparison
-from groupgt.comparison.contrast import Contrast, Row, comparisons
-from groupgt.comparison.systems import Systems, finite
+from groupgt.comparison.contrast import Contrast, Key, Row, comparisons
+from groupgt.comparison.systems import Systems, finite, interval, turned
 from groupgt.render import tables
 from groupgt.render.document import Detail, Heading, Item, Verdict, bare, document
 from groupgt.render.drawing import Drawable
@@ -235,10 +236,46 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
     dataset["verdict"] = list(verdict.sentences(systems))
     if len(systems.names) > 1:
         dataset["baseline"] = systems.names.index(systems.baseline)
-        dataset["contrasts"] = list(contrasts.page_rows(systems))
+        dataset["contrasts"] = list(_page_contrasts(systems))
         dataset["headroom"] = headroom.page_rows(systems)
         dataset["drawings"] |= contrasts.templates(systems)
     return dataset
+
+
+def _page_contrasts(systems: Systems) -> Iterator[list[Any]]:
+    """Yields all differences: from the baseline in table order, between all other pairs, and within slices."""
+    names, metrics = systems.names, list(systems.metrics)
+
+    def of_baseline(rows: Sequence[Row]) -> dict[Key, Contrast]:
+        return {(row.system, systems.baseline, row.metric): row.against for row in rows if row.against is not None}
+
+    overall = of_baseline(systems.rows) | dict(systems.others)
+    others = (systems.settings, _pairs_per_metric(systems), contrasts.of_pairs(systems))
+    against = (systems.settings, _family_sizes(systems.rows)[0], systems.settings.corrects)
+    families = [(-1, overall)]
+    if systems.slices:
+        places = {(part["by"], part["value"]): place for place, part in enumerate(systems.first.slices)}
+        families += [(places[part.by, part.value], of_baseline(part.rows)) for part in systems.slices]
+    for within, family in chain(families, systems.others_within()):
+        for (first, second, text), each in family.items():
+            said: list[Any] = [None, None]
+            if within < 0 and each.pairs:
+                how = against if second == systems.baseline else others
+                back = verdict.of_two(second, first, turned(each), systems.labels[text], *how)
+                said = [verdict.of_two(first, second, each, systems.labels[text], *how), back]
+            whole = overall.get((first, second, text))
+            is_reversal = each.significant and whole is not None and whole.delta * each.delta < 0
+            yield [
+                *(names.index(first), names.index(second), metrics.index(text), within),
+                *(finite(each.delta), interval(each.delta_interval), each.pairs, each.wins, each.ties, each.losses),
+                *(finite(each.p_value), contrasts.level(each), each.standing, is_reversal, *said),
+            ]
+
+
+def _pairs_per_metric(systems: Systems) -> int:
+    """Returns the number of pairs that are decided together."""
+    family = ((pair.first, pair.second, pair.metric) for pair in systems.pairs) if systems.pairs else systems.others
+    return max(Counter(text for *_, text in family).values(), default=0)
 
 
 def _tests(systems: Systems) -> list[str]:
@@ -254,9 +291,7 @@ def _tests(systems: Systems) -> list[str]:
         f"p against the baseline {corrected_over(settings, *_family_sizes(systems.rows))}",
     ]
     if systems.others:
-        # By metric, without the baseline.
-        family = ((pair.first, pair.second, pair.metric) for pair in systems.pairs) if systems.pairs else systems.others
-        counts = Counter(text for *_, text in family)
-        of_others = corrected_over(settings, max(counts.values()), len(counts), contrasts.of_pairs(systems))
+        families = len({text for *_, text in systems.others})
+        of_others = corrected_over(settings, _pairs_per_metric(systems), families, contrasts.of_pairs(systems))
         lines.append(f"p of other pairs {of_others}")
     return lines

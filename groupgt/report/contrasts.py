@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from groupgt.comparison.across import Beside
-from groupgt.comparison.contrast import Contrast, Key, Row
+from groupgt.comparison.contrast import Contrast, Row
 from groupgt.comparison.reach import counts_signs, out_of_reach
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Basis, Systems, finite, interval
@@ -232,7 +232,7 @@ def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]
     for text in metrics:
         mean = systems.means[name][text]
         mark = KINDS.get(systems.kind(name, text), "") if systems.is_baseline_named else ""
-        is_best = len(systems.names) > 1 and mean is not None and mean == systems.best_mean(text)
+        is_best = len(systems.names) > 1 and systems.is_best(name, text)
         yield Strong(fixed(mean) + mark) if is_best else fixed(mean) + mark
 
 
@@ -263,6 +263,15 @@ def differences(systems: Systems) -> Figure:
     """Draws differences from the baseline with CIs."""
     rows = [{"name": name, **_delta(each), "kind": systems.kind(name)} for name, each in _against_baseline(systems)]
     return figures.forest(rows, about(systems), delta=True, title=f"Differences against {systems.baseline}")
+
+
+def level(contrast: Contrast) -> str:
+    """Formats the level of a difference's interval.
+
+    >>> level(Contrast(0.1, (0.0, 0.2), 9, 0, 5, 2, 2, 0.1, 1.0, 0.04, 0.04, confidence=1 - 0.05 / 3))
+    '98.3 % CI'
+    """
+    return f"{100 * contrast.confidence:.3g} % CI"
 
 
 def _delta(contrast: Contrast | None) -> dict[str, float | None]:
@@ -306,27 +315,6 @@ FIGURES = {"differences": differences, "queries": deltas, "outcomes": outcomes}
 
 
 # --- The page.
-
-
-def page_rows(systems: Systems) -> Iterator[list[Any]]:
-    """Yields all differences: from the baseline in table order, between all other pairs, and within slices."""
-    names, metrics = systems.names, list(systems.metrics)
-
-    def of_baseline(rows: Sequence[Row]) -> dict[Key, Contrast]:
-        return {(row.system, systems.baseline, row.metric): row.against for row in rows if row.against is not None}
-
-    families = [(-1, of_baseline(systems.rows)), (-1, systems.others)]
-    if systems.slices:
-        places = {(part["by"], part["value"]): place for place, part in enumerate(systems.first.slices)}
-        families += [(places[part.by, part.value], of_baseline(part.rows)) for part in systems.slices]
-    for within, contrasts in chain(families, systems.others_within()):
-        for (first, second, text), each in contrasts.items():
-            yield [
-                *(names.index(first), names.index(second), metrics.index(text), within),
-                *(finite(each.delta), interval(each.delta_interval), each.pairs, each.wins, each.ties, each.losses),
-                *map(finite, (each.raw_p_value, each.p_value, each.effect_size, each.confidence)),
-                int(each.significant),
-            ]
 
 
 def templates(systems: Systems) -> dict[str, data.Drawing]:

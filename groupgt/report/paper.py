@@ -94,7 +94,7 @@ def _cell(systems: Systems, name: str, text: str, digits: int, signs: dict[bool,
         shown = shown.removeprefix("0") or shown
     if mean is None:
         return "--"
-    if len(systems.names) > 1 and mean == systems.best_mean(text):
+    if len(systems.names) > 1 and systems.is_best(name, text):
         shown = rf"\textbf{{{shown}}}"
     above, below = (",".join(sorted(signs.get(better, []))) for better in (True, False))
     marks = (f"^{{{above}}}" if above else "") + (f"_{{{below}}}" if below else "")

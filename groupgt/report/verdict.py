@@ -14,7 +14,7 @@ from groupgt.comparison.tests import ENOUGH, TESTS
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed, listed, p_text, signed, span
 from groupgt.report import headroom
-from groupgt.report.contrasts import more_resamples
+from groupgt.report.contrasts import level, more_resamples
 from groupgt.report.sentences import doubt, doubts, enumerated, every, sentence_of
 
 NO_BREAK = "\u00a0"
@@ -92,8 +92,8 @@ def changes(
     size = measured(contrasts[largest], settings, count)
     if disagreeing:
         low, high = contrasts[largest].delta_interval
-        level = f"{100 * contrasts[largest].confidence:.3g} % CI {signed(low)} to {signed(high)}"
-        size = f"{signed(contrasts[largest].delta)} is within annotators' disagreement ({level})"
+        interval = f"{level(contrasts[largest])} {signed(low)} to {signed(high)}"
+        size = f"{signed(contrasts[largest].delta)} is within annotators' disagreement ({interval})"
     if len(contrasts) == 1:
         yield sentence_of("same", *other.parts(begins, f"{within}: {size}."))
         return
@@ -110,24 +110,41 @@ def by_ranks(contrast: Contrast) -> str:
     return "" if contrast.ranks is None else " by ranks"
 
 
-def measured(contrast: Contrast, settings: Settings, count: int, of: str = "") -> str:
+def measured(contrast: Contrast, settings: Settings, count: int, of: str = "", correction: str = "") -> str:
     """Formats a difference with its CI and p-value; `count` is the number of comparisons in its family.
 
-    With a test of ranks, the difference is that of ranks.
+    With a test of ranks, the difference is that of ranks. `correction` replaces that of the settings.
     """
+    correction = correction or settings.corrects
     if reason := undefined(contrast, settings):
         return f"{signed(contrast.delta)}{of} ({reason})"
     low, high = contrast.delta_interval
-    level = f"{100 * contrast.confidence:.3g} % CI"
-    between = "" if math.isnan(low) else f"{level} {signed(low)} to {signed(high)}; "
+    between = "" if math.isnan(low) else f"{level(contrast)} {signed(low)} to {signed(high)}; "
     size = signed(contrast.delta)
     if contrast.ranks is not None:
         size = f"{signed(contrast.ranks, 2)} of all signed ranks"
         between = f"better on {counted(contrast.wins, 'query')}, worse on {contrast.losses:,}; "
-    is_corrected = settings.corrects != "none" and count > 1
-    note = f" after correction ({settings.corrects}) over {counted(count, 'comparison')}" if is_corrected else ""
+    is_corrected = correction != "none" and count > 1
+    note = f" after correction ({correction}) over {counted(count, 'comparison')}" if is_corrected else ""
     chance = p_text(contrast.p_value).replace(" ", NO_BREAK)
     return f"{size}{of} ({between}{chance}{note})"
+
+
+def of_two(
+    first: str, second: str, contrast: Contrast, label: str, settings: Settings, count: int, correction: str
+) -> data.Sentence:
+    """Describes the difference between two systems, significant or not, and on how many queries each is better."""
+    kind = {"better": "gain", "worse": "loss"}.get(contrast.standing, "same")
+    decided = f" is significantly {contrast.standing} than " if contrast.significant else None
+    size = measured(contrast, settings, count, f" in {label}", correction)
+    counts = f"It is better on {counted(contrast.wins, 'query')}, worse on {contrast.losses:,}, and the same on "
+    effect = contrast.effect_size
+    rest = f": {size}. {counts}{contrast.ties:,}." + (
+        f" Effect size {signed(effect, 2)}." if math.isfinite(effect) else ""
+    )
+    return sentence_of(
+        kind, "", first, decided or " is not significantly different from ", second, by_ranks(contrast) + rest
+    )
 
 
 def undefined(contrast: Contrast, settings: Settings) -> str:

@@ -201,7 +201,7 @@ def test_all_differ_alike() -> None:
     # Two of 2^n patterns are as far.
     for n in (2, 5):
         assert p_values("randomization", np.full((n, 1), 0.1), 99, 0).tolist() == [2 / 2**n]
-    # The others divide by the spread of the differences, which is 0 but for rounding: .9 − .8 and .3 − .2 are no two sizes.
+    # The others divide by the spread of the differences, which is 0 but for rounding.
     pytest.importorskip("scipy.stats", reason=NEEDS_SCIPY)
     alike = np.array([[0.9 - 0.8], [0.3 - 0.2], [0.1]])
     for test in ("t", "bootstrap"):
