@@ -165,8 +165,12 @@ def comparison_of(
         )
     first = evaluations[names[0]]
     texts = [first.text_of(metric) for metric in metrics] or list(first.metrics)
-    check_aggregates({text: first.metrics[text] for text in texts}, "a comparison")
     decisive = None if primary is None else parse_metric(primary, first.convention)
+    # What has no values per query is left untested, unless it decides or there is nothing else.
+    tested = [text for text in texts if text in first.values_per_query]
+    needed = {text: first.metrics[text] for text in texts if not tested or first.metrics[text] == decisive}
+    check_aggregates(needed, "a comparison")
+    texts = tested
     return Comparison(
         first.truth.qids,
         {text: first.metrics[text] for text in texts},

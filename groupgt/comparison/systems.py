@@ -119,8 +119,11 @@ class Systems:
             text = next((text for text, each in self.metrics.items() if each == parsed), next(iter(self.metrics)))
             other = replace(self, primary=text, **more)
         else:
-            values = {name: each.values for name, each in self.evaluations.items()}
-            text, metrics = self.first.text_of(requested), self.first.metrics
+            values = {name: each.values_per_query for name, each in self.evaluations.items()}
+            text, metrics = (
+                self.first.text_of(requested),
+                {each: self.first.metrics[each] for each in values[self.names[0]]},
+            )
             other = replace(self, primary=text, metrics=metrics, values=values, compared=list(self._compared), **more)
         if more.keys() <= SHOWN:
             # Another primary metric changes no comparison.

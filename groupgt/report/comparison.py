@@ -19,7 +19,7 @@ from groupgt.render.drawing import Drawable
 from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid
+from groupgt.render.tables import Grid, fixed
 from groupgt.report import contrasts, headroom, slices, verdict
 from groupgt.report import data as evaluated
 from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, resampling, verdict_by
@@ -47,6 +47,8 @@ class ComparisonTeller(Teller[Comparison]):
         # Counted from evaluations, or read from result folders.
         if not comparison.evaluations:
             return [*blocks, "\n".join(comparison.population)]
+        if untested := "\n".join(_untested(comparison)):
+            blocks.append(untested)
         blocks.append(below_means(comparison.every, [comparison.convention], comparison.primary))
         blocks += corrected_blocks(comparison.every, compared=True)
         if comparison.basis == "annotators":
@@ -191,6 +193,14 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     if lines and not details:
         yield "\n".join(lines)
     yield Detail("\n".join([*of_details, *(lines if details else [])]))
+
+
+def _untested(comparison: Systems) -> Iterator[str]:
+    """Reports metrics that are one number per run, which no test can compare."""
+    first = comparison.first
+    for text in (text for text in first.metrics if text not in first.values_per_query):
+        means = ", ".join(f"{name} {fixed(each.means[text])}" for name, each in comparison.evaluations.items())
+        yield f"{first.label_of(text)} is not tested, because it has no values per query: {means}"
 
 
 def _other_families(comparison: Systems) -> Iterator[str]:

@@ -262,7 +262,9 @@ def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
 def differences(systems: Systems) -> Figure:
     """Draws differences from the baseline with CIs."""
     rows = [{"name": name, **_delta(each), "kind": systems.kind(name)} for name, each in _against_baseline(systems)]
-    return figures.forest(rows, about(systems), delta=True, title=f"Differences against {systems.baseline}")
+    levels = [level(each) for _, each in _against_baseline(systems)]
+    stated = about(systems, level=levels[0] if levels else "")
+    return figures.forest(rows, stated, delta=True, title=f"Differences against {systems.baseline}")
 
 
 def level(contrast: Contrast) -> str:
@@ -307,8 +309,9 @@ def deltas(systems: Systems, first: str | None = None, second: str | None = None
     for number, (gain, place) in enumerate(sorted(gains, key=lambda item: (-item[0], item[1])), 1):
         kind = "better" if gain > SLACK else "worse" if gain < -SLACK else "same"
         rows.append({"qid": systems.qids[place], "place": number, "delta": sign * gain, "kind": kind})
-    mean = _delta(systems.between(chosen, against))
-    return figures.deltas(rows, about(systems), chosen, against, mean)
+    contrast = systems.between(chosen, against)
+    stated = about(systems, level="CI" if contrast is None else level(contrast))
+    return figures.deltas(rows, stated, chosen, against, _delta(contrast))
 
 
 FIGURES = {"differences": differences, "queries": deltas, "outcomes": outcomes}

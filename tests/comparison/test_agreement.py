@@ -108,10 +108,7 @@ def test_few_differing_queries_recommend_the_default() -> None:
 
 
 def test_wilcoxon_speaks_of_ranks() -> None:
-    """Many small gains and few large losses: the ranks are won, the mean is lost.
-
-    Twenty gains of 1/3 have ranks 10.5 each, 210, and three losses of 1 have ranks 21 to 23, 66: (210 − 66) ÷ 276 = .52.
-    """
+    """Many small gains and few large losses: the ranks are won, the mean is lost."""
     pytest.importorskip("scipy", reason=NEEDS_SCIPY)
     gains, losses = 20, 8
     truth = {f"q{n}": [["a"], ["b"], ["c"]] for n in range(gains + losses)}

@@ -75,9 +75,9 @@ class Dataset(TypedDict):
     Systems have a mean, CI and query count for each metric; slices have the means of each system by metric. Contrasts
     are rows: two systems, a metric, a slice (-1 for all queries), and the values named in the scripts, such as the
     sentence for each of the two orders. `best` is the best system, `leading` lists the metrics of the leaderboard, and
-    each tile is a figure, its label, and the view and filter it links to. Values that differ by no more than `slack` are
-    the same; the `best` of a metric are all systems with the best mean. `details` starts
-    with the most informative queries and is iterated only once. `passages` maps ids to texts.
+    each tile is a figure, its label, and the view and filter it links to. Values that differ by at most `slack` are the
+    same; the `best` of a metric are all systems with the best mean. `details` starts with the most informative queries
+    and is iterated only once. `passages` maps ids to texts.
     """
 
     name: str

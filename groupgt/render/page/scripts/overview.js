@@ -119,7 +119,7 @@ function meansFigure(set, metric) {
     id: "means",
     still: "means",
     drawing,
-    title: `Mean ${label} with confidence intervals`,
+    title: drawing.template.title.text.replace(/^Means/, `Mean ${label}`),
     lines: linesFor(drawing, label, questions),
     text: `Means of ${label}: ${said.join(", ")}.`,
     tables: { rows },
