@@ -79,7 +79,7 @@ def signs(n: int, resamples: int, seed: int) -> Iterator[Floats]:
         yield from (2 * coins - 1 for coins in halves(n, resamples, seed))
     else:
         numbers = np.arange(1, 1 << max(n - 1, 0))[:, None]
-        yield 1.0 - 2.0 * (numbers >> np.arange(n) & 1)
+        yield np.where(numbers >> np.arange(n) & 1, -1.0, 1.0)
 
 
 def _below(source: np.random.PCG64, rows: int, width: int, bound: np.uint64) -> Ints:

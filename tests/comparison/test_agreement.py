@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 from typing import Any, get_args
@@ -14,6 +15,7 @@ from groupgt.comparison.contrast import contrasts_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import TESTS, CorrectionName
+from groupgt.errors import MetricError
 from groupgt.experiment.gates import Gate, GateResult, _relative
 from groupgt.render.tables import MARK
 from groupgt.report.contrasts import delta_text
@@ -150,3 +152,39 @@ def test_correlated_columns_are_no_other_family() -> None:
     twice = contrasts_of(values, table.metrics, [("a", "b"), ("b", "a")], settings)
     assert one["a", "b", CUTOFF] == twice["a", "b", CUTOFF]
     assert twice["b", "a", CUTOFF].p_value == one["a", "b", CUTOFF].p_value
+
+
+def test_what_has_no_values_per_query_is_left_untested() -> None:
+    truth = {f"q{n}": [["a"], ["b"]] for n in range(8)}
+    runs = {"x": {qid: ["a", "z"] for qid in truth}, "y": {qid: ["a", "b"] for qid in truth}}
+    table = groupgt.compare(truth, runs, ["gm_map", "recall@2"])
+    assert list(table.metrics) == list(table.by().metrics) == ["recall@2"]
+    # AP of a and no b is 1/2, and its geometric mean, too.
+    assert "gm_map is not tested, because it has no values per query: x 0.5000, y 1.0000" in str(table)
+    for metrics, primary in ((["gm_map"], None), (["gm_map", "recall@2"], "gm_map")):
+        with pytest.raises(MetricError, match="gm_map: one number per run"):
+            groupgt.compare(truth, runs, metrics, primary=primary)
+
+
+def test_figures_name_the_level() -> None:
+    truth = {f"q{n}": [["a"], ["b"]] for n in range(8)}
+    runs = {name: {qid: ["a", "b" if n % 3 else "z"] for qid in truth} for n, name in enumerate(("x", "y", "z"))}
+    table = groupgt.compare(truth, runs, ["recall@2"], confidence=0.9, correction="bonferroni", alpha=0.1)
+    titles = {name: table.plot(name).template["title"]["text"] for name in ("means", "differences")}
+    # Two comparisons: 1 − .1 ÷ 2.
+    assert titles == {"means": "Means with 90 % CI", "differences": "Differences against x with 95 % CI"}
+    assert "Means of recall@2 with 90 % CI: x 0.5000" in table.plot("means").text
+    assert table.plot("queries").text.endswith(", 95 % CI.")
+
+
+def test_results_cannot_be_changed() -> None:
+    result = groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["mrr"])
+    with pytest.raises(ValueError, match="read-only"):
+        result.values["mrr"][0] = 0.0
+    for results in (result.values, result.means):
+        with pytest.raises(TypeError, match="cannot be changed"):
+            results["mrr"] = 0.0  # type: ignore[assignment]
+        with pytest.raises(TypeError, match="cannot be changed"):
+            results.clear()
+        assert copy.deepcopy(results) == results
+    assert dict(result.means) == {"mrr": 1.0}
