@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,14 +31,19 @@ class Beside:
     settings: Settings
     now: Values
     before: Values
-    _computed: dict[tuple[str, bytes], dict[str, Contrast]] = field(default_factory=dict, repr=False)
+    _computed: dict[tuple[Any, ...], dict[str, Contrast]] = field(init=False, default_factory=dict, repr=False)
 
-    def contrasts(self, metric: str | None = None, among: Bools | None = None) -> dict[str, Contrast]:
-        """Compares each system with its counterpart on one metric, over all or some queries, as one family of tests."""
+    def contrasts(
+        self, metric: str | None = None, among: Bools | None = None, only: str | None = None
+    ) -> dict[str, Contrast]:
+        """Compares each system with its counterpart on one metric, over all or some queries, as one family of tests.
+
+        With `only`, the family is a single system.
+        """
         metric = self.primary if metric is None else metric
-        key = metric, b"" if among is None else among.tobytes()
+        key = metric, b"" if among is None else among.tobytes(), only
         if key not in self._computed:
-            names = [name for name in self.now if metric in self.before.get(name, {})]
+            names = [name for name in self.now if metric in self.before.get(name, {}) and only in (None, name)]
             keep = slice(None) if among is None else among
             sides = {"now": self.now, "before": self.before}
             cells = {(name, side): {metric: sides[side][name][metric][keep]} for name in names for side in sides}

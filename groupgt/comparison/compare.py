@@ -169,8 +169,12 @@ def comparison_of(
     """
     first = next(iter(evaluations.values()))
     texts = [first.text_of(metric) for metric in metrics] or list(first.metrics)
-    check_aggregates({text: first.metrics[text] for text in texts}, "a comparison")
     decisive = None if primary is None else parse_metric(primary, first.convention)
+    # What has no values per query is left untested, unless it decides or there is nothing else.
+    tested = [text for text in texts if text in first.values_per_query]
+    needed = {text: first.metrics[text] for text in texts if not tested or first.metrics[text] == decisive}
+    check_aggregates(needed, "a comparison")
+    texts = tested
     return Comparison(
         first.truth.qids,
         {text: first.metrics[text] for text in texts},
@@ -192,7 +196,7 @@ def compare(
     baseline: str | None = None,
     primary: str | None = None,
     test: TestName = "randomization",
-    correction: CorrectionName = "holm",
+    correction: CorrectionName | None = None,
     alpha: float = 0.05,
     confidence: float = 0.95,
     resamples: int = 10_000,
@@ -209,7 +213,8 @@ def compare(
         baseline: The run to compare with (default: the first).
         primary: The metric that decides the verdict (default: the first).
         test: The paired test: `randomization`, `bootstrap`, `t` or `wilcoxon` (`t` and `wilcoxon` need SciPy).
-        correction: P-value correction over all runs compared on a metric: `holm`, `bonferroni`, `bh` or `none`.
+        correction: P-value correction over all runs compared on a metric: `holm` (the default), `bonferroni`, `bh` or
+            `none`. All pairs are decided together, unless a correction is named.
         alpha: Significance level; a difference is significant if its p-value does not exceed it.
         confidence: Confidence level for the intervals of means.
         resamples: Number of resamples.
@@ -246,7 +251,7 @@ def power(
     difference: float | None = None,
     power: float = 0.8,
     test: TestName = "randomization",
-    correction: CorrectionName = "holm",
+    correction: CorrectionName | None = None,
     alpha: float = 0.05,
     **options: Unpack[RequestOptions],
 ) -> PowerAnalysis:

@@ -1,34 +1,22 @@
-"""Compares systems with a baseline, or in pairs: means, deltas, confidence intervals, tests, wins and losses.
+"""Compares systems with each other: means, deltas, confidence intervals, tests, wins and losses.
 
-`contrasts_of` tests families of comparisons, `rows_of` builds table rows from the values of all systems, and `pairs_of`
-controls the error over all pairs with Tukey's honestly significant difference.
+`contrasts_of` tests families of comparisons, and `rows_of` builds table rows from the values of all systems.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from annotated_types import Ge, Le
 
-from groupgt.comparison.intervals import UNBOUNDED, Bounds, delta_intervals, intervals
+from groupgt.comparison.intervals import UNBOUNDED, Bounds, agreeing, delta_intervals, intervals, within
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import (
-    SLACK,
-    alpha_at,
-    corrected,
-    infer,
-    on_grid,
-    permutations,
-    scipy_stats,
-    slack_of,
-)
+from groupgt.comparison.tests import SLACK, alpha_at, corrected, infer
 from groupgt.evaluation.estimates import estimate_of, plain_of
 from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric
@@ -41,6 +29,7 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 # Two systems and a metric.
 Key = tuple[str, str, str]
+Standing = Literal["better", "worse", "not significant"]
 
 
 @dataclass(frozen=True)
@@ -50,9 +39,12 @@ class Contrast:
     `delta` is the mean difference (system − other). `unpaired` is the number of queries that count for only one of the
     two systems, and `wins` the number on which the system is better. `p_value` is corrected over its family, but
     `raw_p_value` is not. `spread` is the standard deviation of the differences, and `effect_size` is Cohen's d_z, the
-    mean difference ÷ `spread`. Undefined values are NaN. `size` is the mean size of the nonzero differences, or 0;
-    `alike` is True if all nonzero differences have this size, as with 0/1 metrics. `significant` is True if `p_value`
-    is at most alpha; `confidence` is the level at which `delta_interval` agrees with `significant`.
+    mean difference ÷ `spread`. Undefined values are NaN: p if the test is undefined, the interval if it has none.
+    `size` is the mean size of the nonzero differences, or 0; `alike` is True if all nonzero differences have this size,
+    as with 0/1 metrics. `significant` is True if `p_value` is at most alpha; `confidence` is the level at which
+    `delta_interval` agrees with `significant`. `ranks` is what Wilcoxon's test compares, from −1 to 1: (ranks of
+    positive differences − ranks of negative ones) ÷ all ranks. `favors` is 1 if the tested mean (with Wilcoxon's
+    test, the ranks) favors the system, −1 if it favors the other, otherwise 0.
 
     With an audit, `delta`, its interval and p are corrected; all other fields are based on the audited ground truth.
     """
@@ -72,6 +64,13 @@ class Contrast:
     alike: bool = False
     significant: bool = False
     confidence: Share = 0.95
+    ranks: float | None = None
+    favors: int = 0
+
+    @property
+    def standing(self) -> Standing:
+        """The decision of the test about the system: `better`, `worse` or `not significant`."""
+        return "not significant" if not self.significant else "better" if self.favors > 0 else "worse"
 
     @property
     def differ(self) -> int:
@@ -120,6 +119,10 @@ class Row:
     differ = _of_contrast(lambda contrast: contrast.differ)
 
 
+# The corrected p-values of a family, shape (C,), and the ends of intervals that agree with them, shape (C, 2).
+Decided = tuple[Floats, Floats]
+# Decides a family from its metric, its columns of differences (NaN if a query does not count) and their p-values.
+Together = Callable[[str, Sequence[Floats], Floats], Decided]
 # By system and metric, shape (Q,) each: NaN if a query does not count. More than one value per query: see `estimates`.
 Values = Mapping[str, Mapping[str, Floats]]
 
@@ -200,10 +203,11 @@ def contrasts_of(
     metrics: Mapping[str, Metric],
     twos: Sequence[tuple[K, K]],
     settings: Settings,
+    together: Together | None = None,
 ) -> dict[tuple[K, K, str], Contrast]:
     """Compares pairs of systems on some metrics, with the same random draws for all.
 
-    The comparisons on one metric form a family, whose p-values are corrected together.
+    The comparisons on one metric form a family, whose p-values are corrected together, by `together` if given.
     """
     keys = [(first, second, text) for text in metrics for first, second in twos]
     columns = [values[first][text] - values[second][text] for first, second, text in keys]
@@ -220,16 +224,26 @@ def contrasts_of(
     ]
     for places, _, inference in blocks:
         raw[places] = inference.p_values
-    alphas = np.full(len(columns), settings.alpha)
+    ranks = np.full(len(columns), np.nan)
+    for places, _, inference in blocks:
+        ranks[places] = np.nan if inference.ranks is None else inference.ranks
+    ends, alphas = np.full((len(columns), 2), np.nan), np.full(len(columns), settings.alpha)
     for start in range(0, len(keys), max(len(twos), 1)):
         family = slice(start, start + len(twos))
-        p_values[family] = corrected(settings.correction, raw[family])
+        if together is not None:
+            p_values[family], found = together(keys[start][2], columns[family], raw[family])
+            means, rejected = np.array(list(map(mean_of, columns[family]))), p_values[family] <= settings.alpha
+            ends[family] = agreeing(within(found, np.array(bounds[family])), means, rejected)
+            continue
+        p_values[family] = corrected(settings.corrects, raw[family])
         compared, rejected = int((~np.isnan(raw[family])).sum()), int((p_values[family] <= settings.alpha).sum())
-        alphas[family] = alpha_at(settings.correction, settings.alpha, compared, rejected)
-    ends = np.full((len(columns), 2), np.nan)
-    for places, block, inference in blocks:
-        within = [bounds[place] for place in places]
-        ends[places] = delta_intervals(block, within, inference, alphas[places], settings.resamples, settings.seed)
+        alphas[family] = alpha_at(settings.corrects, settings.alpha, compared, rejected)
+    is_significant = p_values <= settings.alpha
+    for places, block, inference in blocks if together is None else ():
+        limits = [bounds[place] for place in places]
+        ends[places] = delta_intervals(
+            block, limits, inference, alphas[places], is_significant[places], settings.resamples, settings.seed
+        )
     for place, (estimate, alpha) in enumerate(zip(estimates, alphas.tolist())):
         if estimate is not None:
             ends[place] = estimate.at(1 - alpha, bounds[place])
@@ -242,18 +256,23 @@ def contrasts_of(
             raw_p_value=float(raw[place]),
             p_value=float(p_values[place]),
             confidence=1 - float(alphas[place]),
-            significant=bool(p_values[place] <= settings.alpha),
+            significant=bool(is_significant[place]),
+            ranks=None if math.isnan(ranks[place]) else float(ranks[place]),
         )
         for place, (first, second, text) in enumerate(keys)
     }
 
 
-def _contrast(metric: Metric, system: Floats, other: Floats, *, interval: Interval, **tested: Any) -> Contrast:
+def _contrast(
+    metric: Metric, system: Floats, other: Floats, *, interval: Interval, ranks: float | None, **tested: Any
+) -> Contrast:
     difference = system - other
     if difference.ndim > 1:
-        plain = _contrast(metric, plain_of(system), plain_of(other), interval=interval, **tested)
+        plain = _contrast(metric, plain_of(system), plain_of(other), interval=interval, ranks=ranks, **tested)
         estimate = estimate_of(difference, delta=True)
-        return replace(plain, delta=math.nan if estimate is None else estimate.mean, delta_interval=interval)
+        delta = math.nan if estimate is None else estimate.mean
+        favors = _sign(delta) if metric.higher_is_better else -_sign(delta)
+        return replace(plain, delta=delta, delta_interval=interval, favors=favors)
     deltas = difference[~np.isnan(difference)]
     sign = 1 if metric.higher_is_better else -1
     wins, losses = int((sign * deltas > SLACK).sum()), int((sign * deltas < -SLACK).sum())
@@ -272,8 +291,14 @@ def _contrast(metric: Metric, system: Floats, other: Floats, *, interval: Interv
         effect_size=delta / spread if spread else math.copysign(math.inf, delta) if delta else 0.0,
         size=mean_of(sizes) if len(sizes) else 0.0,
         alike=bool(len(sizes) and np.ptp(sizes) < SLACK),
+        favors=sign * _sign(delta if ranks is None else ranks),
+        ranks=ranks,
         **tested,
     )
+
+
+def _sign(value: float) -> int:
+    return (value > SLACK) - (value < -SLACK)
 
 
 def _by_defined_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floats]]:
@@ -295,86 +320,3 @@ def _spread(differences: Floats) -> float:
     centred = differences - mean_of(differences)
     spread = math.sqrt(math.fsum((centred * centred).tolist()) / (len(differences) - 1))
     return 0.0 if spread < SLACK else spread
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A comparison of two systems, `first` and `second`, on one metric.
-
-    `against.p_value` is corrected over all pairs for this metric; `tukey` is the p-value from Tukey's HSD.
-    """
-
-    first: str
-    second: str
-    metric: str
-    against: Contrast
-    tukey: Share
-
-
-def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) -> list[Pair]:
-    """Compares all pairs of systems on every metric, with Tukey's HSD over queries that count for all systems."""
-    contrasts = contrasts_of(values, metrics, list(combinations(values, 2)), settings)
-    place = {name: number for number, name in enumerate(values)}
-    honest = {}
-    for text in metrics:
-        columns = np.stack([of_system[text] for of_system in values.values()], axis=1)
-        # Tukey's test knows neither audits nor annotators.
-        complete = columns[~np.isnan(columns).any(axis=1)] if columns.ndim == 2 else np.empty((0, len(values)))
-        honest[text] = tukey(complete, settings)
-    return [
-        Pair(first, second, text, against, float(honest[text][place[first], place[second]]))
-        for (first, second, text), against in contrasts.items()
-    ]
-
-
-def tukey(values: Floats, settings: Settings) -> Floats:
-    """Returns p-values from Tukey's HSD, shape (S, S), for values of shape (n, S) with queries as blocks.
-
-    With the t test, p comes from the studentized range of q = |difference of means| ÷ √(MSE ÷ n), where MSE is the
-    residual mean square of the two-way layout, with (S − 1)(n − 1) degrees of freedom (SciPy). With any other test, p
-    comes from randomization: values are permuted within queries, and p is the share (1 + as far) ÷ (1 + resamples) of
-    permutations whose range of means reaches the difference. Sources: Tukey 1953; Carterette, TOIS 2012.
-
-    >>> tukey(np.array([[0.1, 0.9], [0.2, 0.8], [0.3, 0.9], [0.1, 0.7]]), Settings(resamples=999)).round(1).tolist()
-    [[1.0, 0.1], [0.1, 1.0]]
-    """
-    count, width = values.shape
-    if count < 2 or width < 2:
-        return np.full((width, width), np.nan)
-    if settings.test == "t":
-        return _by_range(values)
-    exact = on_grid(values)
-    sums = exact.sum(axis=0)
-    # Sums that are equal in exact arithmetic count as equally far.
-    away = np.abs(sums[:, None] - sums[None, :]) - 2 * slack_of(exact).max()
-    # Queries on which all systems agree stay unchanged.
-    moving = exact[np.ptp(exact, axis=1) > SLACK]
-    as_far = np.zeros((width, width))
-    if len(moving):
-        for places in permutations(len(moving), width, settings.resamples, settings.seed):
-            shuffled = moving[np.arange(len(moving))[None, :, None], places]
-            as_far += (np.ptp(shuffled.sum(axis=1), axis=1)[:, None, None] >= away).sum(axis=0)
-    else:
-        as_far += settings.resamples
-    p_values: Floats = (1 + as_far) / (1 + settings.resamples)
-    return p_values
-
-
-def _by_range(values: Floats) -> Floats:
-    stats = scipy_stats("Tukey's HSD with the t test")
-    count, width = values.shape
-    means = values.mean(axis=0)
-    away = np.abs(means[:, None] - means[None, :])
-    away[away < SLACK] = 0.0
-    residual = values - values.mean(axis=1, keepdims=True) - means + values.mean()
-    degrees = (count - 1) * (width - 1)
-    error = float((residual**2).sum()) / degrees
-    if error < SLACK:
-        return np.where(away > 0, 0.0, 1.0)
-    # The range's distribution is slow to compute: once for each difference.
-    distinct, where = np.unique(away, return_inverse=True)
-    with warnings.catch_warnings():
-        # SciPy integrates numerically and warns about digits that are never shown.
-        warnings.simplefilter("ignore")
-        tails = np.array(stats.studentized_range.sf(distinct / np.sqrt(error / count), width, degrees))
-    return tails[where].reshape(away.shape)

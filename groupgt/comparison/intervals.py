@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from groupgt.comparison.tests import SLACK, Inference, around, in_errors, on_grid, resampled_counts, zeroed
+from groupgt.comparison.tests import ENOUGH, SLACK, Inference, around, in_errors, on_grid, resampled_counts, zeroed
 from groupgt.evaluation.estimates import normal_quantile, student_quantile
 from groupgt.model.hits import Bools, Floats
 
@@ -35,8 +35,8 @@ AT_ONCE = 1 << 24
 WIDEST = 1.25
 # Maximum level of resampled intervals.
 HIGHEST = 0.9999
-# Up to FEW differing queries are few; from the second number on they are not.
-FEW, FADED = 5, 15
+# Up to this many differing queries are few; the effect fades out by `ENOUGH`.
+FEW = 5
 
 
 def intervals(
@@ -151,7 +151,7 @@ def unseen(differences: Floats, bound: Floats) -> Floats:
     size = np.abs(differences)
     differing = (size > SLACK).sum(axis=0)
     largest = np.where(differing > 0, size.max(axis=0), np.where(np.isfinite(bound), bound, 0.0))
-    share = np.clip((FADED - differing) / (FADED - FEW), 0.0, 1.0)
+    share = np.clip((ENOUGH - differing) / (ENOUGH - FEW), 0.0, 1.0)
     added: Floats = share * 2 * largest**2 / (count - 1)
     return added
 
@@ -161,40 +161,41 @@ def delta_intervals(
     bounds: Sequence[Bounds],
     inference: Inference,
     alphas: Floats,
+    rejected: Bools,
     resamples: int,
     seed: int,
 ) -> Floats:
-    """Returns confidence intervals for the means of columns of differences, shape (C, 2), that agree with a test.
+    """Returns confidence intervals for the means of columns of differences, shape (C, 2), that agree with their test.
 
-    Each column has its own alpha. With at least 15 differing queries, the interval contains every mean that the test
-    does not reject. With fewer, or if the test cannot be inverted, `intervals` computes the interval at level 1 −
-    alpha, because inverted tests undercover if only a few of many queries differ. If p is exact or the test is
-    inverted, the interval contains 0 if and only if p is above alpha.
+    Each column has its own alpha; `rejected` marks the columns whose difference is significant. The interval contains
+    every mean that the test does not reject; a test that is not inverted has none (NaN). Where p is exact, `intervals`
+    computes it at level 1 − alpha, because inverted tests undercover if only a few of many queries differ. An interval
+    excludes 0 if and only if the difference is significant.
     """
     count, width = differences.shape
     if count < 2 or not width:
         return np.full((width, 2), np.nan)
-    ends, limits = np.full((width, 2), np.nan), np.array(bounds)
-    is_inverted = ((np.abs(differences) > SLACK).sum(axis=0) >= FADED) & (inference.inverse is not None)
-    if inference.inverse is not None and is_inverted.any():
-        inverted = np.clip(inference.inverse(alphas), limits[:, :1], limits[:, 1:])
-        # Without bounds, the ends are infinite if resamples are too few for so small an alpha.
-        is_inverted &= np.isfinite(inverted).all(axis=1)
-        ends[is_inverted] = inverted[is_inverted]
-    for alpha in np.unique(alphas[~is_inverted]).tolist():
-        rest = np.flatnonzero(~is_inverted & (alphas == alpha))
-        columns, within = differences[:, rest], limits[rest]
-        level = min(1 - alpha, HIGHEST)
-        ends[rest] = intervals(columns, within, level, resamples, seed, unseen(columns, within[:, 1]))
-    return _agreeing(ends, differences, inference.p_values <= alphas, inference.is_exact | is_inverted)
+    limits = np.array(bounds)
+    ends = np.full((width, 2), np.nan) if inference.inverse is None else within(inference.inverse(alphas), limits)
+    exact = np.broadcast_to(inference.is_exact, width)
+    for alpha in np.unique(alphas[exact]).tolist():
+        rest = np.flatnonzero(exact & (alphas == alpha))
+        columns, level = differences[:, rest], min(1 - alpha, HIGHEST)
+        ends[rest] = intervals(columns, limits[rest], level, resamples, seed, unseen(columns, limits[rest, 1]))
+    means = np.array([math.fsum(column) / count for column in differences.T.tolist()])
+    return agreeing(ends, means, rejected)
 
 
-def _agreeing(ends: Floats, differences: Floats, rejected: Bools, decides: Bools) -> Floats:
-    """Adjusts the ends for columns in `decides` to exclude 0 where the test rejects it and include it elsewhere."""
-    mean = np.array([math.fsum(column) / len(column) for column in differences.T.tolist()])
+def within(ends: Floats, bounds: Floats) -> Floats:
+    """Replaces ends that a test leaves open by the bounds of the metric; without bounds, there is no interval (NaN)."""
+    closed = np.where(np.isinf(ends), bounds, ends)
+    return np.where(np.isfinite(closed).all(axis=1, keepdims=True), closed, np.nan)
+
+
+def agreeing(ends: Floats, mean: Floats, rejected: Bools) -> Floats:
+    """Adjusts the ends to exclude 0 where the difference is significant, and to include it elsewhere."""
     low, high = np.minimum(ends[:, 0], mean), np.maximum(ends[:, 1], mean)
     smallest = np.nextafter(0.0, 1.0)
-    out, inside = decides & rejected, decides & ~rejected
-    low = np.where(out & (mean > 0), np.maximum(low, smallest), np.where(inside, np.minimum(low, 0.0), low))
-    high = np.where(out & (mean < 0), np.minimum(high, -smallest), np.where(inside, np.maximum(high, 0.0), high))
+    low = np.where(rejected, np.where(mean > 0, np.maximum(low, smallest), low), np.minimum(low, 0.0))
+    high = np.where(rejected, np.where(mean < 0, np.minimum(high, -smallest), high), np.maximum(high, 0.0))
     return np.stack([low, high], axis=1)

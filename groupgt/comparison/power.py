@@ -183,7 +183,10 @@ def _power_of_counts(share: float, balance: float, queries: int, alpha: float, t
             m = int(differing[place])
             gaps = np.array(_bootstrap_gaps(queries, m, alpha), dtype=np.int64)
             shown[place] = (binom.pmf((m + gaps) // 2, m, chance) + binom.pmf((m - gaps) // 2, m, chance)).sum()
-    return float(min((binom.pmf(differing, queries, share) * shown).sum(), 1.0))
+    if test in ("t", "bootstrap"):
+        # If all queries differ alike, these tests are undefined.
+        shown -= np.where(differing == queries, chance**queries + (1 - chance) ** queries, 0.0)
+    return float(min((binom.pmf(differing, queries, share) * np.maximum(shown, 0.0)).sum(), 1.0))
 
 
 def _enough_differ(share: float, queries: int, alpha: float, test: str) -> float:
@@ -312,7 +315,7 @@ def power_of(
 
 def alpha_of(rows: Sequence[Row], metric: str, settings: Settings) -> float:
     """Returns alpha for a single comparison on a metric, divided by the family size if p-values are corrected."""
-    count = comparisons(row.against for row in rows if row.metric == metric) if settings.correction != "none" else 1
+    count = comparisons(row.against for row in rows if row.metric == metric) if settings.corrects != "none" else 1
     return settings.alpha / max(count, 1)
 
 

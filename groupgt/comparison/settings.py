@@ -15,23 +15,40 @@ from typing_extensions import Doc
 from groupgt.comparison.tests import TESTS, CorrectionName, TestName
 from groupgt.options import check_options
 
+# How all pairs are decided together, by test, if no correction is named.
+OF_PAIRS = {"randomization": "step-down maximum", "t": "studentized range"}
+
 
 @dataclass(frozen=True)
 class Settings:
     """Settings of a comparison; raises `ConfigError` with all values that are out of range."""
 
     test: Annotated[TestName, Doc("The paired test; t and wilcoxon need SciPy.")] = "randomization"
-    correction: Annotated[CorrectionName, Doc("Correction of p-values over the systems compared in one metric.")] = (
-        "holm"
-    )
+    correction: Annotated[
+        CorrectionName | None,
+        Doc(
+            "Correction of p-values over the systems compared in one metric (default: holm; all pairs: step-down "
+            "maximum, or studentized range with the t test)."
+        ),
+    ] = None
     alpha: Annotated[float, Gt(0), Lt(1), Doc("Significance level.")] = 0.05
     confidence: Annotated[float, Gt(0), Le(0.9999), Doc("Confidence level.")] = 0.95
     resamples: Annotated[int, Ge(1), Le(10**6), Doc("Number of resamples for confidence intervals and tests.")] = 10_000
     seed: Annotated[int, Ge(0), Le(2**32 - 1), Doc("Random seed; the same seed gives identical results.")] = 0
-    pairs: Annotated[bool, Doc("Also compare all pairs of systems, with Tukey's HSD.")] = False
+    pairs: Annotated[bool, Doc("Also compare all pairs of systems.")] = False
 
     def __post_init__(self) -> None:
         check_options(self)
+
+    @property
+    def corrects(self) -> CorrectionName:
+        """The correction of p-values of families other than all pairs."""
+        return self.correction or "holm"
+
+    def of_pairs(self, *, is_estimated: bool = False) -> str:
+        """Returns how all pairs are decided together; estimates from an audit or annotators are corrected."""
+        methods = {} if is_estimated or self.correction is not None else OF_PAIRS
+        return methods.get(self.test, self.corrects)
 
     @property
     def draws(self) -> bool:

@@ -18,16 +18,15 @@ from groupgt.comparison.contrast import (
     Contrast,
     Interval,
     Key,
-    Pair,
     Row,
     Values,
     among,
     contrasts_of,
     mean_intervals,
-    pairs_of,
     rows_of,
 )
 from groupgt.comparison.failures import Failures, Headroom, completion_within, failures_of, headroom_of
+from groupgt.comparison.pairs import Pair, contrasts_of_pairs, pairs_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice, slices_of, too_many
 from groupgt.errors import ConfigError, listed, near_names
@@ -45,12 +44,15 @@ PAIRS = 400
 NUMBERS = 500_000
 WITHIN = 1_500
 
+# Fields that change only what is shown.
+SHOWN = {"passages", "absent", "scores", "hide"}
+
 T = TypeVar("T")
 Basis = Literal["", "audit", "annotators"]
 
 
 def shared(func: Callable[[Any], T]) -> cached_property[T]:
-    """Makes a cached property that tables share if they differ only in their primary metric."""
+    """Makes a cached property that `Systems.by` shares between tables that differ only in their primary metric."""
 
     @wraps(func)
     def once(table: Systems) -> T:
@@ -91,7 +93,8 @@ class Systems:
     compared: Sequence[str] = ()
     is_baseline_named: bool = True
     population: Sequence[str] = ()
-    _computed: dict[str, Any] = field(default_factory=dict)
+    # Not carried over by `replace`: whatever is replaced, results are computed anew.
+    _computed: dict[str, Any] = field(init=False, default_factory=dict)
 
     @classmethod
     def of(cls, evaluations: Mapping[str, Evaluation], primary: str | None = None, **more: Any) -> Self:
@@ -114,10 +117,18 @@ class Systems:
         if not self.evaluations:
             parsed = parse_metric(requested, self.convention)
             text = next((text for text, each in self.metrics.items() if each == parsed), next(iter(self.metrics)))
-            return replace(self, primary=text, **more)
-        values = {name: each.values for name, each in self.evaluations.items()}
-        text, metrics = self.first.text_of(requested), self.first.metrics
-        return replace(self, primary=text, metrics=metrics, values=values, compared=list(self._compared), **more)
+            other = replace(self, primary=text, **more)
+        else:
+            values = {name: each.values_per_query for name, each in self.evaluations.items()}
+            text, metrics = (
+                self.first.text_of(requested),
+                {each: self.first.metrics[each] for each in values[self.names[0]]},
+            )
+            other = replace(self, primary=text, metrics=metrics, values=values, compared=list(self._compared), **more)
+        if more.keys() <= SHOWN:
+            # Another primary metric changes no comparison.
+            object.__setattr__(other, "_computed", self._computed)
+        return other
 
     def only(self, names: Collection[str]) -> Self:
         """Copies the table with the named systems and the baseline; raises `ConfigError` for unknown systems."""
@@ -130,7 +141,6 @@ class Systems:
             self,
             values={name: self.values[name] for name in kept},
             evaluations={name: each for name, each in self.evaluations.items() if name in kept},
-            _computed={},
         )
 
     @property
@@ -183,6 +193,11 @@ class Systems:
         return self.metrics[self.primary].higher_is_better
 
     @property
+    def extreme(self) -> str:
+        """The word for the best mean of the primary metric: `highest` or `lowest`."""
+        return "highest" if self.higher else "lowest"
+
+    @property
     def audit(self) -> Evaluation | None:
         """The audit that corrects means and differences, or None."""
         return self.first.audit if self.evaluations else None
@@ -229,6 +244,11 @@ class Systems:
         choose = max if self.metrics[metric].higher_is_better else min
         return choose(means) if means else None
 
+    def is_best(self, name: str, metric: str) -> bool:
+        """Returns whether a system has the best mean for a metric, alone or tied."""
+        mean = self.means[name][metric]
+        return mean is not None and mean == self.best_mean(metric)
+
     @property
     def best(self) -> str | None:
         """The system with the best mean for the primary metric, or the first one if several are tied."""
@@ -237,8 +257,7 @@ class Systems:
     @property
     def tied(self) -> list[str]:
         """All systems that share the best mean for the primary metric."""
-        best = self.best_mean(self.primary)
-        return [name for name in self.names if best is not None and self.mean(name) == best]
+        return [name for name in self.names if self.is_best(name, self.primary)]
 
     def queries_of(self, name: str) -> int:
         """Returns the number of queries in a system's mean for the primary metric."""
@@ -303,7 +322,7 @@ class Systems:
 
     @shared
     def pairs(self) -> list[Pair]:
-        """Comparisons of all pairs of systems, with Tukey's HSD; empty unless `settings.pairs` is set."""
+        """Comparisons of all pairs of systems; empty unless `settings.pairs` is set."""
         return pairs_of(self.tested, self._compared, self.settings) if self.settings.pairs else []
 
     @cached_property
@@ -334,14 +353,19 @@ class Systems:
         if self.is_compared:
             return {name: row.against for name in self.names if (row := self.row_of[name, self.primary]).against}
         twos = [(name, self.baseline) for name in self.names if name != self.baseline]
-        return {first: each for (first, *_), each in self._contrasts([self.primary], twos).items()}
+        contrasts = contrasts_of(self.tested, self._chosen([self.primary]), twos, self.settings)
+        return {first: each for (first, *_), each in contrasts.items()}
 
     @cached_property
     def others(self) -> dict[Key, Contrast]:
         """Contrasts between all pairs of systems, excluding the baseline, keyed by systems and metric.
 
-        If there are too many pairs, non-primary metrics and pairs without the best system are left out.
+        They are those of `pairs`, if requested. Otherwise, if there are too many pairs, non-primary metrics and pairs
+        without the best system are left out.
         """
+        if self.pairs and self.is_compared:
+            pairs = (each for each in self.pairs if self.baseline not in (each.first, each.second))
+            return {(each.first, each.second, each.metric): each.against for each in pairs}
         primary, count = self.primary, len(self.qids)
         twos = list(combinations([name for name in self.names if name != self.baseline], 2))
         metrics = list(dict.fromkeys([primary, *self._compared]))
@@ -349,7 +373,7 @@ class Systems:
             metrics = [primary]
         if len(twos) > PAIRS or len(twos) * count > NUMBERS:
             twos = [two for two in twos if self.best in two][:PAIRS]
-        return self._contrasts(metrics, twos)
+        return contrasts_of_pairs(self.tested, self._chosen(metrics), twos, self.settings)
 
     def others_within(self) -> Iterator[tuple[int, dict[Key, Contrast]]]:
         """Yields slice indices with contrasts for the pairs in `others` on the primary metric; none if too many."""
@@ -360,33 +384,34 @@ class Systems:
         if len(parts) * len(twos) > WITHIN or len(twos) * len(self.qids) > NUMBERS:
             return
         for place, (_, _, mask) in enumerate(parts):
-            yield place, self._contrasts([self.primary], twos, among(self.tested, [self.primary], mask))
+            inside = among(self.tested, [self.primary], mask)
+            yield place, contrasts_of_pairs(inside, self._chosen([self.primary]), twos, self.settings)
 
-    def _contrasts(
-        self, metrics: Sequence[str], twos: Sequence[tuple[str, str]], values: Values | None = None
-    ) -> dict[Key, Contrast]:
-        chosen = {text: self.metrics[text] for text in metrics}
-        return contrasts_of(values or self.tested, chosen, twos, self.settings)
+    def _chosen(self, metrics: Sequence[str]) -> dict[str, Metric]:
+        return {text: self.metrics[text] for text in metrics}
 
     @cached_property
     def has_clear_winner(self) -> bool:
-        """True if the best system differs significantly from every other system, with uncorrected p-values.
+        """True if the best system is significantly better than every other system, with uncorrected p-values.
 
         No correction is needed, because all tests must reject.
         """
         if self.best is None or len(self.names) < 2:
             return False
-        lead = self._contrasts([self.primary], [(self.best, name) for name in self.names if name != self.best])
-        return all(contrast.raw_p_value <= self.settings.alpha for contrast in lead.values())
+        twos = [(self.best, name) for name in self.names if name != self.best]
+        alone = replace(self.settings, correction="none")
+        lead = contrasts_of(self.tested, self._chosen([self.primary]), twos, alone)
+        return all(contrast.standing == "better" for contrast in lead.values())
 
     def between(self, first: str, second: str) -> Contrast | None:
         """Returns the contrast between two systems on the primary metric, or None if it was not computed."""
         if second == self.baseline:
             return self.against_baseline.get(first)
         if first == self.baseline:
-            return turned(self.against_baseline.get(second))
-        contrast = self.others.get((first, second, self.primary))
-        return contrast if contrast is not None else turned(self.others.get((second, first, self.primary)))
+            contrast, other = None, self.against_baseline.get(second)
+        else:
+            contrast, other = (self.others.get((*two, self.primary)) for two in ((first, second), (second, first)))
+        return contrast if contrast is not None or other is None else turned(other)
 
     def kind(self, name: str, metric: str | None = None) -> str:
         """Classifies a system as `better`, `worse` or `not significant` against the baseline, or as `baseline` itself.
@@ -400,15 +425,11 @@ class Systems:
         text = metric or self.primary
         row = self.row_of.get((name, text))
         contrast = self.against_baseline.get(name) if text == self.primary else row.against if row else None
-        if contrast is None or not contrast.significant:
-            return "not significant"
-        return "better" if (contrast.delta > 0) == self.metrics[text].higher_is_better else "worse"
+        return "not significant" if contrast is None else contrast.standing
 
 
-def turned(contrast: Contrast | None) -> Contrast | None:
+def turned(contrast: Contrast) -> Contrast:
     """Returns the reversed contrast, with the second system against the first."""
-    if contrast is None:
-        return None
     low, high = contrast.delta_interval
     return replace(
         contrast,
@@ -417,6 +438,8 @@ def turned(contrast: Contrast | None) -> Contrast | None:
         wins=contrast.losses,
         losses=contrast.wins,
         effect_size=-contrast.effect_size,
+        ranks=None if contrast.ranks is None else -contrast.ranks,
+        favors=-contrast.favors,
     )
 
 

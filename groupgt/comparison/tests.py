@@ -1,13 +1,12 @@
 """Paired significance tests over queries that count for both systems, and corrections for multiple comparisons.
 
-Random draws (coins, resamples, permutations) are bit-identical on every machine and also used for confidence
+Random draws (coins and resamples) are bit-identical on every machine and also used for confidence
 intervals.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -71,12 +70,16 @@ def _counts(n: int, count: int, seed: int) -> Iterator[Floats]:
         yield np.bincount(indices.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
 
 
-def permutations(n: int, width: int, count: int, seed: int) -> Iterator[Ints]:
-    """Draws n independent permutations of `width` items, `count` times, in blocks of shape (rows, n, width)."""
-    source = _source(seed, 3, n * width)
-    for rows in _blocks(count, n * width):
-        keys = _below(source, rows, n * width, np.uint64(1 << 32)).reshape(rows, n, width)
-        yield np.argsort(keys, axis=2, kind="stable")
+def signs(n: int, resamples: int, seed: int) -> Iterator[Floats]:
+    """Draws rows of n signs (−1.0 or 1.0), in blocks; with few n, yields all patterns but those that flip none or all.
+
+    A pattern and its opposite have sums of the same size, so only one of the two is yielded.
+    """
+    if n >= ENOUGH:
+        yield from (2 * coins - 1 for coins in halves(n, resamples, seed))
+    else:
+        numbers = np.arange(1, 1 << max(n - 1, 0))[:, None]
+        yield np.where(numbers >> np.arange(n) & 1, -1.0, 1.0)
 
 
 def _below(source: np.random.PCG64, rows: int, width: int, bound: np.uint64) -> Ints:
@@ -132,6 +135,10 @@ TestName = Literal["randomization", "t", "wilcoxon", "bootstrap"]
 CorrectionName = Literal["holm", "bonferroni", "bh", "none"]
 # The slack of t, whose variance is rounded too.
 SLACK_OF_T = 1e-9
+# With fewer differing queries than this, a randomization test counts all sign patterns; tests of other kinds are
+# unreliable.
+ENOUGH = 15
+NONE: Floats = np.empty(0)
 
 # From alpha of each column, shape (C,), to the ends of the interval of every μ that its test does not reject, (C, 2).
 Inverse = Callable[[Floats], Floats]
@@ -141,14 +148,16 @@ Inverse = Callable[[Floats], Floats]
 class Inference:
     """Results of a paired test: the p-value of each column of differences, shape (C,), and the inverted test.
 
-    `inverse` returns the ends of the interval containing every μ with p(μ) > alpha, infinite if alpha is too small to
-    reject any μ; alpha must not exceed the alpha of the test. It is None for tests that are not inverted. `is_exact`
-    marks p-values computed from all sign patterns rather than a sample.
+    p is NaN where the test is undefined. `inverse` returns the ends of the interval of every μ with p(μ) > alpha: NaN
+    if there is no such interval, infinite where no μ is rejected; alpha must not exceed the alpha of the test. It is
+    None for tests that are not inverted. `is_exact` marks p-values computed from all sign patterns, not from a sample.
+    `ranks` is what Wilcoxon's test is about: (positive ranks − negative ranks) ÷ all ranks, from −1 to 1.
     """
 
     p_values: Floats
     inverse: Inverse | None = None
     is_exact: Bools | np.bool_ = np.False_
+    ranks: Floats | None = None
 
 
 def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Floats:
@@ -163,30 +172,30 @@ def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Float
 def infer(test: str, differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
     """Tests each column, shape (n, C), with a test from `TESTS` that can then be inverted at up to `alpha`.
 
-    Without queries, p is NaN. Columns without differences have p = 1 and no interval (NaN).
+    Without queries, p is NaN. Columns without differences have p = 1 and, unless p is exact, no interval (NaN).
     """
     count, width = differences.shape
     if not count:
         return Inference(np.full(width, np.nan))
-    exact = on_grid(np.where(np.abs(differences) > SLACK, differences, 0.0))
-    values, is_exact = np.ones(width), np.zeros(width, dtype=np.bool_)
-    differing = np.flatnonzero(exact.any(axis=0))
-    if not len(differing):
-        return Inference(values, is_exact=is_exact)
-    result = TESTS[test].function(exact[:, differing], resamples, seed, alpha)
-    values[differing], is_exact[differing] = result.p_values, result.is_exact
-    inverse = result.inverse
+    cleaned = np.where(np.abs(differences) > SLACK, differences, 0.0)
+    differing = np.flatnonzero(cleaned.any(axis=0))
+    result = TESTS[test].function(cleaned[:, differing], resamples, seed, alpha) if len(differing) else Inference(NONE)
+    inverse, ranks = result.inverse, result.ranks
 
-    def ends_of_all(alphas: Floats) -> Floats:
-        ends = np.full((width, 2), np.nan)
-        if inverse is not None:
-            ends[differing] = inverse(alphas[differing])
-        return ends
+    def of_all(values: Floats, otherwise: float) -> Floats:
+        everywhere = np.full((width, *values.shape[1:]), otherwise)
+        everywhere[differing] = values
+        return everywhere
 
-    return Inference(values, None if inverse is None else ends_of_all, is_exact)
+    return Inference(
+        of_all(result.p_values, 1.0),
+        None if inverse is None else lambda alphas: of_all(inverse(alphas[differing]), np.nan),
+        ((cleaned != 0).sum(axis=0) < ENOUGH) & TESTS[test].is_exact,
+        None if ranks is None else of_all(ranks, 0.0),
+    )
 
 
-def _place(alphas: Floats, resamples: int) -> Ints:
+def place_of(alphas: Floats, resamples: int) -> Ints:
     """Returns the number of extreme draws needed for p = (1 + as far) ÷ (1 + resamples) to exceed alpha, shape (C,)."""
     return np.floor(alphas * (1 + resamples) * (1 + SLACK)).astype(np.int64)
 
@@ -207,36 +216,33 @@ def _smallest(values: Floats, count: int) -> Floats:
 def randomization(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
     """Runs Fisher's randomization test, which flips signs at random; p is the share of sums at least as far from 0.
 
-    If the m differing queries have at most `resamples` sign patterns (2^m), all are counted; otherwise, `resamples`
-    patterns are drawn at random, and p = (1 + as far) ÷ (1 + resamples). Sources: Smucker, Allan & Carterette, CIKM
-    2007; Phipson & Smyth 2010.
+    With fewer than 15 differing queries m, all 2^m sign patterns are counted; otherwise, `resamples` patterns are drawn
+    at random, and p = (1 + as far) ÷ (1 + resamples). Sources: Smucker, Allan & Carterette, CIKM 2007; Phipson & Smyth
+    2010.
 
-    Inversion: with μ subtracted from every difference, a pattern is as far as the observed mean m > μ if the mean over
-    queries that keep their sign, or the mean over queries that change it, is at most μ. So p(μ) rises up to m and falls
-    beyond. The ends are order statistics of the smaller and the larger of the two means in each draw.
+    Inversion (if patterns are drawn): with μ subtracted from every difference, a pattern is as far as the observed mean
+    m > μ if the mean over queries that keep their sign, or the mean over queries that change it, is at most μ. So p(μ)
+    rises up to m and falls beyond. The ends are order statistics of the smaller and the larger of the two means in each
+    draw.
     """
-    count = len(differences)
+    exact, count = on_grid(differences), len(differences)
     # Sums that are equal in exact arithmetic count as equally far.
-    bound = np.abs(differences.sum(axis=0)) - slack_of(differences)
-    differing = (differences != 0).sum(axis=0)
+    bound = np.abs(exact.sum(axis=0)) - slack_of(exact)
     values = np.ones(len(bound))
-    few = differing <= math.log2(resamples)
+    few = (exact != 0).sum(axis=0) < ENOUGH
     for column in np.flatnonzero(few).tolist():
-        sums = np.zeros(1)
-        for difference in differences[differences[:, column] != 0, column].tolist():
-            sums = np.concatenate([sums + difference, sums - difference])
+        sums, *rest = exact[exact[:, column] != 0, column]
+        # The other half of the patterns has the same sums with the other sign.
+        for difference in rest:
+            sums = np.append(sums + difference, sums - difference)
         values[column] = float((np.abs(sums) >= bound[column]).mean())
-    most = int(_place(np.array([alpha]), resamples)[0])
-    sampled = np.flatnonzero(~few | (most > 0))
-    if not len(sampled):
-        return Inference(values, is_exact=few)
-    columns = differences[:, sampled]
-    total, as_far = columns.sum(axis=0), np.zeros(len(sampled))
-    lows, highs = np.full((0, len(sampled)), np.inf), np.full((0, len(sampled)), np.inf)
-    for coins in halves(count, resamples, seed):
+    columns, most = exact[:, ~few], int(place_of(np.array([alpha]), resamples)[0])
+    total, as_far = columns.sum(axis=0), np.zeros(columns.shape[1])
+    lows, highs = np.full((0, len(total)), np.inf), np.full((0, len(total)), np.inf)
+    for coins in halves(count, resamples, seed) if len(total) else ():
         kept = coins @ columns
         # Σ ±d = 2 Σ over heads − Σ d; all terms are exact.
-        as_far += (np.abs(2 * kept - total) >= bound[sampled]).sum(axis=0)
+        as_far += (np.abs(2 * kept - total) >= bound[~few]).sum(axis=0)
         if most:
             heads = coins.sum(axis=1)[:, None]
             one_sided = (heads == 0) | (heads == count)
@@ -244,27 +250,32 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
             # A pattern that changes no sign, or all of them, is as far for every μ.
             low, high = (np.where(one_sided, -np.inf, end) for end in (np.minimum(*means), -np.maximum(*means)))
             lows, highs = (_smallest(np.concatenate(pair), most) for pair in ((lows, low), (highs, high)))
-    values[sampled] = np.where(few[sampled], values[sampled], (1 + as_far) / (1 + resamples))
-    if not most:
-        return Inference(values, is_exact=few)
+    values[~few] = (1 + as_far) / (1 + resamples)
 
     def ends(alphas: Floats) -> Floats:
-        places = _place(alphas, resamples)
-        return np.stack([_at(lows, places), -_at(highs, places)], axis=1)
+        found = np.full((len(few), 2), np.nan)
+        if most and len(total):
+            places = place_of(alphas[~few], resamples)
+            found[~few] = np.stack([_at(lows, places), -_at(highs, places)], axis=1)
+        elif len(total):
+            found[~few] = -np.inf, np.inf
+        return found
 
-    return Inference(values, ends, few)
+    return Inference(values, ends)
 
 
 def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
     """Runs the bootstrap test for a mean of 0; p is the share of centred resamples with t at least as far from 0.
 
-    More precisely, p = (1 + as far) ÷ (1 + resamples). Sources: Efron & Tibshirani 1993, ch. 16; Sakai, SIGIR 2006.
+    More precisely, p = (1 + as far) ÷ (1 + resamples), undefined (NaN) if all differences are equal. Sources: Efron &
+    Tibshirani 1993, ch. 16; Sakai, SIGIR 2006.
 
     Inversion: the mean ± the quantile of |t| over the resamples × the standard error.
     """
     count, width = differences.shape
     if count < 2:
         return Inference(np.full(width, np.nan))
+    differences = on_grid(differences)
     total = differences.sum(axis=0)
     mean = np.where(np.abs(total) <= slack_of(differences), 0.0, total) / count
     centred = on_grid(differences - mean)
@@ -275,7 +286,7 @@ def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0
     observed = in_errors(mean, error, noise) * (1 - SLACK_OF_T)
     both = np.concatenate([centred, squared], axis=1)
     as_far = np.zeros(width)
-    most = int(_place(np.array([alpha]), resamples)[0])
+    most = int(place_of(np.array([alpha]), resamples)[0])
     largest = np.full((0, width), np.inf)
     for counts in resampled_counts(count, resamples, seed):
         means, squares = np.split(counts @ both / count, 2, axis=1)
@@ -283,16 +294,13 @@ def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0
         as_far += (t >= observed).sum(axis=0)
         if most:
             largest = _smallest(np.concatenate([largest, -t]), most)
-    values: Floats = (1 + as_far) / (1 + resamples)
-    if not most:
-        return Inference(values)
+    undefined = error == 0
 
     def ends(alphas: Floats) -> Floats:
-        quantiles = -_at(largest, _place(alphas, resamples))
-        half = np.where(error > 0, quantiles * error, 0.0)
-        return around(mean, half)
+        quantiles = -_at(largest, place_of(alphas, resamples)) if most else np.full(width, np.inf)
+        return around(mean, np.where(undefined, np.nan, quantiles * np.where(undefined, 1.0, error)))
 
-    return Inference(values, ends)
+    return Inference(np.where(undefined, np.nan, (1 + as_far) / (1 + resamples)), ends)
 
 
 def zeroed(variance: Floats, noise: Floats) -> Floats:
@@ -314,7 +322,7 @@ def around(middle: Floats, half: Floats) -> Floats:
 
 
 def student(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Runs Student's paired t test, using SciPy's `ttest_rel`. Source: Student 1908.
+    """Runs Student's paired t test with SciPy; p is undefined (NaN) if all differences are equal. Source: Student 1908.
 
     Inversion: the mean ± the quantile of Student's t × the standard error.
     """
@@ -322,18 +330,14 @@ def student(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) 
     count, width = differences.shape
     if count < 2:
         return Inference(np.full(width, np.nan))
-    with warnings.catch_warnings():
-        # If all differences are the same, t is infinite and p is 0, and SciPy warns.
-        warnings.simplefilter("ignore")
-        values = np.array(stats.ttest_rel(differences, np.zeros_like(differences)).pvalue, dtype=np.float64)
-    mean = differences.sum(axis=0) / count
-    error = np.sqrt(((differences - mean) ** 2).sum(axis=0) / (count - 1) / count)
+    mean, spread = differences.mean(axis=0), differences.std(axis=0, ddof=1)
+    error = np.where(spread < SLACK, np.nan, spread / math.sqrt(count))
+    t = mean / error
 
     def ends(alphas: Floats) -> Floats:
-        half = stats.t.isf(alphas / 2, count - 1) * error
-        return around(mean, half)
+        return around(mean, stats.t.isf(alphas / 2, count - 1) * error)
 
-    return Inference(values, ends)
+    return Inference(np.asarray(2 * stats.t.sf(np.abs(t), count - 1)), ends)
 
 
 def wilcoxon(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
@@ -342,7 +346,12 @@ def wilcoxon(differences: Floats, resamples: int, seed: int, alpha: float = 0.0)
     The test is not inverted, because it compares ranks, not means.
     """
     stats = scipy_stats("Wilcoxon's test")
-    return Inference(np.array([float(stats.wilcoxon(column).pvalue) for column in differences.T]))
+    values, ranks = [], []
+    for column in on_grid(differences).T:
+        signed = stats.rankdata(np.abs(column[column != 0])) * np.sign(column[column != 0])
+        values.append(float(stats.wilcoxon(column).pvalue))
+        ranks.append(float(signed.sum() / np.abs(signed).sum()))
+    return Inference(np.array(values), ranks=np.array(ranks))
 
 
 def scipy_stats(what: str) -> ModuleType:
@@ -357,18 +366,23 @@ def scipy_stats(what: str) -> ModuleType:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """A paired test: a function of (differences, resamples, seed, alpha) that returns an `Inference`, and its title."""
+    """A paired test: a function of (differences, resamples, seed, alpha) that returns an `Inference`, and its title.
+
+    `is_exact` is True if p is computed from all sign patterns if few queries differ.
+    """
 
     function: Callable[[Floats, int, int, float], Inference]
     title: str
     draws: bool = False
     needs_scipy: bool = False
+    is_exact: bool = False
+    compares_means: bool = True
 
 
 TESTS: Mapping[str, PairedTest] = {
-    "randomization": PairedTest(randomization, "paired randomization test", draws=True),
+    "randomization": PairedTest(randomization, "paired randomization test", draws=True, is_exact=True),
     "t": PairedTest(student, "Student's paired t test", needs_scipy=True),
-    "wilcoxon": PairedTest(wilcoxon, "Wilcoxon's signed-rank test", needs_scipy=True),
+    "wilcoxon": PairedTest(wilcoxon, "Wilcoxon's signed-rank test", needs_scipy=True, compares_means=False),
     "bootstrap": PairedTest(bootstrap, "paired bootstrap test", draws=True),
 }
 

@@ -59,6 +59,19 @@ class Judged:
         return cls(~judgments.defined & ~truth.unanswerable, judgments.rejected, negative)
 
 
+class Fixed(dict[str, Any]):
+    """A dict that cannot be changed."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("the results of an evaluation cannot be changed; copy them with dict(…)")
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what pickle and copy need, which would otherwise set the items one by one."""
+        return Fixed, (dict(self),)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Result):
     """Metric values for every query of one run.
@@ -82,6 +95,12 @@ class Evaluation(Result):
     audit: Evaluation | None = None
     annotators: tuple[Evaluation, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Protect the values, which the means have been or will be computed from."""
+        for column in self.values.values():
+            column.setflags(write=False)
+        object.__setattr__(self, "values", Fixed(self.values))
+
     @property
     def name(self) -> str:
         """Name of the run."""
@@ -96,7 +115,7 @@ class Evaluation(Result):
     @cached_property
     def means(self) -> dict[str, float]:
         """Mean of each metric over the queries that count, by its text in the request; NaN if no query counts."""
-        return {text: self._mean(text) for text in self.values}
+        return Fixed({text: self._mean(text) for text in self.values})
 
     def __getitem__(self, metric: str | Metric) -> float:
         """Return one mean; the metric may be spelled in any valid way."""

@@ -335,7 +335,7 @@ def _beside_baseline(blank: GateResult, evaluation: Evaluation, outcome: Outcome
 
 
 def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against | None) -> GateResult:
-    """Compares a system with its previous result; all comparisons with the previous run form the family."""
+    """Compares a system with its previous result; a gain is corrected over all comparisons with the previous run."""
     gate, system, text = blank.asks, blank.system, evaluation.text_of(blank.metric)
     if against is None:
         return replace(blank, problem="no previous run", passed=True)
@@ -344,7 +344,7 @@ def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against |
     if (system, text) in against.refused:
         return replace(blank, problem="refused", detail=against.refused[system, text])
     among = members(gate, evaluation) if gate.slice else None
-    contrasts = dict(against.contrasts(text, among))
+    contrasts = dict(against.contrasts(text, among, None if gate.must else system))
     contrast = contrasts.pop(system)
     return _relative(blank, None, evaluation, [contrast, *contrasts.values()], against.settings)
 
@@ -360,10 +360,9 @@ def _relative(
     lost = drop(contrast.delta, higher_is_better=metric.higher_is_better)
     if gate.min_gain is not None:
         is_beyond = not -lost >= gate.min_gain - SLACK
-        is_sure = contrast.p_value <= settings.alpha and lost < 0
-        passed = not is_beyond and (gate.must is None or is_sure)
+        passed = not is_beyond and (gate.must is None or contrast.standing == "better")
     else:
         is_beyond = not lost <= (gate.max_drop or 0.0) + SLACK
-        passed = not is_beyond or (gate.unless is not None and contrast.raw_p_value > settings.alpha)
+        passed = not is_beyond or (gate.unless is not None and contrast.standing != "worse")
     behind = Drop(baseline, lost, is_beyond, contrast, settings, comparisons(family), audited)
     return replace(blank, value=contrast.delta, drop=behind, passed=passed)

@@ -32,6 +32,14 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Heading:
+    """The title of all that follows, or of a part of it if its level is 3 or more."""
+
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The conclusions, one per sentence."""
 
@@ -42,12 +50,12 @@ class Verdict:
 class Detail:
     """An item that is shown only on request but always written to files."""
 
-    item: Grid | Table | Verdict | str
+    item: Grid | Table | Verdict | Heading | str
 
 
 # A table (headers, rows), or a paragraph.
 Block = Grid | Table | str
-Item = Block | Verdict | Detail
+Item = Block | Verdict | Heading | Detail
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -88,7 +96,7 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
     return PAGE.format(title=html.escape(printable(title)), body=body) if style == "html" else body
 
 
-def bare(item: Item) -> Table | Verdict | str:
+def bare(item: Item) -> Table | Verdict | Heading | str:
     """Returns the item, unwrapped if it is a `Detail`, with every grid as a `Table`."""
     item = item.item if isinstance(item, Detail) else item
     return Table(*item) if isinstance(item, tuple) else item
@@ -100,28 +108,32 @@ def sentence_text(sentence: Sentence) -> str:
     return start + "".join(sentence["parts"])
 
 
-def rendered(item: Table | Verdict | str, style: str) -> str:
-    """Renders a table, verdict or text in a tabulate format."""
+def rendered(item: Table | Verdict | Heading | str, style: str) -> str:
+    """Renders a table, verdict, heading or text in a tabulate format."""
     if isinstance(item, Table):
         return tables.table(item.headers, item.rows, style)
-    text = printable("\n".join(map(sentence_text, item.sentences)) if isinstance(item, Verdict) else item)
+    plain = item.text if isinstance(item, Heading) else item
+    text = printable("\n".join(map(sentence_text, plain.sentences)) if isinstance(plain, Verdict) else plain)
     if style == "html":
         return f"<p>{html.escape(text).replace(chr(10), '<br>')}</p>"
     if style.startswith("latex"):
         return re.sub("^", "% ", text, flags=re.MULTILINE)
-    if isinstance(item, Verdict) and style in ("github", "pipe"):
-        return "\n".join(f"- {line}" for line in text.split("\n"))
+    if style in tables.MARKDOWN:
+        text = tables.markdown(text)
+        if isinstance(item, Heading):
+            return f"{'#' * item.level} {text}"
+        return "\n".join(f"- {line}" for line in text.split("\n")) if isinstance(item, Verdict) else text
     return text
 
 
-def _on_screen(items: Sequence[Table | Verdict | str], screen: Screen) -> Iterator[str]:
+def _on_screen(items: Sequence[Table | Verdict | Heading | str], screen: Screen) -> Iterator[str]:
     """Yields items in the default format, fitted to the screen width, followed by a list of hidden columns."""
     left_out: list[str] = []
     for item in items:
         if isinstance(item, Verdict):
             yield "\n".join(_sentence(sentence, screen) for sentence in item.sentences)
-        elif isinstance(item, str):
-            lines = layout.wrapped(printable(item), screen.width).split("\n")
+        elif isinstance(item, (str, Heading)):
+            lines = layout.wrapped(printable(item if isinstance(item, str) else item.text), screen.width).split("\n")
             yield "\n".join(map(layout.paint_line, lines) if screen.color else lines)
         else:
             parts, columns = _parts(item, screen)

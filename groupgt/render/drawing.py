@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError, listed, printable
 from groupgt.render.exports import check_ending, xml_text
+from groupgt.render.fonts import check_font
 from groupgt.render.themes import CONFIG, THEMES, without_neutral
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ class Figure:
     def save(self, path: str | Path, *, theme: str = "light") -> Path:
         """Saves the figure as .svg, .png or .pdf (needs `groupgt[plots]`), .json (specification) or .html.
 
-        Raises `ConfigError` for any other extension, and `OSError` if the file cannot be written.
+        Raises `ConfigError` for any other extension or a font that is not installed, and `OSError` if the file cannot
+        be written.
         """
         path = Path(path)
         check_picture(path)
@@ -110,6 +112,8 @@ class Figure:
 
             data = figure_page(self)
         else:
+            if font := self.config.get("font"):
+                check_font(font)
             data = _converted(spec, ending)
         path.write_bytes(data)
         return path

@@ -22,13 +22,17 @@ LOWEST, HIGHEST = 0.0, 1.0
 
 @dataclass(frozen=True)
 class About:
-    """Facts stated in every figure: metric, number of queries, convention, policy, and an optional note."""
+    """Facts stated in every figure: metric, number of queries, convention, policy, and an optional note.
+
+    `level` names the interval, with its level.
+    """
 
     metric: str
     queries: int
     convention: str
     policy: str
     note: str = ""
+    level: str = "95 % CI"
 
     @property
     def lines(self) -> list[str]:

@@ -83,10 +83,11 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
     ]
     number = signed if delta else fixed
     values = [f"{row['name']} {number(row['value'])}{between(row, number)}" for row in rows]
-    text = f"{'Differences' if delta else 'Means'} of {about.metric} with confidence intervals: {listed(values)}."
+    what = f"{'Differences' if delta else 'Means'}"
+    text = f"{what} of {about.metric} with {about.level}: {listed(values)}."
     return figure_of(
         "differences" if delta else "means",
-        title or ("Differences with confidence intervals" if delta else "Means with confidence intervals"),
+        f"{title or what} with {about.level}",
         about,
         {"layer": layers, "height": {"step": STEP}},
         rows,
@@ -120,12 +121,12 @@ def deltas(
     wins, losses = (sum(row["kind"] == kind for row in rows) for kind in ("better", "worse"))
     text = (
         f"{first} against {second} by {about.metric}, query by query: {wins:,} better, {losses:,} worse, "
-        f"{len(rows) - wins - losses:,} the same; mean {signed(mean['value'])}{between(mean, signed)}."
+        f"{len(rows) - wins - losses:,} the same; mean {signed(mean['value'])}{between(mean, signed)}, {about.level}."
     )
     return figure_of(
         "queries",
         f"{first} against {second}",
-        replace(about, note="dashed: mean; band: CI"),
+        replace(about, note=f"dashed: mean; band: {about.level}"),
         {"layer": [marks, *of_mean, zero_line("y")], "height": 240},
         rows,
         {"place": "place", "qid": "query", "delta": "difference"},

@@ -195,10 +195,44 @@ ALTERNATIVES = 5
 
 
 def _cell(cell: Cell, style: str) -> str:
-    """Formats a cell on a single line, without control characters, and with escaped bars in Markdown."""
+    """Formats a cell on a single line, without control characters, and escaped in Markdown."""
     text = (cell if isinstance(cell, str) else f"{cell:,}" if isinstance(cell, int) else fixed(cell)).strip()
     if not text.isprintable():
         text = printable(" ".join(text.split()))
+    escaped = markdown(text) if style in MARKDOWN else text
     if isinstance(cell, layout.Strong):
-        return layout.Strong(text) if style == DEFAULT else f"{OPENS}{text}{CLOSES}"
-    return text.replace("|", "\\|") if style in ("github", "pipe") else text
+        return layout.Strong(text) if style == DEFAULT else f"{OPENS}{escaped}{CLOSES}"
+    return escaped
+
+
+MARKDOWN = ("github", "pipe")
+_ZERO_WIDTH = "&#8203;"
+# What Markdown would take for more than text, and what replaces it.
+_ESCAPES = [
+    (r"[\\`\[\]|~]", r"\\\g<0>"),
+    # A mark of significance follows a digit; underscores within words are no formatting.
+    (r"(?<![0-9])\*|(?<!\w)_|_(?!\w)", r"\\\g<0>"),
+    (r"&(?=#?\w+;)", "&amp;"),
+    (r"<(?=[A-Za-z/!?])", "&lt;"),
+    # Mentions of people, and links to issues.
+    (r"(?<!\w)@(?=\w)", rf"@{_ZERO_WIDTH}"),
+    (r"(?<!&)#(?=[0-9])|(?<=\bGH)-(?=[0-9])", rf"\g<0>{_ZERO_WIDTH}"),
+    # Addresses.
+    (r"\b([A-Za-z]+):(?=//)", r"\1&#58;"),
+    (r"(?i)\bwww\.", "www&#46;"),
+    (r"(?<=\w)@(?=\w+\.\w)", "&#64;"),
+    # Headings, quotations and lists.
+    (r"(?m)^(\s*)(>|[#+-]+(?=\s|$))", r"\1\\\2"),
+    (r"(?m)^(\s*[0-9]+)([.)](?=\s|$))", r"\1\\\2"),
+]
+
+
+def markdown(text: str) -> str:
+    """Escapes text for Markdown: whatever a file contains is shown as it is, never as HTML, a link or a mention.
+
+    >>> print(markdown("fix <b>, ask @ann, see https://a.b or [this](x)"))
+    fix &lt;b>, ask @&#8203;ann, see https&#58;//a.b or \\[this\\](x)
+    """
+    for pattern, replacement in _ESCAPES:
+        text = re.sub(pattern, replacement, text)
+    return text

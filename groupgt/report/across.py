@@ -89,7 +89,7 @@ def sentences(result: Across) -> Iterator[Sentence]:
     """Describes differences in the primary metric; warns if different chunk sizes make that metric unfair."""
     metric, sizes = result.metrics[result.primary], result.sizes
     other = Other("than on ", "", result.baseline)
-    yield from changes(result.contrasts(), other, result.label, result.settings, higher=metric.higher_is_better)
+    yield from changes(result.contrasts(), other, result.label, result.settings)
     if sizes and isinstance(metric.cutoff, int):
         small, large = (choose(sizes, key=sizes.__getitem__) for choose in (min, max))
         if sizes[large] > SIMILAR * sizes[small]:

@@ -7,18 +7,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from groupgt.comparison.compare import Comparison
-from groupgt.comparison.contrast import Contrast, Row, comparisons
-from groupgt.comparison.systems import Systems, finite
+from groupgt.comparison.contrast import Contrast, Key, Row, comparisons
+from groupgt.comparison.systems import Systems, finite, interval, turned
 from groupgt.render import tables
-from groupgt.render.document import Detail, Item, Verdict, bare, document
+from groupgt.render.document import Detail, Heading, Item, Verdict, bare, document
 from groupgt.render.drawing import Drawable
 from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid
+from groupgt.render.tables import Grid, fixed
 from groupgt.report import contrasts, headroom, slices, verdict
 from groupgt.report import data as evaluated
 from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, resampling, verdict_by
@@ -46,6 +47,8 @@ class ComparisonTeller(Teller[Comparison]):
         # Counted from evaluations, or read from result folders.
         if not comparison.evaluations:
             return [*blocks, "\n".join(comparison.population)]
+        if untested := "\n".join(_untested(comparison)):
+            blocks.append(untested)
         blocks.append(below_means(comparison.every, [comparison.convention], comparison.primary))
         blocks += corrected_blocks(comparison.every, compared=True)
         if comparison.basis == "annotators":
@@ -60,7 +63,7 @@ class ComparisonTeller(Teller[Comparison]):
         """Returns a Markdown summary for a pull request: the verdict and changes from the baseline."""
         systems = self.result.by()
         first = Verdict(list(verdict.sentences(systems, brief=True)))
-        return document([f"## {self.title}", first, *changed(systems)], "github")
+        return document([Heading(self.title), first, *changed(systems)], "github")
 
     def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
         """Returns a LaTeX table for a paper."""
@@ -186,18 +189,36 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     how = "" if settings.draws or comparison.basis else resampling(settings)
     of_details = [f"{100 * settings.confidence:g} % {INTERVALS[comparison.basis]} of means{how}"]
     of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(above) if mark not in shown]
-    lines = []
-    if settings.correction != "none":
-        for by, rows in grouped((part.by, row) for part in comparison.slices for row in part.rows).items():
-            lines.append(f"slices by {by}: p {corrected_over(settings, *_family_sizes(rows))}")
-        if comparison.pairs:
-            count, families = math.comb(len(comparison.names), 2), len(comparison.metrics)
-            lines.append(
-                f"pairs: p {corrected_over(settings, count, families)}; Tukey's HSD over {len(comparison.names):,} runs"
-            )
+    lines = list(_other_families(comparison))
     if lines and not details:
         yield "\n".join(lines)
     yield Detail("\n".join([*of_details, *(lines if details else [])]))
+
+
+def _untested(comparison: Systems) -> Iterator[str]:
+    """Reports metrics that are one number per run, which no test can compare."""
+    first = comparison.first
+    for text in (text for text in first.metrics if text not in first.values_per_query):
+        means = ", ".join(f"{name} {fixed(each.means[text])}" for name, each in comparison.evaluations.items())
+        yield f"{first.label_of(text)} is not tested, because it has no values per query: {means}"
+
+
+def _other_families(comparison: Systems) -> Iterator[str]:
+    """Describes how p-values of slices and of all pairs were corrected, and why none of a family can be significant."""
+    settings, primary = comparison.settings, comparison.primary
+    families: list[tuple[str, str, tuple[int, int], dict[Any, Contrast]]] = []
+    for by, rows in grouped((part.by, (part.value, row)) for part in comparison.slices for row in part.rows).items():
+        tested = {(part, row.system): row.against for part, row in rows if row.metric == primary and row.against}
+        families.append((f"slices by {by}", settings.corrects, _family_sizes(row for _, row in rows), tested))
+    if pairs := comparison.pairs:
+        tested = {(each.first, each.second): each.against for each in pairs if each.metric == primary}
+        sizes = math.comb(len(comparison.names), 2), len(comparison.metrics)
+        families.append(("pairs", contrasts.of_pairs(comparison), sizes, tested))
+    for what, correction, sizes, tested in families:
+        reason = "" if comparison.basis else contrasts.beyond(tested, settings, correction)
+        if correction != "none" or reason:
+            why = f"; none can be significant: {reason}" if reason else ""
+            yield f"{what}: p {corrected_over(settings, *sizes, correction)}{why}"
 
 
 def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
@@ -225,10 +246,46 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
     dataset["verdict"] = list(verdict.sentences(systems))
     if len(systems.names) > 1:
         dataset["baseline"] = systems.names.index(systems.baseline)
-        dataset["contrasts"] = list(contrasts.page_rows(systems))
+        dataset["contrasts"] = list(_page_contrasts(systems))
         dataset["headroom"] = headroom.page_rows(systems)
         dataset["drawings"] |= contrasts.templates(systems)
     return dataset
+
+
+def _page_contrasts(systems: Systems) -> Iterator[list[Any]]:
+    """Yields all differences: from the baseline in table order, between all other pairs, and within slices."""
+    names, metrics = systems.names, list(systems.metrics)
+
+    def of_baseline(rows: Sequence[Row]) -> dict[Key, Contrast]:
+        return {(row.system, systems.baseline, row.metric): row.against for row in rows if row.against is not None}
+
+    overall = of_baseline(systems.rows) | dict(systems.others)
+    others = (systems.settings, _pairs_per_metric(systems), contrasts.of_pairs(systems))
+    against = (systems.settings, _family_sizes(systems.rows)[0], systems.settings.corrects)
+    families = [(-1, overall)]
+    if systems.slices:
+        places = {(part["by"], part["value"]): place for place, part in enumerate(systems.first.slices)}
+        families += [(places[part.by, part.value], of_baseline(part.rows)) for part in systems.slices]
+    for within, family in chain(families, systems.others_within()):
+        for (first, second, text), each in family.items():
+            said: list[Any] = [None, None]
+            if within < 0 and each.pairs:
+                how = against if second == systems.baseline else others
+                back = verdict.of_two(second, first, turned(each), systems.labels[text], *how)
+                said = [verdict.of_two(first, second, each, systems.labels[text], *how), back]
+            whole = overall.get((first, second, text))
+            is_reversal = each.significant and whole is not None and whole.delta * each.delta < 0
+            yield [
+                *(names.index(first), names.index(second), metrics.index(text), within),
+                *(finite(each.delta), interval(each.delta_interval), each.pairs, each.wins, each.ties, each.losses),
+                *(finite(each.p_value), contrasts.level(each), each.standing, is_reversal, *said),
+            ]
+
+
+def _pairs_per_metric(systems: Systems) -> int:
+    """Returns the number of pairs that are decided together."""
+    family = ((pair.first, pair.second, pair.metric) for pair in systems.pairs) if systems.pairs else systems.others
+    return max(Counter(text for *_, text in family).values(), default=0)
 
 
 def _tests(systems: Systems) -> list[str]:
@@ -244,7 +301,7 @@ def _tests(systems: Systems) -> list[str]:
         f"p against the baseline {corrected_over(settings, *_family_sizes(systems.rows))}",
     ]
     if systems.others:
-        # By metric, without the baseline.
-        counts = Counter(text for *_, text in systems.others)
-        lines.append(f"p of other pairs {corrected_over(settings, max(counts.values()), len(counts))}")
+        families = len({text for *_, text in systems.others})
+        of_others = corrected_over(settings, _pairs_per_metric(systems), families, contrasts.of_pairs(systems))
+        lines.append(f"p of other pairs {of_others}")
     return lines

@@ -8,7 +8,8 @@ from itertools import chain
 from typing import Any
 
 from groupgt.comparison.across import Beside
-from groupgt.comparison.contrast import Contrast, Key, Row
+from groupgt.comparison.contrast import Contrast, Row
+from groupgt.comparison.reach import counts_signs, out_of_reach
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Basis, Systems, finite, interval
 from groupgt.comparison.tests import SLACK, TESTS
@@ -43,12 +44,38 @@ def marks_in(items: Iterable[Item]) -> list[str]:
     return [mark for mark in MEANINGS if mark in ends]
 
 
-def corrected_over(settings: Settings, count: int, families: int = 1) -> str:
-    """Describes the correction of p-values and the number of comparisons it covers."""
-    if settings.correction == "none":
+def corrected_over(settings: Settings, count: int, families: int = 1, correction: str = "") -> str:
+    """Describes the correction of p-values (default: that of the settings) and the number of comparisons it covers."""
+    correction = correction or settings.corrects
+    if correction == "none":
         return "not corrected"
     each = " per metric" if families > 1 else ""
-    return f"corrected ({settings.correction}) over {counted(count, 'comparison')}{each}"
+    return f"corrected ({correction}) over {counted(count, 'comparison')}{each}"
+
+
+def of_pairs(systems: Systems) -> str:
+    """Returns the name of the method that decides all pairs together."""
+    return systems.settings.of_pairs(is_estimated=bool(systems.basis))
+
+
+def beyond(contrasts: Mapping[Any, Contrast], settings: Settings, correction: str = "") -> str:
+    """Explains why no comparison of a family can be significant; empty if one can."""
+    tested = {name: each for name, each in contrasts.items() if each.differ and not math.isnan(each.raw_p_value)}
+    least = out_of_reach(tested, settings, correction)
+    if not tested or len(least) < len(tested):
+        return ""
+    if all(counts_signs(each, settings) for each in tested.values()):
+        return f"too few queries differ to reach alpha {settings.alpha:g}"
+    return more_resamples(min(least.values()), settings, len(tested))
+
+
+def more_resamples(least: float, settings: Settings, comparisons: int) -> str:
+    """Explains that significance is out of reach, and how many resamples would be enough."""
+    enough = math.ceil(least * (1 + settings.resamples) / settings.alpha - SLACK) - 1
+    return (
+        f"{counted(settings.resamples, 'resample')} cannot give a p-value below {least:.2g} over "
+        f"{counted(comparisons, 'comparison')}, and alpha is {settings.alpha:g}; use at least {enough:,} resamples"
+    )
 
 
 def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequence[str] = (), basis: Basis = "") -> str:
@@ -86,7 +113,7 @@ SHED = ("differ", "effect", "queries")
 def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     """Yields one table per metric with one row per system."""
     level = f"{100 * systems.settings.confidence:g} % CI"
-    corrected = corrected_headers(systems.settings)
+    corrected = corrected_headers(systems.settings.corrects)
     for text in metrics:
         contrasts = [row.against for row in systems.rows if row.metric == text and row.against is not None]
         of_delta = f"{100 * (contrasts[0].confidence if contrasts else systems.settings.confidence):.3g} % CI of delta"
@@ -104,12 +131,12 @@ def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
 
 def p_header(settings: Settings) -> str:
     """Returns the column header for corrected p-values."""
-    return "p" if settings.correction == "none" else f"p ({settings.correction})"
+    return "p" if settings.corrects == "none" else f"p ({settings.corrects})"
 
 
-def corrected_headers(settings: Settings) -> list[str]:
+def corrected_headers(correction: str) -> list[str]:
     """Returns the header for corrected p-values if p-values are corrected, otherwise an empty list."""
-    return [] if settings.correction == "none" else [p_header(settings)]
+    return [] if correction == "none" else [f"p ({correction})"]
 
 
 def delta_text(contrast: Contrast | Row) -> str:
@@ -155,7 +182,7 @@ def beside_grid(
 
 def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     """Yields a table of all pairs of systems for each metric, if pairs were requested."""
-    corrected = corrected_headers(systems.settings)
+    corrected = corrected_headers(of_pairs(systems))
     for text in metrics:
         rows: list[list[Any]] = []
         for pair in systems.pairs:
@@ -165,11 +192,9 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
             # The mark goes next to the p of the deciding test.
             decisive = small(contrast.p_value) + MARK * contrast.significant
             p_values = [small(contrast.raw_p_value), decisive] if corrected else [decisive]
-            tukey = small(pair.tukey) + MARK * (pair.tukey <= systems.settings.alpha)
-            rows.append([pair.first, pair.second, signed(contrast.delta), *p_values, tukey, contrast.pairs])
+            rows.append([pair.first, pair.second, signed(contrast.delta), *p_values, contrast.pairs])
         if rows:
-            headers = [systems.labels[text], "against", "delta", "p", *corrected, "p (Tukey's HSD)", "queries"]
-            yield headers, rows
+            yield [systems.labels[text], "against", "delta", "p", *corrected, "queries"], rows
 
 
 # --- The leaderboard of systems and metrics, which is the first table of a comparison.
@@ -207,7 +232,7 @@ def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]
     for text in metrics:
         mean = systems.means[name][text]
         mark = KINDS.get(systems.kind(name, text), "") if systems.is_baseline_named else ""
-        is_best = len(systems.names) > 1 and mean is not None and mean == systems.best_mean(text)
+        is_best = len(systems.names) > 1 and systems.is_best(name, text)
         yield Strong(fixed(mean) + mark) if is_best else fixed(mean) + mark
 
 
@@ -237,7 +262,18 @@ def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
 def differences(systems: Systems) -> Figure:
     """Draws differences from the baseline with CIs."""
     rows = [{"name": name, **_delta(each), "kind": systems.kind(name)} for name, each in _against_baseline(systems)]
-    return figures.forest(rows, about(systems), delta=True, title=f"Differences against {systems.baseline}")
+    levels = [level(each) for _, each in _against_baseline(systems)]
+    stated = about(systems, level=levels[0] if levels else "")
+    return figures.forest(rows, stated, delta=True, title=f"Differences against {systems.baseline}")
+
+
+def level(contrast: Contrast) -> str:
+    """Formats the level of a difference's interval.
+
+    >>> level(Contrast(0.1, (0.0, 0.2), 9, 0, 5, 2, 2, 0.1, 1.0, 0.04, 0.04, confidence=1 - 0.05 / 3))
+    '98.3 % CI'
+    """
+    return f"{100 * contrast.confidence:.3g} % CI"
 
 
 def _delta(contrast: Contrast | None) -> dict[str, float | None]:
@@ -273,35 +309,15 @@ def deltas(systems: Systems, first: str | None = None, second: str | None = None
     for number, (gain, place) in enumerate(sorted(gains, key=lambda item: (-item[0], item[1])), 1):
         kind = "better" if gain > SLACK else "worse" if gain < -SLACK else "same"
         rows.append({"qid": systems.qids[place], "place": number, "delta": sign * gain, "kind": kind})
-    mean = _delta(systems.between(chosen, against))
-    return figures.deltas(rows, about(systems), chosen, against, mean)
+    contrast = systems.between(chosen, against)
+    stated = about(systems, level="CI" if contrast is None else level(contrast))
+    return figures.deltas(rows, stated, chosen, against, _delta(contrast))
 
 
 FIGURES = {"differences": differences, "queries": deltas, "outcomes": outcomes}
 
 
 # --- The page.
-
-
-def page_rows(systems: Systems) -> Iterator[list[Any]]:
-    """Yields all differences: from the baseline in table order, between all other pairs, and within slices."""
-    names, metrics = systems.names, list(systems.metrics)
-
-    def of_baseline(rows: Sequence[Row]) -> dict[Key, Contrast]:
-        return {(row.system, systems.baseline, row.metric): row.against for row in rows if row.against is not None}
-
-    families = [(-1, of_baseline(systems.rows)), (-1, systems.others)]
-    if systems.slices:
-        places = {(part["by"], part["value"]): place for place, part in enumerate(systems.first.slices)}
-        families += [(places[part.by, part.value], of_baseline(part.rows)) for part in systems.slices]
-    for within, contrasts in chain(families, systems.others_within()):
-        for (first, second, text), each in contrasts.items():
-            yield [
-                *(names.index(first), names.index(second), metrics.index(text), within),
-                *(finite(each.delta), interval(each.delta_interval), each.pairs, each.wins, each.ties, each.losses),
-                *map(finite, (each.raw_p_value, each.p_value, each.effect_size, each.confidence)),
-                int(each.significant),
-            ]
 
 
 def templates(systems: Systems) -> dict[str, data.Drawing]:

@@ -5,18 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import numpy as np
 
 from groupgt.comparison.systems import Systems, finite
+from groupgt.comparison.tests import SLACK
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.thresholds import thresholds_of
 from groupgt.model.hits import Ints
 from groupgt.render import figures
 from groupgt.render.drawing import Drawable, drawing, still, template
 from groupgt.render.page import data
+from groupgt.render.tables import fixed
 from groupgt.report import slices
 from groupgt.report.curves import depth_curves, ecdf, precision_recall, units
 from groupgt.report.means import about, forest
@@ -25,6 +27,8 @@ from groupgt.report.verdict import best_sentence
 
 # Maximum number of queries on the page; beyond it, the most informative ones are listed.
 LISTED = 10_000
+# Maximum number of metrics side by side.
+MOST_METRICS = 6
 # With more systems than this, the page has no picture until it draws the figure.
 STILL_SYSTEMS = 40
 # Counts of the population that are shown if not 0.
@@ -69,12 +73,17 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
         "verdict": [best_sentence(systems)],
         "primary": list(systems.metrics).index(systems.primary),
         "baseline": None,
+        "best": None if systems.best is None else systems.names.index(systems.best),
+        "leading": _leading(systems),
+        "tiles": list(_tiles(systems)),
+        "slack": SLACK,
         "metrics": [
             {
                 "name": text,
                 "label": systems.labels[text],
                 "full": str(metric),
                 "higher": metric.higher_is_better,
+                "best": [place for place, name in enumerate(systems.names) if systems.is_best(name, text)],
                 "bounded": metric.definition.bounded,
                 "summary": metric.definition.summary,
                 "formula": metric.formula.text,
@@ -101,7 +110,6 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
         "tests": [],
         "headroom": [],
         "cutoff": "" if systems.cutoff is None else f"@{systems.cutoff}",
-        "unsolved": systems.unsolved,
         "facts": facts(systems) if evaluated else [("convention", systems.convention)],
         "drawings": _drawings(systems),
         "questions": _questions(systems, kept),
@@ -109,6 +117,29 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
         "passages": systems.passages,
         "left_out": [f"{missing:,} queries on which systems differ least"] if missing else [],
     }
+
+
+def _leading(systems: Systems) -> list[int]:
+    """Returns the metrics of the leaderboard: all, or the primary one and others with its cutoff if there are many."""
+    texts = list(systems.metrics)
+    if len(texts) > MOST_METRICS:
+        cutoff = systems.metrics[systems.primary].cutoff
+        alike = [text for text in texts if text != systems.primary and systems.metrics[text].cutoff == cutoff]
+        texts = [systems.primary, *alike][:MOST_METRICS]
+    return [list(systems.metrics).index(text) for text in texts]
+
+
+def _tiles(systems: Systems) -> Iterator[list[str]]:
+    """Yields the figures at the top of the page: a number, its label, and the view and filter it links to."""
+    count, several = len(systems.qids), len(systems.names) > 1
+    scored = max(map(systems.queries_of, systems.names))
+    queries = "query" if count == 1 else "queries"
+    yield [f"{count:,}", queries + (f", {scored:,} scored" if scored < count else ""), "questions", ""]
+    yield [f"{len(systems.names):,}", "systems" if several else "system", "systems", ""]
+    if systems.best is not None:
+        yield [fixed(systems.mean(systems.best)), f"{systems.extreme} {systems.label}", "systems", ""]
+    if systems.unsolved is not None:
+        yield [f"{systems.unsolved:,}", "complete in no system" if several else "not complete", "questions", "none"]
 
 
 def facts(systems: Systems) -> list[tuple[str, str]]:

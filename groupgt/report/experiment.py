@@ -15,12 +15,12 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.datasets import absent_ids
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
-from groupgt.render.document import Detail, Item, Verdict, document
+from groupgt.render.document import Detail, Heading, Item, Verdict, document
 from groupgt.render.drawing import Drawable, Figure, drawing, pictured
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid
+from groupgt.render.tables import Grid, markdown
 from groupgt.report import across as datasets
 from groupgt.report import comparison, contrasts, curves, gates, means, previous, times, verdict
 from groupgt.report.results import means_grid, results_of
@@ -111,13 +111,13 @@ def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 def summary(outcome: Outcome) -> str:
     """Summarizes gates, then each data set: verdict, failed gates, primary metric, and queries lost and gained."""
     first = [*gates.sentences(outcome.gates, timed=False), *across(outcome, timed=True)]
-    parts: list[Item] = [f"## {outcome.experiment.title}"]
+    parts: list[Item] = [Heading(outcome.experiment.title)]
     for dataset, evaluations in outcome.evaluations.items():
         verdict = sentences(outcome, dataset, timed=True, brief=True)
         if len(outcome.evaluations) == 1:
             parts.append(Verdict([*first, *verdict]))
         else:
-            parts += [*([Verdict(first)] if len(parts) == 1 else []), f"### {dataset}", Verdict(verdict)]
+            parts += [*([Verdict(first)] if len(parts) == 1 else []), Heading(dataset, 3), Verdict(verdict)]
         parts += gates.failed(outcome, dataset)
         if evaluations:
             parts += comparison.changed(outcome.systems[dataset])
@@ -125,14 +125,14 @@ def summary(outcome: Outcome) -> str:
     if outcome.across is not None:
         parts += datasets.tables(outcome.across)
     if outcome.folder is not None and (outcome.folder / "report.html").is_file():
-        parts.append("Every query: open `report.html` in the result folder of this run.")
+        parts.append("Every query: open report.html in the result folder of this run.")
     return document(outcome.experiment.hide.sure(parts), "github")
 
 
 def failure_summary(title: str, why: str) -> str:
     """Summarizes a run that ended in an error; the error is shown as literal text, not as Markdown."""
     lines = "\n".join(f"    {line}" for line in printable(why).splitlines())
-    return f"## {title}\n\nThe run failed before any gate was evaluated:\n\n{lines}"
+    return f"## {markdown(printable(title))}\n\nThe run failed before any gate was evaluated:\n\n{lines}"
 
 
 # --- Sentences.

@@ -85,8 +85,8 @@ def _drop(result: GateResult, drop: Drop) -> str:
     p_value = against.p_value if is_gain else against.raw_p_value
     if math.isnan(p_value):
         return f"{text}; {settings.test} has no p-value for so few queries"
-    is_corrected = is_gain and settings.correction != "none"
-    over = f"corrected ({settings.correction}) over {counted(drop.comparisons, 'comparison')}"
+    is_corrected = is_gain and settings.corrects != "none"
+    over = f"corrected ({settings.corrects}) over {counted(drop.comparisons, 'comparison')}"
     test = "t test, corrected by the audit" if drop.audited else settings.test
     how = f"{test}, {p_text(p_value)}, {over if is_corrected else 'not corrected'}, alpha {settings.alpha:g}"
     significant = "significant" if result.passed == is_gain else "not significant"

@@ -420,8 +420,11 @@ def forest(systems: Systems) -> Figure:
     return figures.forest(rows, about(systems))
 
 
-def about(systems: Systems, label: str = "", note: str = "") -> About:
-    """Returns the notes shown in every figure of these systems; `label` defaults to that of the primary metric."""
+def about(systems: Systems, label: str = "", note: str = "", level: str = "") -> About:
+    """Returns the notes shown in every figure of these systems; `label` defaults to that of the primary metric.
+
+    `level` names the intervals (default: those of means).
+    """
     from groupgt.render.encodings import About
 
     rules = systems.rules
@@ -429,7 +432,9 @@ def about(systems: Systems, label: str = "", note: str = "") -> About:
         labeller = systems.first.labeller
         named = "" if labeller.name == "id" else f" · labeller {systems.hide(str(labeller))}"
         rules = policy_text(systems.first.policy) + named
-    return About(label or systems.label, max(map(systems.queries_of, systems.names)), systems.convention, rules, note)
+    level = level or f"{100 * systems.settings.confidence:g} % CI"
+    queries = max(map(systems.queries_of, systems.names))
+    return About(label or systems.label, queries, systems.convention, rules, note, level)
 
 
 def policy_text(policy: Policy) -> str:

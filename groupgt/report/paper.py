@@ -61,7 +61,7 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
     signs: dict[tuple[str, str], dict[bool, list[str]]] = {}
     for (first, second, text), contrast in contrasts.items():
         if contrast.significant:
-            is_better = (contrast.delta > 0) == chosen[text].higher_is_better
+            is_better = contrast.standing == "better"
             for name, other, better in ((first, second, is_better), (second, first, not is_better)):
                 if other in letters:
                     signs.setdefault((name, text), {}).setdefault(better, []).append(letters[other])
@@ -94,7 +94,7 @@ def _cell(systems: Systems, name: str, text: str, digits: int, signs: dict[bool,
         shown = shown.removeprefix("0") or shown
     if mean is None:
         return "--"
-    if len(systems.names) > 1 and mean == systems.best_mean(text):
+    if len(systems.names) > 1 and systems.is_best(name, text):
         shown = rf"\textbf{{{shown}}}"
     above, below = (",".join(sorted(signs.get(better, []))) for better in (True, False))
     marks = (f"^{{{above}}}" if above else "") + (f"_{{{below}}}" if below else "")

@@ -124,9 +124,9 @@ def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     against = outcome.against.get(dataset)
     if against is None:
         return
-    higher, label = against.metrics[against.primary].higher_is_better, _label(outcome, against)
+    label = _label(outcome, against)
     other = Other("than in the previous run", "the previous run")
-    yield from changes(against.contrasts(), other, label, against.settings, higher=higher)
+    yield from changes(against.contrasts(), other, label, against.settings)
     for why, names in _by_reason(against, against.refused):
         yield doubt(f"{_listed(names)}: not compared with the previous run in {label}: {why}")
 

@@ -11,8 +11,9 @@ from typing import Annotated, Any, NotRequired
 from annotated_types import Ge
 from pydantic import TypeAdapter
 
-from groupgt.comparison.contrast import Contrast, Pair, Row
+from groupgt.comparison.contrast import Contrast, Row
 from groupgt.comparison.failures import Headroom
+from groupgt.comparison.pairs import Pair
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice
 from groupgt.evaluation.estimates import Corrected

@@ -15,16 +15,17 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from annotated_types import Ge, Len
 from typing_extensions import TypedDict
 
-from groupgt.comparison.contrast import Contrast, Pair, Row
+from groupgt.comparison.contrast import Contrast, Row
 from groupgt.comparison.failures import Defined
+from groupgt.comparison.pairs import Pair
 
 Count = Annotated[int, Ge(0)]
 # JSON keys, if they are not all fields in order; `key=name` if the key differs from the name of the field.
 KEYS: dict[type, str] = {
     Contrast: "delta delta_interval pairs unpaired wins ties losses spread effect_size raw_p_value p_value differ "
-    "confidence",
+    "confidence ranks",
     Row: "system metric mean interval queries significant against_baseline=against",
-    Pair: "first second metric tukey against",
+    Pair: "first second metric against",
 }
 
 

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from groupgt.comparison.contrast import Contrast, comparisons
+from groupgt.comparison.reach import counts_signs, fewest_differing, is_unreliable, least_p, out_of_reach
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
-from groupgt.comparison.tests import SLACK
+from groupgt.comparison.tests import ENOUGH, TESTS
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed, listed, p_text, signed, span
 from groupgt.report import headroom
+from groupgt.report.contrasts import level, more_resamples
 from groupgt.report.sentences import doubt, doubts, enumerated, every, sentence_of
 
 NO_BREAK = "\u00a0"
@@ -31,7 +33,6 @@ def sentences(systems: Systems, *, brief: bool = False) -> Iterator[data.Sentenc
             Other("than the baseline ", "the baseline ", systems.baseline),
             systems.label,
             systems.settings,
-            higher=systems.higher,
             disagreeing=systems.annotators_differ,
         )
     if not (brief and is_compared and not any(each.differ for each in systems.against_baseline.values())):
@@ -61,7 +62,6 @@ def changes(
     label: str,
     settings: Settings,
     *,
-    higher: bool,
     disagreeing: bool = False,
 ) -> Iterator[data.Sentence]:
     """Describes significant losses, then gains, largest first; if there are none, describes the largest difference.
@@ -72,17 +72,16 @@ def changes(
     contrasts = {name: each for name, each in contrasts.items() if each.pairs}
     if not contrasts:
         return
-    by_size = sorted(contrasts, key=lambda name: -abs(contrasts[name].delta))
-    significant = [(name, (contrasts[name].delta > 0) == higher) for name in by_size if contrasts[name].significant]
-    for kind, verb, is_gain in (("loss", "worse", False), ("gain", "better", True)):
-        names = [name for name, gains in significant if gains == is_gain]
+    by_size = sorted(contrasts, key=lambda name: -abs(_size(contrasts[name])))
+    for kind, verb in (("loss", "worse"), ("gain", "better")):
+        names = [name for name in by_size if contrasts[name].standing == verb]
         for name in names[:MOST_CHANGES]:
-            rest = f": {measured(contrasts[name], settings, count, f' in {label}')}."
+            rest = f"{by_ranks(contrasts[name])}: {measured(contrasts[name], settings, count, f' in {label}')}."
             yield sentence_of(kind, "", name, *other.parts(f" is significantly {verb} {other.than}", rest))
         if more := names[MOST_CHANGES:]:
             others = f"{counted(len(more), 'other system is', 'other systems are')} significantly {verb}"
             yield sentence_of(kind, f"{others} {other.than.strip()}.")
-    if significant:
+    if any(each.significant for each in contrasts.values()):
         return
     largest = by_size[0]
     queries = counted(contrasts[largest].pairs, "query")
@@ -93,23 +92,79 @@ def changes(
     size = measured(contrasts[largest], settings, count)
     if disagreeing:
         low, high = contrasts[largest].delta_interval
-        level = f"{100 * contrasts[largest].confidence:.3g} % CI {signed(low)} to {signed(high)}"
-        size = f"{signed(contrasts[largest].delta)} is within annotators' disagreement ({level})"
+        interval = f"{level(contrasts[largest])} {signed(low)} to {signed(high)}"
+        size = f"{signed(contrasts[largest].delta)} is within annotators' disagreement ({interval})"
     if len(contrasts) == 1:
         yield sentence_of("same", *other.parts(begins, f"{within}: {size}."))
         return
     yield sentence_of("same", *other.parts(begins, f"{within}; largest difference: "), largest, f", {size}.")
 
 
-def measured(contrast: Contrast, settings: Settings, count: int, of: str = "") -> str:
-    """Formats a difference with its CI and p-value; `count` is the number of comparisons in its family."""
+def _size(contrast: Contrast) -> float:
+    """Returns what the test compares: the difference of means, or of ranks."""
+    return contrast.delta if contrast.ranks is None else contrast.ranks
+
+
+def by_ranks(contrast: Contrast) -> str:
+    """Returns words for a decision about ranks, to follow a sentence about a difference; empty for means."""
+    return "" if contrast.ranks is None else " by ranks"
+
+
+def measured(contrast: Contrast, settings: Settings, count: int, of: str = "", correction: str = "") -> str:
+    """Formats a difference with its CI and p-value; `count` is the number of comparisons in its family.
+
+    With a test of ranks, the difference is that of ranks. `correction` replaces that of the settings.
+    """
+    correction = correction or settings.corrects
+    if reason := undefined(contrast, settings):
+        return f"{signed(contrast.delta)}{of} ({reason})"
     low, high = contrast.delta_interval
-    level = f"{100 * contrast.confidence:.3g} % CI"
-    between = "" if math.isnan(low) else f"{level} {signed(low)} to {signed(high)}; "
-    is_corrected = settings.correction != "none" and count > 1
-    note = f" after correction ({settings.correction}) over {counted(count, 'comparison')}" if is_corrected else ""
+    between = "" if math.isnan(low) else f"{level(contrast)} {signed(low)} to {signed(high)}; "
+    size = signed(contrast.delta)
+    if contrast.ranks is not None:
+        size = f"{signed(contrast.ranks, 2)} of all signed ranks"
+        between = f"better on {counted(contrast.wins, 'query')}, worse on {contrast.losses:,}; "
+    is_corrected = correction != "none" and count > 1
+    note = f" after correction ({correction}) over {counted(count, 'comparison')}" if is_corrected else ""
     chance = p_text(contrast.p_value).replace(" ", NO_BREAK)
-    return f"{signed(contrast.delta)}{of} ({between}{chance}{note})"
+    return f"{size}{of} ({between}{chance}{note})"
+
+
+def of_two(
+    first: str, second: str, contrast: Contrast, label: str, settings: Settings, count: int, correction: str
+) -> data.Sentence:
+    """Describes the difference between two systems, significant or not, and on how many queries each is better."""
+    kind = {"better": "gain", "worse": "loss"}.get(contrast.standing, "same")
+    decided = f" is significantly {contrast.standing} than " if contrast.significant else None
+    size = measured(contrast, settings, count, f" in {label}", correction)
+    counts = f"It is better on {counted(contrast.wins, 'query')}, worse on {contrast.losses:,}, and the same on "
+    effect = contrast.effect_size
+    rest = f": {size}. {counts}{contrast.ties:,}." + (
+        f" Effect size {signed(effect, 2)}." if math.isfinite(effect) else ""
+    )
+    return sentence_of(
+        kind, "", first, decided or " is not significantly different from ", second, by_ranks(contrast) + rest
+    )
+
+
+def undefined(contrast: Contrast, settings: Settings) -> str:
+    """Explains why a test has no p-value for a difference that is known; empty if it has one."""
+    if not math.isnan(contrast.raw_p_value) or math.isnan(contrast.delta) or contrast.pairs < 1:
+        return ""
+    why = "all differences are the same" if contrast.pairs > 1 else "there is only one query"
+    return f"the {settings.test} test is undefined: {why}"
+
+
+def unreliable(contrasts: Mapping[str, Contrast], settings: Settings) -> str:
+    """Recommends the default test where so few queries differ that only it is reliable; empty if all have enough."""
+    few = {name: each for name, each in contrasts.items() if is_unreliable(each, settings)}
+    if not few:
+        return ""
+    where = listed([f"{name} {each.differ:,}" for name, each in few.items()], LISTED, " … and {:,} more")
+    return (
+        f"fewer than {ENOUGH} queries differ ({where}), too few for the {settings.test} test; "
+        "the default, --test randomization, is exact for them"
+    )
 
 
 def best_sentence(systems: Systems) -> data.Sentence:
@@ -121,23 +176,26 @@ def best_sentence(systems: Systems) -> data.Sentence:
     interval = "" if between is None else f" ({100 * systems.settings.confidence:g} % CI {span(between)})"
     mean, over = f"{fixed(systems.mean(best))}{interval}", counted(systems.queries_of(best), "query")
     label, tied, count = systems.label, systems.tied, len(systems.names)
-    kind = "best"
+    kind, highest = "best", systems.extreme
     if count == 1:
         parts = ["", best, f" has a mean {label} of {mean} over {over}."]
+    elif systems.baseline and systems.has_clear_winner and not TESTS[systems.settings.test].compares_means:
+        begins = f" ranks significantly above {'the other system' if count == 2 else 'every other system'} in {label}"
+        parts = ["", best, f"{begins}; its mean is {mean}, {over}."]
     elif systems.baseline and systems.has_clear_winner:
         parts = ["", best, f" is the best of {count:,} systems in {label}, significantly so: mean {mean}, {over}."]
     elif systems.baseline:
         kind = "same"
-        begins = f"No clear winner among {count:,} systems; {'highest' if systems.higher else 'lowest'} mean {label}: "
+        begins = f"No clear winner among {count:,} systems; {highest} mean {label}: "
         parts = [begins, *enumerated(tied, f", {mean}, {over}.")[1:]]
         if len(tied) == count:
             parts = [f"{every(count, 'system')} have the same mean {label}: {mean}, {over}."]
     elif len(tied) == count:
         parts = [f"{every(count, 'system')} have the same mean {label} of {mean} over {over}."]
     elif len(tied) > 1:
-        parts = enumerated(tied, f" are tied for the highest mean {label} of {count:,} systems: {mean} over {over}.")
+        parts = enumerated(tied, f" are tied for the {highest} mean {label} of {count:,} systems: {mean} over {over}.")
     else:
-        parts = ["", best, f" has the highest mean of {count:,} systems: {label} of {mean} over {over}."]
+        parts = ["", best, f" has the {highest} mean of {count:,} systems: {label} of {mean} over {over}."]
     return sentence_of(kind, *parts)
 
 
@@ -151,14 +209,14 @@ def _changes_in_slices(systems: Systems) -> Iterator[data.Sentence]:
         for row in part.rows
         if row.metric == systems.primary and row.against is not None and row.against.significant
     ]
-    rows.sort(key=lambda row: row[0].delta if systems.higher else -row[0].delta)
+    rows.sort(key=lambda row: row[0].favors * abs(_size(row[0])))
     for contrast, part, name in (*rows[:1], *rows[1:][-1:]):
-        is_gain = contrast.delta > 0 if systems.higher else contrast.delta < 0
-        verb = "better" if is_gain else "worse"
         queries = counted(contrast.pairs, "query")
-        rest = f": {signed(contrast.delta)} in {systems.label} ({queries}, {p_text(contrast.p_value)})."
-        where = f" is significantly {verb} than the baseline where {part.by} = "
-        yield sentence_of("gain" if is_gain else "loss", "", name, where, part.value, rest)
+        ranks = by_ranks(contrast)
+        size = f"{signed(contrast.ranks, 2)} of all signed ranks" if ranks else signed(contrast.delta)
+        rest = f"{ranks}: {size} in {systems.label} ({queries}, {p_text(contrast.p_value)})."
+        where = f" is significantly {contrast.standing} than the baseline where {part.by} = "
+        yield sentence_of("gain" if contrast.standing == "better" else "loss", "", name, where, part.value, rest)
 
 
 def warnings(systems: Systems) -> list[str]:
@@ -167,23 +225,21 @@ def warnings(systems: Systems) -> list[str]:
     lines = [f"warning: {text}" for text in doubts(systems.evaluations)]
     contrasts = systems.against_baseline
     tested = {name: each for name, each in contrasts.items() if not math.isnan(each.raw_p_value) and not systems.basis}
-    # Bonferroni multiplies p by the family's size; Holm multiplies the last one only by 1.
-    factor = len(tested) if settings.correction == "bonferroni" else 1
-    # With m queries that differ, the smallest p is 2 ÷ 2^m, times the number of comparisons.
-    needed = max(1, math.ceil(1 + math.log2(max(factor, 1) / settings.alpha) - SLACK))
-    few = [f"{name} in {systems.label} ({each.differ:,})" for name, each in tested.items() if 0 < each.differ < needed]
+    least = out_of_reach(tested, settings)
+    few = {name: p for name, p in least.items() if counts_signs(tested[name], settings)}
     if few:
-        where = "every comparison" if 1 < len(few) == len(tested) else listed(few, LISTED, " … and {:,} more")
+        factor = min(p / least_p(tested[name], settings) for name, p in few.items())
+        names = [f"{name} in {systems.label} ({tested[name].differ:,})" for name in few]
+        test = "a randomization test" if settings.test == "randomization" else TESTS[settings.test].title
+        where = "every comparison" if 1 < len(few) == len(tested) else listed(names, LISTED, " … and {:,} more")
         lines.append(
-            f"warning: too few queries differ for a randomization test to reach alpha {settings.alpha:g}, which takes "
-            f"at least {needed}: {where}"
+            f"warning: too few queries differ for {test} to reach alpha {settings.alpha:g}, "
+            f"which takes at least {fewest_differing(settings.alpha, factor)}: {where}"
         )
-    least = (1 / (1 + settings.resamples)) * factor
-    if least > settings.alpha and settings.draws and not systems.basis:
-        lines.append(
-            f"warning: {settings.resamples:,} resamples cannot give a p-value below {least:.2g} over {factor:,} "
-            "comparisons; increase resamples"
-        )
+    if drawn := [p for name, p in least.items() if name not in few]:
+        lines.append(f"warning: {more_resamples(min(drawn), settings, len(tested))}")
+    if doubtful := unreliable(tested, settings):
+        lines.append(f"warning: {doubtful}")
     alone = [f"{name} in {systems.label} {each.unpaired:,}" for name, each in contrasts.items() if each.unpaired]
     if alone:
         lines.append(

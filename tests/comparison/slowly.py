@@ -13,8 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from groupgt.comparison.contrast import tukey
 from groupgt.comparison.intervals import intervals, normal_quantile, student_quantile
+from groupgt.comparison.pairs import step_down
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import p_values
 from groupgt.model.hits import Floats
@@ -104,17 +104,34 @@ def bootstrapped_slowly(column: Sequence[float], counts: Sequence[Sequence[float
     return (1 + far) / (1 + len(counts)), nearest
 
 
-def tukey_slowly(values: Floats, orders: Sequence[Sequence[Sequence[int]]]) -> list[list[float]]:
-    """Permutations of the queries on which systems differ, one after another, with exact fractions of sixteenths."""
-    rows = [[Fraction(each) for each in row] for row in values.tolist()]
-    width = len(rows[0])
-    totals = [sum(row[system] for row in rows) for system in range(width)]
-    moving = [row for row in rows if len(set(row)) > 1]
-    ranges = []
-    for order in orders:
-        sums = [sum(row[places[system]] for row, places in zip(moving, order)) for system in range(width)]
-        ranges.append(max(sums) - min(sums))
-    return [[(1 + sum(each >= abs(a - b) for each in ranges)) / (1 + len(ranges)) for b in totals] for a in totals]
+def step_down_slowly(
+    columns: Sequence[Sequence[float]], signs: Sequence[Sequence[float]], alpha: float
+) -> tuple[list[float], list[tuple[float, float]]]:
+    """Pairs from the largest T down, each against the largest T of what is left, one pattern of signs after another."""
+
+    def statistic(column: Sequence[float], row: Sequence[float]) -> float:
+        return abs(math.fsum(s * d for s, d in zip(row, column))) / math.sqrt(math.fsum(d * d for d in column))
+
+    observed = [statistic(column, [1.0] * len(column)) for column in columns]
+    order = sorted(range(len(columns)), key=lambda place: -observed[place])
+    drawn = [[statistic(column, row) for column in columns] for row in signs]
+
+    def maxima(places: Sequence[int]) -> list[float]:
+        return sorted((max(row[place] for place in places) for row in drawn), reverse=True)
+
+    p_values, least = [0.0] * len(columns), 0.0
+    for at, place in enumerate(order):
+        far = sum(each >= observed[place] * (1 - 1e-9) for each in maxima(order[at:]))
+        p_values[place] = least = max(least, (1 + far) / (1 + len(signs)))
+    left = [place for place in order if p_values[place] > alpha] or order[-1:]
+    critical = maxima(left)[math.floor(alpha * (1 + len(signs))) - 1]
+    ends = []
+    for column in columns:
+        n, mean = len(column), math.fsum(column) / len(column)
+        spread = math.sqrt(math.fsum((each - mean) ** 2 for each in column) / (n - 1))
+        half = critical * math.sqrt((n - 1) / (n - critical**2)) * spread / math.sqrt(n)
+        ends.append((mean - half, mean + half))
+    return p_values, ends
 
 
 def interval_slowly(
@@ -170,5 +187,6 @@ def everything() -> list[float]:
     """All that is drawn for one table of 57 queries and 80 columns."""
     values = np.concatenate([dyadic(57, 40), ndcg_like(np.random.default_rng(0), (57, 40))], axis=1)
     found = [intervals(values, WIDE, 0.95, 1000, 1), p_values("randomization", values, 1000, 1)]
-    found += [p_values("bootstrap", values, 1000, 1), tukey(values[:, :5], Settings(resamples=300, seed=1))]
+    stepped = step_down(list(values[:, :5].T - 0.1), np.zeros(5), Settings(resamples=300, seed=1))
+    found += [p_values("bootstrap", values, 1000, 1), *stepped]
     return [float(each) for part in found for each in part.ravel()]

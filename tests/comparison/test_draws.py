@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from groupgt.comparison.tests import halves, on_grid, permutations, resampled_counts
+from groupgt.comparison.tests import halves, on_grid, resampled_counts, signs
 from tests.comparison.slowly import (
     numbers_below,
     words_of,
@@ -41,15 +41,18 @@ def test_counts_are_those_of_numbers_below_n(n: int) -> None:
     assert np.concatenate(list(resampled_counts(n, 9, 5))).tolist() == expected
 
 
-@pytest.mark.parametrize(("n", "width"), [(1, 2), (3, 5), (7, 3)])
-def test_permutations_are_orders_of_keys(n: int, width: int) -> None:
-    source = words_of([5, 3, n * width])
-    expected = []
-    for _ in range(6):
-        keys = numbers_below(source, n * width, 1 << 32)
-        rows = [keys[start : start + width] for start in range(0, n * width, width)]
-        expected.append([sorted(range(width), key=row.__getitem__) for row in rows])
-    assert np.concatenate(list(permutations(n, width, 6, 5))).tolist() == expected
+@pytest.mark.parametrize("n", [1, 2, 5, 14])
+def test_few_signs_are_all_patterns_but_the_observed(n: int) -> None:
+    """Of a pattern and its opposite one, and neither of the two that flip all or nothing."""
+    rows = {tuple(row) for block in signs(n, 99, 5) for row in block.tolist()}
+    both = rows | {tuple(-each for each in row) for row in rows}
+    assert both == set(itertools.product((1.0, -1.0), repeat=n)) - {(1.0,) * n, (-1.0,) * n}
+    assert len(rows) == 2 ** (n - 1) - 1
+
+
+def test_many_signs_are_the_coins() -> None:
+    (coins,), (drawn,) = halves(15, 9, 5), signs(15, 9, 5)
+    assert (drawn == np.where(coins == 1, 1.0, -1.0)).all()
 
 
 def test_draws_are_fair() -> None:
@@ -60,10 +63,6 @@ def test_draws_are_fair() -> None:
     assert (counts.sum(axis=1) == 20).all()
     # A count is binomial(20, 1/20): mean 1, variance 0.95.
     assert np.abs(counts.mean(axis=0) - 1).max() < 4 * math.sqrt(0.95 / 10_000)
-    orders = np.concatenate(list(permutations(2, 3, 6_000, 0)))[:, 0]
-    shares = np.unique(orders, axis=0, return_counts=True)[1] / 6_000
-    assert len(shares) == 6
-    assert np.abs(shares - 1 / 6).max() < 4 * math.sqrt(5 / 36 / 6_000)
 
 
 def test_sums_on_the_grid_are_exact() -> None:

@@ -11,17 +11,17 @@ import pytest
 
 from groupgt.comparison import intervals as intervals_module
 from groupgt.comparison import tests
-from groupgt.comparison.contrast import tukey
 from groupgt.comparison.intervals import intervals
+from groupgt.comparison.pairs import step_down
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import halves, p_values, permutations, resampled_counts
+from groupgt.comparison.tests import halves, p_values, resampled_counts, signs
 from tests.comparison.slowly import (
     WIDE,
     bootstrapped_slowly,
     dyadic,
     everything,
     interval_slowly,
-    tukey_slowly,
+    step_down_slowly,
 )
 
 
@@ -33,8 +33,8 @@ def test_golden_values() -> None:
     differences = dyadic(30, 3) + np.array([1, 2, 3]) / 16
     coins = np.concatenate(list(halves(30, 999, 7))).tolist()
     counts = np.concatenate(list(resampled_counts(30, 999, 7))).tolist()
-    # On two of the 30 queries all three systems agree; they stay what they are.
-    orders = np.concatenate(list(permutations(28, 3, 999, 7))).tolist()
+    # The 30 queries differ for all three.
+    drawn = np.concatenate(list(signs(30, 999, 7))).tolist()
     columns = differences.T.tolist()
     far = [
         sum(abs(sum(d if c else -d for d, c in zip(each, row))) >= abs(sum(each)) for row in coins) for each in columns
@@ -43,9 +43,10 @@ def test_golden_values() -> None:
     assert p_values("randomization", differences, 999, 7).tolist() == [0.292, 0.074, 0.002]
     assert [bootstrapped_slowly(each, counts)[0] for each in columns] == [0.264, 0.06, 0.003]
     assert p_values("bootstrap", differences, 999, 7).tolist() == [0.264, 0.06, 0.003]
-    honest = [[1.0, 0.728, 0.308], [0.728, 1.0, 0.728], [0.308, 0.728, 1.0]]
-    assert tukey_slowly(differences, orders) == honest
-    assert tukey(differences, Settings(resamples=999, seed=7)).tolist() == honest
+    stepped, reached = step_down_slowly(columns, drawn, 0.05)
+    found, ends_found = step_down(list(differences.T), np.zeros(3), Settings(resamples=999, seed=7))
+    assert stepped == found.tolist() == [0.292, 0.128, 0.004]
+    assert ends_found == pytest.approx(np.array(reached), abs=1e-12)
     ends = np.array(
         [[-0.05802306334, 0.201390035968], [-0.008508057899, 0.254129682502], [0.076185412962, 0.274391408578]]
     )

@@ -282,7 +282,7 @@ def test_a_drop_and_a_gain(tmp_path: Path) -> None:
 
 
 def test_each_condition_takes_the_stricter_p(tmp_path: Path) -> None:
-    """Of six queries that differ one way p is 2 ÷ 64: below alpha, and not if it is corrected over two systems."""
+    """Of six queries that differ one way p is 2 ÷ 64: below alpha, and not if a gain is corrected over two systems."""
     main_run = then(tmp_path, {"a": some(6, BAD, GOOD), "b": GOOD})
     gates = f"[{GAIN}, {SURE}]"
     found = ran(tmp_path / "now", {"a": GOOD, "b": some(6, BAD, GOOD)}, against=main_run, gates=gates).gates
@@ -291,8 +291,11 @@ def test_each_condition_takes_the_stricter_p(tmp_path: Path) -> None:
     is_drop, drop = verdicts[2, "b"]
     assert gain is not None
     assert drop is not None
-    for each in (gain, drop):
-        assert each.against.raw_p_value <= 0.05 < each.against.p_value
+    assert gain.against.raw_p_value <= 0.05 < gain.against.p_value
+    assert drop.against.p_value == drop.against.raw_p_value == 2 / 64
+    # The gate prints the interval at its own alpha.
+    assert drop.against.confidence == 0.95
+    assert drop.against.delta_interval[1] < 0
     assert (is_gain, is_drop) == (False, False)
 
 

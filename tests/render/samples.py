@@ -132,7 +132,13 @@ def _deltas(values: list[float]) -> list[dict[str, Any]]:
 
 def metric(name: str = "recall@10", **more: Any) -> data.Row:
     """A metric, as the page has it."""
-    usual: dict[str, Any] = {"higher": True, "bounded": True, "summary": "what it says", "formula": "met ÷ m"}
+    usual: dict[str, Any] = {
+        "higher": True,
+        "best": [0],
+        "bounded": True,
+        "summary": "what it says",
+        "formula": "met ÷ m",
+    }
     return {"name": name, "label": name, "full": name, **usual, **more}
 
 
@@ -153,6 +159,10 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
         "verdict": [{"kind": "best", "parts": ["", names[0], " is the best."]}],
         "primary": 0,
         "baseline": None,
+        "best": 0,
+        "leading": [0],
+        "tiles": [[str(questions), "queries", "questions", ""]],
+        "slack": 1e-12,
         "metrics": [metric()],
         "systems": [
             {"name": name, "about": "", "means": [0.5], "intervals": [(0.25, 0.75)], "queries": [questions]}
@@ -165,7 +175,6 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
         "tests": [],
         "headroom": [],
         "cutoff": "@10",
-        "unsolved": 0,
         "facts": [("convention", "coverage")],
         "drawings": {},
         "questions": {

@@ -73,14 +73,21 @@ class Dataset(TypedDict):
     """A data set with its verdict, all systems and comparisons, and all queries.
 
     Systems have a mean, CI and query count for each metric; slices have the means of each system by metric. Contrasts
-    are rows: two systems, a metric, a slice (-1 for all queries), and the values named in the scripts. `details` starts
-    with the most informative queries and is iterated only once. `passages` maps ids to texts.
+    are rows: two systems, a metric, a slice (-1 for all queries), and the values named in the scripts, such as the
+    sentence for each of the two orders. `best` is the best system, `leading` lists the metrics of the leaderboard, and
+    each tile is a figure, its label, and the view and filter it links to. Values that differ by at most `slack` are the
+    same; the `best` of a metric are all systems with the best mean. `details` starts with the most informative queries
+    and is iterated only once. `passages` maps ids to texts.
     """
 
     name: str
     verdict: list[Sentence]
     primary: int
     baseline: int | None
+    best: int | None
+    leading: list[int]
+    tiles: list[list[str]]
+    slack: float
     metrics: list[Row]
     systems: list[Row]
     failed: list[tuple[str, str]]
@@ -90,7 +97,6 @@ class Dataset(TypedDict):
     tests: list[str]
     headroom: list[list[Any]]
     cutoff: str
-    unsolved: int | None
     facts: list[tuple[str, str]]
     drawings: dict[str, Drawing]
     questions: Questions

@@ -53,7 +53,7 @@ const metricField = (set, metric) =>
 
 // Differences between two systems, as computed by the evaluation.
 
-/** @typedef {{delta: number | null, interval: number[] | null, pairs: number, wins: number, ties: number, losses: number, raw: number | null, p: number | null, effect: number | null, confidence: number, significant: boolean}} Contrast */
+/** @typedef {{delta: number | null, interval: number[] | null, pairs: number, wins: number, ties: number, losses: number, p: number | null, level: string, standing: string, reversal: boolean, said: Plain | null}} Contrast */
 /** @type {WeakMap<Plain, Map<string, any[]>>} */
 const indexes = new WeakMap();
 
@@ -66,22 +66,21 @@ function contrast(set, first, second, metric, within = -1) {
   }
   const row = index.get([first, second, metric, within].join());
   if (row) {
-    const [delta, interval, pairs, wins, ties, losses, raw, p, effect, confidence, significant] = row.slice(4);
-    return { delta, interval, pairs, wins, ties, losses, raw, p, effect, confidence, significant: Boolean(significant) };
+    const [delta, interval, pairs, wins, ties, losses, p, level, standing, reversal, said] = row.slice(4);
+    return { delta, interval, pairs, wins, ties, losses, p, level, standing, reversal, said };
   }
   const turned = index.get([second, first, metric, within].join());
   if (!turned) return null;
-  const [delta, interval, pairs, wins, ties, losses, raw, p, effect, confidence, significant] = turned.slice(4);
-  const minus = (/** @type {number | null} */ value) => (known(value) ? -value : null);
+  const [delta, interval, pairs, wins, ties, losses, p, level, standing, reversal, , said] = turned.slice(4);
   const ends = interval ? [-interval[1], -interval[0]] : null;
-  return { delta: minus(delta), interval: ends, pairs, wins: losses, ties, losses: wins, raw, p, effect: minus(effect), confidence, significant: Boolean(significant) };
+  return { delta: known(delta) ? -delta : null, interval: ends, pairs, wins: losses, ties, losses: wins, p, level, standing: TURNED[standing] || standing, reversal, said };
 }
 
-/** How one stands against another. @param {Plain} set @param {number} metric @param {Contrast | null} each */
-function standing(set, metric, each) {
-  if (!each || !each.significant || !known(each.delta)) return "not significant";
-  return each.delta > 0 === set.metrics[metric].higher ? "better" : "worse";
-}
+/** @type {Record<string, string>} */
+const TURNED = { better: "worse", worse: "better" };
 
-/** The level of an interval, for a heading or a sentence. @param {Contrast | null | undefined} each */
-const level = (each) => (each && known(each.confidence) ? `${Number((100 * each.confidence).toPrecision(3))} % CI` : "CI");
+/** How one stands against another. @param {Contrast | null} each */
+const standing = (each) => (each ? each.standing : "not significant");
+
+/** The level of an interval, for a heading. @param {Contrast | null | undefined} each */
+const level = (each) => (each ? each.level : "CI");

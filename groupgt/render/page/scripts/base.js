@@ -96,10 +96,7 @@ function signed(value, digits = 4) {
 }
 
 /** @param {number | null} value */
-const small = (value) => (!known(value) ? "–" : value < 0.0001 ? "< 0.0001" : fixed(value));
-
-/** A p-value in a sentence. @param {number | null} value */
-const chance = (value) => `p ${small(value).startsWith("<") ? "" : "= "}${small(value)}`;
+const small = (value) => (!known(value) ? "–" : value < 0.0001 ? "<0.0001" : fixed(value));
 
 /** @param {number} count @param {string} one @param {string} [many] */
 const counted = (count, one, many) => `${count.toLocaleString("en")} ${count === 1 ? one : many || `${one}s`}`;

@@ -4,7 +4,7 @@
 async function comparison() {
   const { set, values, metric, place } = current();
   if (set.systems.length < 2) return [h("h1", { tabindex: -1 }, "Comparison"), h("p", null, "There is only one system, so there is nothing to compare.")];
-  const best = bestOf(set);
+  const best = set.best ?? 0;
   let second = systemAt(set, values.get("b"), set.baseline === null ? (best === 0 ? 1 : 0) : set.baseline);
   let first = systemAt(set, values.get("a"), best);
   if (first === second) {
@@ -16,7 +16,7 @@ async function comparison() {
   const each = contrast(set, first, second, metric);
   const questions = await block(`questions-${place}`);
   const columns = await block(`values-${place}-${metric}`);
-  const rows = deltaRows(questions, columns[first], columns[second], set.metrics[metric].higher);
+  const rows = deltaRows(questions, columns[first], columns[second], set.metrics[metric].higher, set.slack);
   return [
     h("h1", { tabindex: -1 }, "Comparison"),
     h(
@@ -27,7 +27,7 @@ async function comparison() {
       select("second", "against", options, b, (value) => change({ a, b: value })),
       metricField(set, metric)
     ),
-    first === second ? h("p", { class: "note" }, "Both sides are the same system; choose another.") : pairVerdict(set, metric, a, b, each, rows),
+    first === second ? h("p", { class: "note" }, "Both sides are the same system; choose another.") : pairVerdict(a, b, each),
     h(
       "div",
       { class: "figures" },
@@ -43,24 +43,13 @@ async function comparison() {
   ];
 }
 
-/** @param {Plain} set */
-function bestOf(set) {
-  const { higher } = set.metrics[set.primary];
-  let best = 0;
-  set.systems.forEach((/** @type {Plain} */ each, /** @type {number} */ place) => {
-    const [value, top] = [each.means[set.primary], set.systems[best].means[set.primary]];
-    if (known(value) && (!known(top) || (higher ? value > top : value < top))) best = place;
-  });
-  return best;
-}
-
-/** The difference of every question that counts for both, largest gain first. @param {Plain} questions @param {(number | null)[]} first @param {(number | null)[]} second @param {boolean} higher */
-function deltaRows(questions, first, second, higher) {
+/** The difference of every question that counts for both, largest gain first. @param {Plain} questions @param {(number | null)[]} first @param {(number | null)[]} second @param {boolean} higher @param {number} slack */
+function deltaRows(questions, first, second, higher, slack) {
   const rows = [];
   for (let at = 0; at < first.length; at++) {
     const [mine, other] = [first[at], second[at]];
     if (!known(mine) || !known(other)) continue;
-    const delta = Math.abs(mine - other) < 1e-9 ? 0 : mine - other;
+    const delta = Math.abs(mine - other) <= slack ? 0 : mine - other;
     const gain = higher ? delta : -delta;
     rows.push({ at, qid: brief(questions.qids[at], 60), delta, gain, kind: gain > 0 ? "better" : gain < 0 ? "worse" : "same", place: 0 });
   }
@@ -69,22 +58,10 @@ function deltaRows(questions, first, second, higher) {
   return rows;
 }
 
-/** @param {Plain} set @param {number} metric @param {string} a @param {string} b @param {Contrast | null} each @param {Plain[]} rows */
-function pairVerdict(set, metric, a, b, each, rows) {
-  const label = set.metrics[metric].label;
-  const wins = each ? each.wins : rows.filter((row) => row.kind === "better").length;
-  const losses = each ? each.losses : rows.filter((row) => row.kind === "worse").length;
-  const counts = ` It is better on ${counted(wins, "query", "queries")}, worse on ${losses.toLocaleString("en")}, and the same on ${(rows.length - wins - losses).toLocaleString("en")}.`;
-  if (!each || !known(each.delta)) {
-    return h("ul", { class: "verdict small" }, say({ kind: "note", parts: ["", a, " vs. ", b, `: the difference and its test were not computed for this pair and metric.${counts}`] }));
-  }
-  const stands = standing(set, metric, each);
-  const kind = stands === "better" ? "gain" : stands === "worse" ? "loss" : "same";
-  const word = each.significant ? ` is significantly ${stands} than ` : " is not significantly different from ";
-  const interval = each.interval ? `${level(each)} ${signed(each.interval[0])} to ${signed(each.interval[1])}; ` : "";
-  const effect = known(each.effect) ? ` Effect size ${signed(each.effect, 2)}.` : "";
-  const alone = each.raw === each.p ? "" : ` after correction, ${small(each.raw)} without`;
-  return h("ul", { class: "verdict small" }, say({ kind, parts: ["", a, word, b, `: ${signed(each.delta)} in ${label} (${interval}${chance(each.p)}${alone}).${counts}${effect}`] }));
+/** @param {string} a @param {string} b @param {Contrast | null} each */
+function pairVerdict(a, b, each) {
+  const said = (each && each.said) || { kind: "note", parts: ["", a, " vs. ", b, ": the difference and its test were not computed for this pair and metric."] };
+  return h("ul", { class: "verdict small" }, say(said));
 }
 
 /** @param {Plain} set @param {number} metric @param {string} a @param {string} b @param {Contrast | null} each @param {Plain[]} rows */
@@ -120,14 +97,14 @@ function metricsFigure(set, first, second) {
     const each = contrast(set, first, second, place);
     if (!each || !known(each.delta) || !metric.bounded) return [];
     const [low, high] = each.interval || [null, null];
-    return [{ name: metric.label, value: each.delta, low, high, kind: standing(set, place, each), p: each.p }];
+    return [{ name: metric.label, value: each.delta, low, high, kind: standing(each), p: each.p }];
   });
   if (rows.length < 2) return null;
   return figure({
     id: "by-metric",
     drawing: set.drawings.differences,
     title: "By metric",
-    lines: linesFor(set.drawings.differences, "difference", Math.max(...set.systems[first].queries)),
+    lines: linesFor(set.drawings.differences, "difference", Math.max(...set.systems[first].queries), level(contrast(set, first, second, set.primary))),
     text: rows.map((/** @type {Plain} */ row) => `${row.name} ${signed(row.value)}, ${row.kind}`).join("; "),
     tables: { rows },
     texts: { $label: "difference" },
@@ -142,7 +119,7 @@ function againstFigure(set, second, metric) {
     const each = place === second ? null : contrast(set, place, second, metric);
     if (!each || !known(each.delta)) return [];
     const [low, high] = each.interval || [null, null];
-    return [{ name: brief(system.name, 80), value: each.delta, low, high, kind: standing(set, metric, each), p: each.p }];
+    return [{ name: brief(system.name, 80), value: each.delta, low, high, kind: standing(each), p: each.p }];
   });
   if (rows.length < 2) return null;
   const { label } = set.metrics[metric];
@@ -150,7 +127,7 @@ function againstFigure(set, second, metric) {
     id: "against",
     drawing: set.drawings.differences,
     title: `Every system vs. ${brief(set.systems[second].name, 60)}`,
-    lines: linesFor(set.drawings.differences, label, set.systems[second].queries[metric]),
+    lines: linesFor(set.drawings.differences, label, set.systems[second].queries[metric], level(set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => contrast(set, place, second, metric)).find(Boolean))),
     text: rows.map((/** @type {Plain} */ row) => `${row.name} ${signed(row.value)}, ${row.kind}`).join("; "),
     tables: { rows },
     texts: { $label: `difference in ${label}` },
@@ -179,7 +156,6 @@ function extremes(questions, a, b, rows) {
 
 /** @param {Plain} set @param {number} first @param {number} second @param {number} metric */
 function sliceTable(set, first, second, metric) {
-  const whole = contrast(set, first, second, metric);
   const rows = set.slices.flatMap((/** @type {Plain} */ part, /** @type {number} */ place) => {
     const each = contrast(set, first, second, metric, place);
     return each && known(each.delta) ? [{ part, each }] : [];
@@ -188,19 +164,19 @@ function sliceTable(set, first, second, metric) {
   const ends = rows.flatMap((/** @type {Plain} */ row) => [...(row.each.interval || []), row.each.delta, 0]).filter(known);
   const [low, high] = [Math.min(...ends), Math.max(...ends)];
   const body = rows.map((/** @type {{part: Plain, each: Contrast}} */ { part, each }) => {
-    const turned = each.significant && whole && known(whole.delta) && known(each.delta) && whole.delta * each.delta < 0;
-    const stands = standing(set, metric, each);
+    const stands = standing(each);
+    const isSignificant = stands !== "not significant";
     return [
       h("th", { scope: "row" }, h("a", { href: link("questions", { [`by:${part.by}`]: part.value }) }, `${brief(part.by, 40)} = `, named(part.value, 60))),
       h("td", { class: "number" }, each.pairs.toLocaleString("en")),
-      h("td", { class: `number mean ${stands}` }, h("span", null, `${signed(each.delta)}${each.significant ? " *" : ""}`), bar(each.delta, each.interval, low, high)),
+      h("td", { class: `number mean ${stands}` }, h("span", null, `${signed(each.delta)}${isSignificant ? " *" : ""}`), bar(each.delta, each.interval, low, high)),
       h("td", { class: "number" }, each.interval ? `${signed(each.interval[0])} to ${signed(each.interval[1])}` : "–"),
       h("td", { class: "number" }, small(each.p)),
       h("td", { class: "number" }, `${each.wins}/${each.ties}/${each.losses}`),
-      turned ? "reversal" : "",
+      each.reversal ? "reversal" : "",
     ];
   });
-  const isAny = rows.some((/** @type {Plain} */ row) => row.each.significant);
+  const isAny = rows.some((/** @type {Plain} */ row) => standing(row.each) !== "not significant");
   const isTurned = body.some((/** @type {Child[]} */ cells) => cells[6]);
   const below = ["p is corrected over all slices", ...(isAny ? ["* significant"] : []), ...(isTurned ? ["reversal: opposite sign to the overall difference"] : [])];
   return section(

@@ -43,24 +43,15 @@ async function overview() {
   return parts;
 }
 
-// The maximum number of metrics side by side.
-const MOST_METRICS = 6;
-
 /** All systems and metrics, the best mean bold, and how the primary metric differs from the baseline. @param {Plain} set */
 function leaderboard(set) {
   const { primary, baseline, metrics } = set;
-  const cutoff = (/** @type {number} */ place) => metrics[place].label.split("@")[1];
-  let chosen = metrics.map((/** @type {Plain} */ _, /** @type {number} */ place) => place);
-  if (chosen.length > MOST_METRICS) chosen = [primary, ...chosen.filter((/** @type {number} */ place) => place !== primary && cutoff(place) === cutoff(primary))].slice(0, MOST_METRICS);
-  const best = chosen.map((/** @type {number} */ metric) => {
-    const means = set.systems.map((/** @type {Plain} */ each) => each.means[metric]).filter(known);
-    return means.length ? (metrics[metric].higher ? Math.max(...means) : Math.min(...means)) : null;
-  });
+  const chosen = set.leading;
   const body = set.systems.map((/** @type {Plain} */ system, /** @type {number} */ place) => {
-    const means = chosen.map((/** @type {number} */ metric, /** @type {number} */ column) => {
+    const means = chosen.map((/** @type {number} */ metric) => {
       const mean = system.means[metric];
       const sign = mark(set, place, metric);
-      return h("td", { class: "number" }, sign, sign ? " " : "", h(known(mean) && mean === best[column] ? "strong" : "span", null, fixed(mean)));
+      return h("td", { class: "number" }, sign, sign ? " " : "", h(metrics[metric].best.includes(place) ? "strong" : "span", null, fixed(mean)));
     });
     if (baseline === null) return [named(system.name), ...means];
     if (place === baseline) return [named(system.name), ...means, h("td", { class: "number soft", colspan: 3 }, "baseline")];
@@ -74,24 +65,12 @@ function leaderboard(set) {
 
 /** @param {Plain} set */
 function tiles(set) {
-  const best = set.systems.reduce((/** @type {Plain | null} */ top, /** @type {Plain} */ each) => {
-    const value = each.means[set.primary];
-    if (!known(value)) return top;
-    const other = top ? top.means[set.primary] : null;
-    return !known(other) || (set.metrics[set.primary].higher ? value > other : value < other) ? each : top;
-  }, null);
-  const counts = Math.max(...set.systems.map((/** @type {Plain} */ each) => each.queries[set.primary]));
   /** @param {string} figure @param {string} label @param {string} [target] */
   const tile = (figure, label, target) => {
     const inside = [h("strong", null, figure), h("span", null, label)];
     return h("li", null, target ? h("a", { href: target }, ...inside) : h("div", null, ...inside));
   };
-  const list = [
-    tile(set.count.toLocaleString("en"), set.count === 1 ? "query" : counts < set.count ? `queries, ${counts.toLocaleString("en")} scored` : "queries", link("questions")),
-    tile(set.systems.length.toLocaleString("en"), set.systems.length === 1 ? "system" : "systems", link("systems")),
-  ];
-  if (best) list.push(tile(fixed(best.means[set.primary]), `highest ${set.metrics[set.primary].label}`, link("systems")));
-  if (known(set.unsolved)) list.push(tile(set.unsolved.toLocaleString("en"), set.systems.length > 1 ? "complete in no system" : "not complete", link("questions", { show: "none" })));
+  const list = set.tiles.map((/** @type {any[]} */ [figure, label, view, show]) => tile(figure, label, link(view, show ? { show } : {})));
   const gates = [...set.gates, ...(times.gates[set.name] || [])];
   if (gates.length) list.push(tile(`${gates.filter((each) => each.passed).length}/${gates.length}`, "gates passed"));
   return h("ul", { class: "tiles" }, ...list);
@@ -129,7 +108,7 @@ const facts = (rows) => h("dl", { class: "facts" }, ...rows.flatMap(([key, value
 function meansFigure(set, metric) {
   const rows = set.systems.map((/** @type {Plain} */ each, /** @type {number} */ place) => {
     const [low, high] = each.intervals[metric] || [null, null];
-    const kind = set.baseline === null ? "" : place === set.baseline ? "baseline" : standing(set, metric, contrast(set, place, set.baseline, metric));
+    const kind = set.baseline === null ? "" : place === set.baseline ? "baseline" : standing(contrast(set, place, set.baseline, metric));
     return { name: brief(each.name, 80), value: each.means[metric], low, high, kind };
   });
   const label = set.metrics[metric].label;
@@ -140,7 +119,7 @@ function meansFigure(set, metric) {
     id: "means",
     still: "means",
     drawing,
-    title: `Mean ${label} with confidence intervals`,
+    title: drawing.template.title.text.replace(/^Means/, `Mean ${label}`),
     lines: linesFor(drawing, label, questions),
     text: `Means of ${label}: ${said.join(", ")}.`,
     tables: { rows },

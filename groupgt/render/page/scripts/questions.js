@@ -14,7 +14,7 @@ function chosen(set, questions, columns, values, metric) {
   const [sorted, down] = sorting(values, "none");
   const words = (values.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
   const shown = values.get("show") || "all";
-  const [a, b] = [systemAt(set, values.get("a"), bestOf(set)), systemAt(set, values.get("b"), set.baseline ?? 0)];
+  const [a, b] = [systemAt(set, values.get("a"), set.best ?? 0), systemAt(set, values.get("b"), set.baseline ?? 0)];
   const { higher } = set.metrics[metric];
   const wanted = Object.keys(questions.slices).map((by) => [by, values.get(`by:${by}`)]).filter(([, value]) => value !== null);
   const spread = (/** @type {number} */ at) => {
@@ -35,7 +35,7 @@ function chosen(set, questions, columns, values, metric) {
       const [mine, other] = [columns[a][at], columns[b][at]];
       if (!known(mine) || !known(other)) continue;
       const gain = higher ? mine - other : other - mine;
-      if (shown === "better" ? gain < 1e-9 : gain > -1e-9) continue;
+      if (shown === "better" ? gain <= set.slack : gain >= -set.slack) continue;
     }
     if (words.length) {
       const text = `${questions.qids[at]} ${(questions.texts || [])[at] || ""}`.toLowerCase();
@@ -79,7 +79,7 @@ async function questions() {
   // Clicking a value opens its query with its system; by keyboard, choose the system after opening the query.
   const openedWith = (/** @type {number} */ system, /** @type {number} */ at) => {
     if (!known(columns[system][at])) return null;
-    const beside = [...new Set([system, bestOf(set), set.baseline ?? system])].slice(0, 2).map((each) => set.systems[each].name);
+    const beside = [...new Set([system, set.best ?? 0, set.baseline ?? system])].slice(0, 2).map((each) => set.systems[each].name);
     return h("a", { href: link("question", { ...carried, id: all.qids[at], s: beside }), tabindex: -1 }, fixed(columns[system][at]));
   };
   const body = some.map((at) => [

@@ -126,7 +126,7 @@ function meanCell(set, place, metric, ends) {
 
 /** Whether a system is significantly better or worse than the baseline by a metric. @param {Plain} set @param {number} place @param {number} metric */
 function mark(set, place, metric) {
-  const stands = set.baseline === null || place === set.baseline ? "" : standing(set, metric, contrast(set, place, set.baseline, metric));
+  const stands = set.baseline === null || place === set.baseline ? "" : standing(contrast(set, place, set.baseline, metric));
   if (stands !== "better" && stands !== "worse") return null;
   return h("span", { class: stands }, stands === "better" ? "▲" : "▼", hidden(`significantly ${stands} than the baseline`));
 }

@@ -1,0 +1,181 @@
+"""Compares all pairs of systems, and decides all pairs on one metric together.
+
+With the randomization test, signs are flipped for all systems at once. For a pair with differences d over n queries,
+
+    T = |Σ d| ÷ √(Σ d²)
+
+whose denominator does not change under flips. Pairs are decided in descending order of T: the p-value of a pair is the
+share (1 + as far) ÷ (1 + resamples) of flips in which the largest T of this pair and all pairs after it reaches T, and
+never below the p-value of the pair before. If few queries differ, all patterns of signs are counted instead of drawn.
+The interval is δ ± t · s ÷ √n with t = c · √((n − 1) ÷ (n − c²)), where s is the standard deviation of the differences
+and c the critical value: the largest T, over the pairs that are not significant, that alpha leaves. It excludes 0 if
+and only if the pair is significant. Sources: Westfall & Young 1993; Romano & Wolf, JASA 2005.
+
+With the t test, p comes from the studentized range (Tukey 1953): q = |δ| ÷ √(MSE ÷ n), where MSE is the residual mean
+square of the two-way layout of queries and systems, with (S − 1)(n − 1) degrees of freedom, over queries that count for
+all systems. Other tests, audits and annotators use Holm's correction, and so does every test if a correction is named.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+
+from groupgt.comparison.contrast import Contrast, Decided, Key, Together, Values, contrasts_of
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.tests import SLACK, SLACK_OF_T, around, on_grid, place_of, scipy_stats, signs
+from groupgt.evaluation.result import mean_of
+from groupgt.metrics.language import Metric
+from groupgt.model.hits import Floats
+
+# Numbers in memory at a time.
+AT_ONCE = 1 << 24
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A comparison of two systems, `first` and `second`, on one metric; all pairs on a metric are decided together."""
+
+    first: str
+    second: str
+    metric: str
+    against: Contrast
+
+
+def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) -> list[Pair]:
+    """Compares all pairs of systems on every metric."""
+    contrasts = contrasts_of_pairs(values, metrics, list(combinations(values, 2)), settings)
+    return [Pair(*key, against) for key, against in contrasts.items()]
+
+
+def contrasts_of_pairs(
+    values: Values, metrics: Mapping[str, Metric], twos: Sequence[tuple[str, str]], settings: Settings
+) -> dict[Key, Contrast]:
+    """Compares pairs of systems; the pairs on one metric are decided together."""
+    names = list(dict.fromkeys(name for two in twos for name in two))
+    tables = {text: np.stack([values[name][text] for name in names], axis=1) for text in metrics if names}
+    is_estimated = any(table.ndim > 2 for table in tables.values())
+    method = settings.of_pairs(is_estimated=is_estimated)
+    together: Together | None = None
+    if method == "studentized range":
+        for table in tables.values():
+            table[np.isnan(table).any(axis=1)] = np.nan
+        values = {name: {text: tables[text][:, at] for text in metrics} for at, name in enumerate(names)}
+
+        def together(text: str, columns: Sequence[Floats], raw: Floats) -> Decided:
+            table = tables[text]
+            return by_range(table[~np.isnan(table[:, 0])], columns, raw, settings.alpha)
+
+    elif method == "step-down maximum":
+
+        def together(text: str, columns: Sequence[Floats], raw: Floats) -> Decided:
+            return step_down(columns, raw, settings)
+
+    return contrasts_of(values, metrics, twos, settings, together)
+
+
+def step_down(columns: Sequence[Floats], raw: Floats, settings: Settings) -> Decided:
+    """Returns p-values of the step-down maximum, shape (C,), and the ends of the intervals, shape (C, 2).
+
+    >>> better = np.array([0.5, 0.25, 0.5, 0.25, 0.5, 0.75])
+    >>> p_values, _ = step_down([better, better[::-1] - 0.4], np.array([0.03125, 0.625]), Settings())
+    >>> p_values.tolist()  # 1 and 20 of the 32 pairs of opposite patterns are as far
+    [0.03125, 0.625]
+    """
+    differences = np.stack(columns, axis=1)
+    exact = on_grid(np.where(np.abs(differences) > SLACK, differences, 0.0))
+    exact = exact[exact.any(axis=1)]
+    sizes = np.sqrt(on_grid(exact**2).sum(axis=0))
+    sizes[sizes == 0] = 1.0
+    observed = np.abs(exact.sum(axis=0)) / sizes * (1 - SLACK_OF_T)
+    order = np.argsort(-observed, kind="stable")
+    exact, sizes, observed = exact[:, order], sizes[order], observed[order]
+    draws, as_far = 0, np.zeros(len(order))
+    for sums in _sums(exact, settings):
+        # The largest of this pair and all after it.
+        largest = np.maximum.accumulate((np.abs(sums) / sizes)[:, ::-1], axis=1)[:, ::-1]
+        as_far += (largest >= observed).sum(axis=0)
+        draws += len(largest)
+    # Draws never undercut a p-value that was counted.
+    stepped = np.maximum.accumulate(np.fmax((1 + as_far) / (1 + draws), raw[order]))
+    p_values = np.empty(len(order))
+    p_values[order] = np.where(np.isnan(raw[order]), np.nan, stepped)
+    return p_values, _ends(differences, _critical(exact, sizes, stepped, draws, settings))
+
+
+def _sums(exact: Floats, settings: Settings) -> Iterator[Floats]:
+    """Yields the sums of all columns under flipped signs, in blocks of rows."""
+    rows = max(1, AT_ONCE // max(exact.shape[1], 1))
+    for block in signs(len(exact), settings.resamples, settings.seed):
+        for start in range(0, len(block), rows):
+            yield block[start : start + rows] @ exact
+
+
+def _critical(exact: Floats, sizes: Floats, stepped: Floats, draws: int, settings: Settings) -> float:
+    """Returns the T beyond which a pair is significant; all that are not decide it, or the last one if all are."""
+    first = min(int((stepped <= settings.alpha).sum()), len(sizes) - 1)
+    place = int(place_of(np.array([settings.alpha]), draws)[0])
+    if not place:
+        return math.inf
+    rest, scale = exact[:, first:], sizes[first:]
+    largest = np.concatenate([(np.abs(sums) / scale).max(axis=1) for sums in _sums(rest, settings)])
+    return float(np.partition(largest, draws - place)[draws - place])
+
+
+def _ends(differences: Floats, critical: float) -> Floats:
+    """Returns the mean ± t · s ÷ √n of each column, with the t that corresponds to the critical T."""
+    is_defined = ~np.isnan(differences)
+    counts = is_defined.sum(axis=0)
+    known = np.maximum(counts, 2)
+    means = np.where(is_defined, differences, 0.0).sum(axis=0) / np.maximum(counts, 1)
+    spread = np.sqrt((np.where(is_defined, differences - means, 0.0) ** 2).sum(axis=0) / (known - 1))
+    left = known - critical**2
+    bounded = left > 0
+    t = np.where(bounded, critical, 0.0) * np.sqrt((known - 1) / np.where(bounded, left, 1.0))
+    ends: Floats = around(means, np.where(bounded, t * spread / np.sqrt(known), np.inf))
+    return np.where((counts > 1)[:, None], ends, np.nan)
+
+
+def by_range(values: Floats, columns: Sequence[Floats], raw: Floats, alpha: float) -> Decided:
+    """Returns p-values of the studentized range, shape (C,), and the ends of the intervals, shape (C, 2).
+
+    `values` of shape (n, S) are those of all systems; p is undefined where the t test is (`raw` is NaN).
+    """
+    stats = scipy_stats("the studentized range")
+    count, width = values.shape
+    means = np.array([mean_of(column) for column in columns])
+    nothing = np.full(len(columns), np.nan)
+    if count < 2:
+        return nothing, around(nothing, nothing)
+    residual = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
+    degrees = (count - 1) * (width - 1)
+    error = math.sqrt(float((residual**2).sum()) / degrees / count)
+    if error < SLACK:
+        return np.where(np.isnan(raw), np.nan, 1.0), around(nothing, nothing)
+    # The range's distribution is slow to compute: once for each difference.
+    distinct, where = np.unique(np.abs(means), return_inverse=True)
+    with warnings.catch_warnings():
+        # SciPy integrates numerically and warns about digits that are never shown.
+        warnings.simplefilter("ignore")
+        tails = np.array(stats.studentized_range.sf(distinct / error, width, degrees))
+        half = np.where(np.isnan(raw), np.nan, _range_quantile(alpha, width, degrees) * error)
+    return np.where(np.isnan(raw), np.nan, tails[where]), around(means, half)
+
+
+@lru_cache(maxsize=1024)
+def _range_quantile(alpha: float, width: int, degrees: int) -> float:
+    """Returns the quantile of the studentized range at 1 − alpha, which lies between those of one pair and of all."""
+    from scipy import optimize, stats
+
+    low, high = (math.sqrt(2) * float(stats.t.isf(alpha / 2 / count, degrees)) for count in (1, math.comb(width, 2)))
+
+    def excess(quantile: float) -> float:
+        return float(stats.studentized_range.sf(quantile, width, degrees)) - alpha
+
+    return low if width == 2 else float(optimize.brentq(excess, low, high, xtol=1e-6))

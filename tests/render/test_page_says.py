@@ -1,0 +1,139 @@
+"""The page shows what the terminal says: sentences, best systems, standings and full numbers come from one place."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import groupgt
+from groupgt.comparison.systems import Systems, interval
+from groupgt.render.document import Verdict, sentence_text
+from groupgt.render.layout import Strong
+from groupgt.render.page.page import page_bytes
+from groupgt.render.tables import fixed, p_text, signed
+from groupgt.report.comparison import dataset_of
+from groupgt.report.contrasts import leaderboards
+from tests.browser import Tab
+from tests.render.samples import page
+
+METRICS = ["recall@3", "redundancy@3", "mrr", "complete@2"]
+
+
+def compared(seed: int) -> Systems:
+    """Runs of random systems, compared in a random way."""
+    drawn = random.Random(seed)
+    truth = {f"q{n}": [["a", "b"], ["c"], ["d"]][: 1 + n % 3] for n in range(drawn.choice([1, 2, 5, 12, 20, 30]))}
+    runs = {}
+    for name in ("base", "one", "two", "three")[: drawn.randint(2, 4)]:
+        skill = drawn.random()
+        runs[name] = {
+            qid: sorted("abcdxyz", key=lambda each: drawn.random() - skill * (each in "abcd")) for qid in truth
+        }
+    metrics = drawn.sample(METRICS, drawn.randint(1, 4))
+    table = groupgt.compare(
+        truth,
+        runs,
+        metrics,
+        by=["n_groups"] if drawn.random() < 0.5 else [],
+        resamples=99,
+        correction=drawn.choice([None, "none", "bh"]),
+        test=drawn.choice(["randomization", "bootstrap"]),
+        pairs=drawn.random() < 0.3,
+        primary=drawn.choice(metrics),
+    )
+    return table.by(table.primary)
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.slow] * (seed >= 10)) for seed in range(100)])
+def test_page_and_terminal(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groupgt.render.drawing.has_converter", lambda: False)
+    table = compared(seed)
+    shown = dataset_of(table, "own")
+    verdict = table._teller.blocks()[0]  # type: ignore[attr-defined]
+    assert isinstance(verdict, Verdict)
+    assert list(map(sentence_text, shown["verdict"])) == list(map(sentence_text, verdict.sentences))
+    names, texts = table.names, list(table.metrics)
+    bold = {}
+    for board in leaderboards(table):
+        for row in board.rows:
+            for header, cell in zip(board.headers[1:], row[1:]):
+                bold[str(row[0]), header] = isinstance(cell, Strong)
+    for place, text in enumerate(texts):
+        metric = shown["metrics"][place]
+        assert [names[each] for each in metric["best"]] == [name for name in names if bold[name, metric["label"]]]
+        assert [each["means"][place] for each in shown["systems"]] == [table.means[name][text] for name in names]
+    best = shown["best"]
+    assert best is None or names[best] == table.best
+    if table.best is not None:
+        word = "highest" if table.metrics[table.primary].higher_is_better else "lowest"
+        assert [fixed(table.mean(table.best)), f"{word} {table.label}", "systems", ""] in shown["tiles"]
+    check_contrasts(table, shown)
+
+
+def check_contrasts(table: Systems, shown: Any) -> None:
+    """Every difference of the page is that of the tables, to the last bit, and so is its sentence."""
+    names, texts = table.names, list(table.metrics)
+    pairs = {(pair.first, pair.second, pair.metric): pair.against for pair in table.pairs}
+    seen = 0
+    for first, second, metric, within, delta, ends, *counts, p, level, standing, _, said, back in shown["contrasts"]:
+        a, b, text = names[first], names[second], texts[metric]
+        if within < 0 and b == table.baseline:
+            each = table.row_of[a, text].against
+            assert standing == table.kind(a, text)
+        elif within < 0 and pairs:
+            each = pairs[a, b, text]
+        elif within < 0:
+            each = table.others[a, b, text]
+        else:
+            continue
+        assert each is not None
+        seen += 1
+        assert (delta, ends, counts) == (
+            each.delta,
+            interval(each.delta_interval),
+            [each.pairs, each.wins, each.ties, each.losses],
+        )
+        assert level == f"{100 * each.confidence:.3g} % CI"
+        for sentence, value, word in ((said, each.delta, standing), (back, -each.delta, "")):
+            told = sentence_text(sentence).replace("\u00a0", " ")
+            assert f": {signed(value)} in {table.labels[text]} (" in told
+            assert p is None or p_text(p) in told
+            assert ("significantly better" in told) == (word == "better" or (not word and standing == "worse"))
+    assert seen == len(table.others) + sum(row.against is not None for row in table.rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_the_browser_shows_what_it_is_given(seed: int, tab: Tab, tmp_path: Path) -> None:
+    table = compared(seed)
+    shown = dataset_of(table, "own")
+    path = tmp_path / "report.html"
+    path.write_bytes(page_bytes(page(shown)))
+    tab.size(1280)
+    tab.open(path)
+    tab.settled()
+
+    def plain(texts: list[str]) -> list[str]:
+        return [" ".join(text.split()) for text in texts]
+
+    said = ["".join(each["parts"]) for each in shown["verdict"]]
+    assert [text.split(" ", 1)[1] for text in plain(tab.texts(".verdict li"))] == plain(said)
+    assert plain(tab.texts(".tiles li")) == [f"{figure} {label}" for figure, label, *_ in shown["tiles"]]
+    rows = plain(tab.texts(".leaderboard tbody tr"))
+    for place, name in enumerate(table.names):
+        assert rows[place].startswith(name)
+        for metric in shown["leading"]:
+            assert fixed(shown["systems"][place]["means"][metric]) in rows[place]
+    strong = [
+        sum(place in shown["metrics"][metric]["best"] for metric in shown["leading"]) for place in range(len(rows))
+    ]
+    found = [tab.count(f".leaderboard tbody tr:nth-child({place + 1}) strong") for place in range(len(rows))]
+    assert found == strong
+    tab.open(path, f"#comparison?a={table.names[1]}&b=base")
+    tab.settled()
+    primary = [row for row in shown["contrasts"] if row[:4] == [1, 0, shown["primary"], -1]]
+    assert plain(tab.texts(".verdict.small li"))[0].split(" ", 1)[1] == plain([sentence_text(primary[0][-2])])[0]
+    assert tab.errors == []
