@@ -7,6 +7,7 @@ from dataclasses import fields
 from inspect import getdoc
 
 import groupgt
+from docs.generate import populations
 from docs.generate.markdown import bullets, cell, code, docstring, page, plain, table
 from groupgt.cli.reference import _default as default_of
 from groupgt.model.policy import PRESETS
@@ -72,6 +73,7 @@ def _policies() -> str:
         table(["field", "choices", "default", "meaning"], rows),
         "## Presets",
         bullets(presets),
+        *populations.section(),
     )
 
 

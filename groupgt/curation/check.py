@@ -23,6 +23,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ALONE
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
+from groupgt.model.populations import Populations
 from groupgt.render.results import Result
 from groupgt.render.tables import counted
 
@@ -110,7 +111,7 @@ def checked(
 
 def check_truth(truth: GroundTruth) -> list[Finding]:
     """Reports sizes and possible mistakes: undefined queries, redundant groups, ids that nearly match."""
-    judgments = truth.judgments
+    judgments, populations = truth.judgments, Populations(truth.judgments)
     equal, nested = _redundant_groups(truth)
     # The relevant rows that belong to sets needed together, and these sets.
     in_sets = truth.set_of[truth.is_relevant & (truth.set_of != ALONE)] if truth.set_of is not None else ()
@@ -127,7 +128,8 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         *([Finding("alternatives that are sets needed together", sets)] if sets else []),
         Finding("relevant documents", int(relevant.sum()), _spread(relevant)),
         Finding("documents judged not relevant", int(rejected.sum()), _spread(rejected[rejected > 0])),
-        _finding("queries without ground truth (undefined)", _names(truth.qids, ~judgments.defined)),
+        _finding("queries without ground truth (undefined)", _names(truth.qids, populations.undefined)),
+        _finding("queries declared unanswerable", _names(truth.qids, populations.unanswerable)),
         # Internally, documents under `nonrelevant` are groups of one document each.
         *(
             []
@@ -156,20 +158,21 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
     # All repeats are counted only if all of them matter.
     dropped = label_run(truth, run, replace(plain, duplicates="drop"), labeller, engine=request.engine)
     warn_of_unknown(run, labeller)
-    defined = truth.judgments.defined
+    populations = Populations(truth.judgments, labelled.present)
+    answered = populations.defined & labelled.present
     if labelled.no_match:
-        warn_of_no_match(truth, run, labeller, int((defined & labelled.present).sum()))
+        warn_of_no_match(truth, run, labeller, int(answered.sum()))
     lengths = labelled.hits.length[labelled.present]
     has_hit = np.bincount(labelled.hits.query, minlength=len(truth)) > 0
     return [
         Finding("queries with results", int(labelled.present.sum())),
         Finding("results of these", int(lengths.sum()), _spread(lengths)),
-        _finding("judged queries without results (missing)", _names(truth.qids, defined & ~labelled.present)),
+        _finding("judged queries without results (missing)", _names(truth.qids, populations.missing)),
         Finding("queries without ground truth (extra)", labelled.extra),
         Finding("queries with a repeated result", dropped.duplicated),
         Finding("queries with a repeated relevant result", labelled.duplicated),
         Finding("queries with a hit among equal scores", len(np.unique(labelled.tie_query))),
-        _finding("queries with no hits", _names(truth.qids, defined & labelled.present & ~has_hit)),
+        _finding("queries with no hits", _names(truth.qids, answered & ~has_hit)),
     ]
 
 

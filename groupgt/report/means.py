@@ -115,10 +115,10 @@ def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
     for evaluation in evaluations:
         for text, metric in evaluation.metrics.items():
             rows.append([evaluation.name, "", "", str(metric), evaluation.means[text], evaluation.counted(text)])
-        for part in evaluation.slices:
+        for part, (by, value, mask) in zip(evaluation.slices, evaluation.slicer):
             for text, mean in part["means"].items():
-                metric_name = str(evaluation.metrics[text])
-                rows.append([evaluation.name, part["by"], part["value"], metric_name, mean, part["queries"]])
+                counted = evaluation.counted(text, mask)
+                rows.append([evaluation.name, by, value, str(evaluation.metrics[text]), mean, counted])
     return ["run", "by", "slice", "metric", "mean", "queries"], rows
 
 
@@ -294,7 +294,7 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
         parts = []
         for count, (*others, last) in names_of.items():
             parts.append(f"in {', '.join(others)}{' and ' if others else ''}{last} for {count:,}")
-        parts[-1] += f" of {counted(int(first.truth.judgments.defined.sum()), 'query')}"
+        parts[-1] += f" of {counted(int(first.populations.defined.sum()), 'query')}"
         yield (
             f"convention autorag scores even a perfect ranking below 1 {', '.join(parts)}; convention coverage gives "
             "it 1"
@@ -344,7 +344,7 @@ def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterat
     is_recorded = sample_fault(audit.truth.qids, entries, evaluation.truth.qids) is None
     of = f"{len(audit.truth):,} audited of {counted(len(evaluation.truth), 'query')}"
     yield f"corrected by {of}, {'a recorded' if is_recorded else 'assumed to be a'} random sample"
-    yield "corrected figures count queries without a value as 0 in every column"
+    yield "a query without a value by both counts in no corrected figure; one without a value by the annotator as 0"
     if skipped := sum(value is not None for value in audit.truth.columns.get("skipped", ())):
         yield f"{counted(skipped, 'audited query')} skipped by the annotator, counted as 0"
     left = [text for text in evaluation.metrics if text not in evaluation.corrected]
