@@ -35,12 +35,15 @@ class DepthsTeller(Teller[Depths]):
         """Returns the verdict, a table of required depths and, as a detail, the method for CIs."""
         depths = self.result
         level = f"{100 * depths.confidence:g} % CI"
-        hidden = ["undefined", "missing", "unanswerable", "ever complete"]
+        # Few ground truths declare queries unanswerable.
+        declared = ["unanswerable"] if any(each.unanswerable for each in depths) else []
+        hidden = ["undefined", "missing", *declared, "ever complete"]
         headers = ["run", "share complete", self._unit, level, "queries", *hidden]
         rows: list[list[Any]] = []
         for each in depths:
             cutoff = "–" if not each.queries else "not reached" if each.depth is None else f"{each.depth:,}"
-            population = [each.queries, each.undefined, each.missing, each.unanswerable, each.reached]
+            rest = [each.undefined, each.missing, *([each.unanswerable] if declared else []), each.reached]
+            population = [each.queries, *rest]
             rows.append([each.run, f"{100 * each.share:g} %", cutoff, _range(*each.interval), *population])
         grid = with_slices(depths, headers, rows)
         table = Table(*grid, tuple(hidden), len(grid[0]) - len(headers) + 1)

@@ -212,20 +212,26 @@ def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
     """Returns the footer lines: a single set if all runs agree, otherwise one line per group of runs that agree."""
     # With several conventions, the header of each column names its own.
-    footers = [footer(evaluation, is_named=len(conventions) < 2) for evaluation in evaluations]
-    if len({counts for counts, *_ in footers}) == 1:
-        return footers[0]
-    names_of = grouped((counts, evaluation.name) for evaluation, (counts, *_) in zip(evaluations, footers))
+    names_of = grouped((_counts(each, is_named=len(conventions) < 2), each.name) for each in evaluations)
+    rules = _rules(evaluations[0])
+    if len(names_of) == 1:
+        return [*next(iter(names_of)), *rules]
     usual = max(names_of, key=lambda counts: len(names_of[counts]))
     lines = []
     for counts in sorted(names_of, key=lambda counts: counts == usual):
         names = names_of[counts]
-        lines.append(f"{'the others' if counts == usual and len(names) > 1 else ', '.join(names)}: {counts}")
-    return [*lines, *footers[0][1:]]
+        who = "the others" if counts == usual and len(names) > 1 else ", ".join(names)
+        lines.append(f"{who}: {'; '.join(counts)}")
+    return [*lines, *rules]
 
 
-def footer(evaluation: Evaluation, *, is_named: bool = True) -> list[str]:
-    """Returns the convention if `is_named`, all non-zero counts, and any policy or labeller that is not the default."""
+def footer(evaluation: Evaluation) -> list[str]:
+    """Returns the convention, all non-zero counts, and any policy or labeller that is not the default."""
+    return [*_counts(evaluation), *_rules(evaluation)]
+
+
+def _counts(evaluation: Evaluation, *, is_named: bool = True) -> tuple[str, ...]:
+    """Returns the convention if `is_named` and all non-zero counts, with queries declared unanswerable on a line."""
     counts = {name: count for name, count in evaluation.counts.items() if name not in ("unanswerable", "without_row")}
     total = counted(counts.pop("queries"), "query")
     # A document that was judged alone, as in qrels, is a group; without a relevant alternative it is non-relevant.
@@ -234,7 +240,7 @@ def footer(evaluation: Evaluation, *, is_named: bool = True) -> list[str]:
     flat = {"irrelevant_groups": "judged non-relevant"} if alone else {}
     names = {name: flat.get(name, name.replace("_", " ")) for name in counts}
     shown = [f"{names[name]} {count:,}" for name, count in counts.items() if count or name == "evaluated"]
-    if bool(((truth.per_query == 0) & ~truth.unanswerable).any()):
+    if bool((evaluation.populations.undefined & (truth.per_query == 0)).any()):
         shown = [f"{each} {UNDECLARED}" if each.startswith("undefined") else each for each in shown]
     declared = []
     if count := evaluation.counts.get("unanswerable"):
@@ -243,11 +249,14 @@ def footer(evaluation: Evaluation, *, is_named: bool = True) -> list[str]:
         declared.append(f"{counted(count, 'query')} declared unanswerable{rest}")
     shape = f" ({SHAPES[evaluation.truth.shape]})" if evaluation.is_auto else ""
     convention = f"convention {evaluation.convention}{shape}; " if is_named else ""
+    return f"{convention}{total}: {', '.join(shown)}", *declared
+
+
+def _rules(evaluation: Evaluation) -> list[str]:
+    """Returns any policy or labeller that is not the default, and the origin of results and judgments."""
     return [
-        f"{convention}{total}: {', '.join(shown)}",
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),
         *([f"labeller {evaluation.labeller}"] if evaluation.labeller.name != "id" else []),
-        *declared,
         *_traced(evaluation.run.traces),
         *_judged_how(evaluation.truth.columns),
     ]

@@ -24,6 +24,7 @@ from groupgt.model.populations import Populations
 from groupgt.report.data import dataset_of, facts
 from groupgt.report.experiment import summary
 from groupgt.report.gates import junit_report
+from tests import browser
 
 QIDS = {
     "answerable": [f"a{number:02}" for number in range(14)],
@@ -523,3 +524,65 @@ def test_every_cell(consumer: str, population: str, tmp_path: Path, request: pyt
             "pytest marker": lambda: check_marked(request.getfixturevalue("marked"), population),
         }
         special[consumer]()
+
+
+def test_the_table_has_every_consumer_once() -> None:
+    tested = {*FIGURES, *COUNTERS, *filter(CONVERT.fullmatch, TREATMENTS)}
+    assert tested | {"`explain`", "values per query", "page: queries", "judge page", "pytest marker"} == set(TREATMENTS)
+    assert all(len(treatments) == len(POPULATIONS) for treatments in TREATMENTS.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("population", POPULATIONS)
+def test_the_page_of_a_query_says_why_it_does_not_count(population: str, tmp_path: Path) -> None:
+    if browser.found() is None:
+        pytest.skip("no browser is installed")
+    world = World.whole(tmp_path)
+    world.comparison(METRICS).to_html(tmp_path / "report.html")
+    qid = QIDS[population][0]
+    with browser.running() as chromium:
+        tab = chromium.tab()
+        tab.open(tmp_path / "report.html", f"#question?id={qid}")
+        tab.settled()
+        shown = tab.text("main")
+        assert tab.errors == []
+    said = {
+        "answerable": "Complete @5 in",
+        "missing": "Not complete @5 in any system.",
+        "unanswerable": "This query is declared unanswerable",
+        "undefined": "No group of this query can be covered; it is excluded from all means.",
+        "extra": f"This page does not contain the query {qid}",
+    }
+    assert [name for name, text in said.items() if text in shown] == [population]
+
+
+def test_a_slice_counts_the_queries_that_have_a_value(tmp_path: Path) -> None:
+    world = World.whole(tmp_path)
+    kinds = {"a": "answerable", "m": "answerable", "n": "declared", "u": "unknown"}
+    rows = tuple({**each, "kind": kinds[each["qid"][0]]} for each in world.rows)
+    found = replace(world, rows=rows).evaluation(METRICS, by=["kind"])
+    assert [(part["value"], part["queries"]) for part in found.slices] == [
+        ("answerable", 17),
+        ("declared", 4),
+        ("unknown", 0),
+    ]
+    # The last column counts the queries of each mean: recall of answerable queries, abstains of the declared ones.
+    _, lines = found._teller.csv_rows()
+    assert [line[-1] for line in lines] == [17, 4, 17, 0, 0, 4, 0, 0]
+
+
+def test_each_run_has_its_own_count_of_queries_that_it_leaves_out(tmp_path: Path) -> None:
+    world = World.whole(tmp_path)
+    shown = str(groupgt.evaluate_runs(world.truth, world.runs, METRICS, **world.options))
+    assert re.search("one: .*; 4 queries declared unanswerable; 2 of them have no row in the run", shown)
+    assert re.search("two: .*; 4 queries declared unanswerable; 1 of them", shown)
+
+
+def test_declared_queries_alone_have_means(tmp_path: Path) -> None:
+    world = World.whole(tmp_path)
+    for population in ("answerable", "missing", "undefined"):
+        world = replace(world, rows=tuple(each for each in world.rows if each["qid"] not in QIDS[population]))
+    shown = str(groupgt.evaluate_runs(world.truth, world.runs, ["abstains"], **world.options))
+    assert "0.5000" in shown
+    assert "so there are no means" not in shown
+    assert "so there are no means" in str(groupgt.evaluate_runs(world.truth, world.runs, ["recall"]))
