@@ -67,7 +67,8 @@ def _policies() -> str:
     presets = [f"{code(name)}: {cell(', '.join(_of(name))) or 'the defaults'}" for name in PRESETS]
     return page(
         "Policies",
-        "How undefined, missing and doubtful data is treated. The line below every table names the policy. "
+        "How undefined, missing and doubtful data is treated. A line below the table names what differs from the "
+        "default. "
         "[Policies](../explanation/policies.md) says why.",
         docstring((getdoc(groupgt.Policy) or "").partition(">>>")[0]),
         table(["field", "choices", "default", "meaning"], rows),
