@@ -98,6 +98,9 @@ class QueryCase:
     def assert_at_least(self, results: Any, least: Mapping[str, float]) -> None:
         """Raise `AssertionError`, listing the groups that are missed, unless each metric reaches its minimum.
 
+        Metrics that are undefined for this query are not required: `abstains` for a query with an answer, and all but
+        `abstains` and `false_returns` for a query declared unanswerable.
+
         Args:
             results: Results for this query, best first, as a list or `{id: score}`.
             least: Minimum value for each metric.
@@ -107,7 +110,10 @@ class QueryCase:
         truth = cases.truth.select([cases.truth.index[self.id]])
         evaluation = _evaluated(truth, {self.id: results}, list(least), "results", cases.options)
         cases.results[self.id] = results, tuple(least)
-        evaluation.assert_at_least(least)
+        declared = bool(evaluation.populations.unanswerable[0])
+        metrics = {text: evaluation.metrics[evaluation.text_of(text)] for text in least}
+        of_query = {text for text, metric in metrics.items() if metric.definition.of_unanswerable == declared}
+        evaluation.assert_at_least({text: number for text, number in least.items() if text in of_query})
 
 
 RECORDS = pytest.StashKey[Records]()
@@ -165,6 +171,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     from groupgt.errors import GroupgtError
     from groupgt.evaluation.inputs import as_ground_truth
     from groupgt.model.policy import Policy
+    from groupgt.model.populations import Populations
 
     options = dict(marker.kwargs)
     if len(marker.args) != 1:
@@ -174,7 +181,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         truth = as_ground_truth(marker.args[0], policy, options.pop("truth_format", None))
     except GroupgtError as error:
         raise pytest.fail.Exception(f"@pytest.mark.groupgt: {error}", pytrace=False) from None
-    queries = (truth.judgments.defined | truth.unanswerable).nonzero()[0].tolist()
+    queries = (~Populations(truth.judgments).undefined).nonzero()[0].tolist()
     values = [(number, _stem(marker.args[0]), truth, options) for number in queries]
     metafunc.parametrize(CASE, values, ids=[truth.qids[number] for number in queries], indirect=True)
 

@@ -7,6 +7,7 @@ from dataclasses import fields
 from inspect import getdoc
 
 import groupgt
+from docs.generate import populations
 from docs.generate.markdown import bullets, cell, code, docstring, page, plain, table
 from groupgt.cli.reference import _default as default_of
 from groupgt.model.policy import PRESETS
@@ -66,12 +67,14 @@ def _policies() -> str:
     presets = [f"{code(name)}: {cell(', '.join(_of(name))) or 'the defaults'}" for name in PRESETS]
     return page(
         "Policies",
-        "How undefined, missing and doubtful data is treated. The line below every table names the policy. "
+        "How undefined, missing and doubtful data is treated. A line below the table names what differs from the "
+        "default. "
         "[Policies](../explanation/policies.md) says why.",
         docstring((getdoc(groupgt.Policy) or "").partition(">>>")[0]),
         table(["field", "choices", "default", "meaning"], rows),
         "## Presets",
         bullets(presets),
+        *populations.section(),
     )
 
 

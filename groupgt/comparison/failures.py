@@ -18,7 +18,7 @@ from groupgt.evaluation.inputs import are_several
 from groupgt.evaluation.misses import MetRanks, Misses, check_misses, misses_of
 from groupgt.evaluation.options import OneRunOptions, takes_options
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.result import Evaluation, mean_of
+from groupgt.evaluation.result import Evaluation, counting_everywhere, mean_of
 from groupgt.evaluation.runs import named_runs
 from groupgt.metrics import sets, views
 from groupgt.metrics.base import Cut, ratio
@@ -188,7 +188,7 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
     (['q1'], ['q2'], [])
     """
     truth = next(iter(evaluations.values())).truth
-    counted = np.all([evaluation.counting for evaluation in evaluations.values()], axis=0)
+    counted = counting_everywhere(evaluations.values())
     columns = []
     for evaluation in evaluations.values():
         hits = evaluation.labelled.hits

@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from groupgt.comparison.contrast import Contrast, Row, Values, among, contrasts_of, drop, rows_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK
+from groupgt.evaluation.estimates import plain_of
 from groupgt.evaluation.slices import Slicer
 from groupgt.metrics.language import Metric
 
@@ -19,8 +22,8 @@ MOST_SLICES = 200
 class Slice:
     """The table rows for one slice: the queries with the same value in column `by`.
 
-    `queries` is the number of defined queries in the slice. p-values are corrected over all systems and all values of
-    the column, separately for each metric.
+    `queries` is the number of queries in the slice with a value for any system. p-values are corrected over all systems
+    and all values of the column, separately for each metric.
     """
 
     by: str
@@ -39,22 +42,22 @@ def slices_of(
 ) -> list[Slice]:
     """Compares systems within every slice; for each metric, systems × values of a column form a family."""
     slices: list[Slice] = []
-    defined = slicer.truth.judgments.defined
     left_out = too_many(slicer)
     names = [name for name in values if name != baseline]
     for by in (by for by in slicer.by if by not in left_out):
-        parts = {value: (mask, among(values, metrics, mask)) for _, value, mask in Slicer(slicer.truth, [by])}
-        cells = {(value, name): part[name] for value, (_, part) in parts.items() for name in values}
+        parts = {value: among(values, metrics, mask) for _, value, mask in Slicer(slicer.truth, [by])}
+        cells = {(value, name): part[name] for value, part in parts.items() for name in values}
         twos = [((value, name), (value, baseline)) for value in parts for name in names]
         contrasts = contrasts_of(cells, metrics, twos, settings)
-        for value, (mask, part) in parts.items():
+        for value, part in parts.items():
             here = {
                 (name, baseline, text): contrasts[(value, name), (value, baseline), text]
                 for name in names
                 for text in metrics
             }
             rows = rows_of(part, metrics, baseline, settings, here)
-            slices.append(Slice(by, value, int((mask & defined).sum()), tuple(rows)))
+            columns = [~np.isnan(plain_of(column)) for each in part.values() for column in each.values()]
+            slices.append(Slice(by, value, int(np.any(columns, axis=0).sum()), tuple(rows)))
     return slices
 
 

@@ -271,11 +271,7 @@ class Systems:
     @property
     def unsolved(self) -> int | None:
         """The number of queries that are complete for no system; None if only values are available."""
-        if not self.evaluations:
-            return None
-        anybody = np.any([self.solved(each) for each in self.every], axis=0)
-        counts = np.any([each.counting for each in self.every], axis=0)
-        return int((counts & ~anybody).sum())
+        return len(self.failures.nobody) if self.failures is not None else None
 
     @cached_property
     def most_telling(self) -> Ints:

@@ -16,7 +16,6 @@ from groupgt.evaluation.evaluate import label_run
 from groupgt.evaluation.inputs import are_several
 from groupgt.evaluation.options import LabelOptions, takes_options
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.result import Judged
 from groupgt.evaluation.runs import named_runs
 from groupgt.evaluation.unknown_ids import fault_of_queries, fold, warn_of_blank, warn_of_no_match, warn_of_unknown
 from groupgt.formats.tables import NONRELEVANT
@@ -24,6 +23,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ALONE
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
+from groupgt.model.populations import Populations
 from groupgt.render.results import Result
 from groupgt.render.tables import counted
 
@@ -111,7 +111,7 @@ def checked(
 
 def check_truth(truth: GroundTruth) -> list[Finding]:
     """Reports sizes and possible mistakes: undefined queries, redundant groups, ids that nearly match."""
-    judgments, judged = truth.judgments, Judged.of(truth)
+    judgments, populations = truth.judgments, Populations(truth.judgments)
     equal, nested = _redundant_groups(truth)
     # The relevant rows that belong to sets needed together, and these sets.
     in_sets = truth.set_of[truth.is_relevant & (truth.set_of != ALONE)] if truth.set_of is not None else ()
@@ -120,8 +120,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
     for doc in _plain_ids(truth):
         spellings.setdefault(fold(doc), set()).add(doc)
     pairs = [sorted(names)[:2] for names in spellings.values() if len(names) > 1]
-    relevant, rejected = judgments.relevant[judgments.defined], judged.rejected
-    unanswerable = _names(truth.qids, truth.unanswerable)
+    relevant, rejected = judgments.relevant[judgments.defined], judgments.rejected
     return [
         Finding("queries", len(truth)),
         Finding("groups", len(judgments.group_query), _sizes(judgments.groups[judgments.defined])),
@@ -129,9 +128,10 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         *([Finding("alternatives that are sets needed together", sets)] if sets else []),
         Finding("relevant documents", int(relevant.sum()), _spread(relevant)),
         Finding("documents judged non-relevant", int(rejected.sum()), _spread(rejected[rejected > 0])),
-        *([Finding("documents with a negative grade (unjudged)", judged.negative)] if judged.negative else []),
-        _finding("queries without ground truth (undefined)", _names(truth.qids, judged.undefined)),
-        *([_finding("queries declared unanswerable", unanswerable)] if unanswerable else []),
+        *([Finding("documents with a negative grade (unjudged)", truth.negative)] if truth.negative else []),
+        _finding("queries without ground truth (undefined)", _names(truth.qids, populations.undefined)),
+        _finding("queries declared unanswerable", _names(truth.qids, populations.unanswerable)),
+        *([Finding("lines that begin with # (comments)", truth.comments)] if truth.comments else []),
         # A document that was judged alone is a group of its own.
         *(
             []
@@ -163,21 +163,24 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
     # Only a policy that removes repeats looks for all of them in files that are streamed.
     dropped = label_run(truth, run, replace(plain, duplicates="drop"), labeller, engine=request.engine)
     warn_of_unknown(run, labeller)
-    defined = truth.judgments.defined
+    populations = Populations(truth.judgments, labelled.present)
+    answered = populations.defined & labelled.present
     if fault := fault_of_queries(truth, run, labelled):
         warn(fault)
     warn_of_no_match(truth, run, labeller, labelled)
+    comments = run.by_original_ids.resolved.comments
     lengths = labelled.hits.length[labelled.present]
     has_hit = np.bincount(labelled.hits.query, minlength=len(truth)) > 0
     return [
         Finding("queries with results", int(labelled.present.sum())),
+        *([Finding("lines that begin with # (comments)", comments)] if comments else []),
         Finding("results of these", int(lengths.sum()), _spread(lengths)),
-        _finding("judged queries without results (missing)", _names(truth.qids, defined & ~labelled.present)),
+        _finding("judged queries without results (missing)", _names(truth.qids, populations.missing)),
         Finding("queries without ground truth (extra)", labelled.extra),
         Finding("queries with a repeated result", dropped.duplicated),
         Finding("queries with a repeated relevant result", labelled.duplicated),
         Finding("queries with a hit among equal scores", len(np.unique(labelled.tie_query))),
-        _finding("queries with no hits", _names(truth.qids, defined & labelled.present & ~has_hit)),
+        _finding("queries with no hits", _names(truth.qids, answered & ~has_hit)),
     ]
 
 

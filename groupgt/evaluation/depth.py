@@ -34,8 +34,9 @@ class Depth:
 
     `depth` is the smallest k, or budget, at which at least that share is complete, or None if it never is. `interval`
     is the confidence interval for the depth; an end is None if these results do not bound it. `reached` is the share of
-    queries that are complete over the entire ranking. `undefined` counts queries without ground truth, and `missing`
-    queries without results. `by` and `value` identify the slice, if any.
+    queries that are complete over the entire ranking. `undefined` counts queries without ground truth, `missing`
+    queries without results, and `unanswerable` queries declared unanswerable. `by` and `value` identify the slice, if
+    any.
     """
 
     run: str
@@ -47,6 +48,7 @@ class Depth:
     reached: float
     undefined: int = 0
     missing: int = 0
+    unanswerable: int = 0
     by: str = ""
     value: str = ""
 
@@ -120,8 +122,8 @@ def _of_run(
     evaluation: Evaluation, shares: Sequence[float], unit: str, confidence: float, lengths: Lengths
 ) -> Iterator[Depth]:
     """Yield a `Depth` for each share, first over all queries, then for each slice."""
-    truth, labelled, policy = evaluation.truth, evaluation.labelled, evaluation.policy
-    ranks = completion_ranks(labelled.hits)
+    truth, policy, populations = evaluation.truth, evaluation.policy, evaluation.populations
+    ranks = completion_ranks(evaluation.labelled.hits)
     complete = ranks > 0
     spent = ranks
     if unit != "results":
@@ -129,15 +131,25 @@ def _of_run(
     needed = np.where(complete, spent, NEVER)
     all_queries = np.ones(len(truth), dtype=np.bool_)
     for column, value, mask in [("", "", all_queries), *evaluation.slicer]:
-        defined = truth.judgments.defined & mask
-        missing = defined & ~labelled.present
-        counted = evaluation.counting & mask
+        counted = populations.counting & mask
         ordered = np.sort(needed[counted])
         reached = float(complete[counted].mean()) if len(ordered) else math.nan
-        counts = (len(ordered), reached, int((mask & ~defined).sum()), int(missing.sum()))
         for share in shares:
             quantile, interval = _quantile(ordered, share, confidence)
-            yield Depth(evaluation.name, share, unit, quantile, interval, *counts, column, value)
+            yield Depth(
+                run=evaluation.name,
+                share=share,
+                unit=unit,
+                depth=quantile,
+                interval=interval,
+                queries=len(ordered),
+                reached=reached,
+                undefined=int((populations.undefined & mask).sum()),
+                missing=int((populations.missing & mask).sum()),
+                unanswerable=int((populations.unanswerable & mask).sum()),
+                by=column,
+                value=value,
+            )
 
 
 def _is_number(value: Any) -> bool:

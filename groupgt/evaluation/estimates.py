@@ -24,10 +24,11 @@ sample of n queries, and B contains the other N queries:
 
 The interval is corrected ± t · √variance with n − 1 degrees of freedom, clipped to the range of the metric. h is ½ for
 metrics between 0 and 1 and ¼ for their differences; without it, a sample of equal values would give a zero-width
-interval. λ is 0 if all values from the model are equal, or if every query is in the sample. Queries without a value
-count as 0 for both f and Y.
+interval. λ is 0 if all values from the model are equal, or if every query is in the sample.
 
-A column with both values has shape (Q, 2): f first, then Y, which is NaN outside the sample.
+A column with both values has shape (Q, 2): f first, then Y, which is NaN outside the sample. A query without either
+value, such as one that both declare unanswerable, is in no mean. Where only Y is defined, the mean of f stands for f:
+it brings in the annotator's value and leaves the model's mean as it is. Where only f is defined, Y is 0.
 
 Source: Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453; the term in h is our addition.
 """
@@ -217,16 +218,24 @@ def corrected(
 
 def of_column(column: Floats, bounds: tuple[float, float] = (0.0, 1.0), half: float = 0.5) -> Corrected | None:
     """Estimate the corrected mean of a column of shape (Q, 2); return None if fewer than `FEWEST` are audited."""
-    is_audited = ~np.isnan(column[:, 1])
-    if int(is_audited.sum()) < FEWEST:
-        return None
-    return corrected(column[:, 0], column[is_audited, 1], is_audited, bounds, half)
+    judged, audited, is_audited = _both(column)
+    return corrected(judged, audited, is_audited, bounds, half) if len(audited) >= FEWEST else None
+
+
+def _both(column: Floats) -> tuple[Floats, Floats, Bools]:
+    """Return f for every query with a value, Y for the audited ones, and their mask."""
+    counting = column[~np.isnan(column).all(axis=1)]
+    judged, is_audited = counting[:, 0], ~np.isnan(counting[:, 1])
+    absent = np.isnan(judged)
+    if absent.any():
+        judged = np.where(absent, 0.0 if absent.all() else judged[~absent].mean(), judged)
+    return judged, counting[is_audited, 1], is_audited
 
 
 def reach_at(column: Floats, size: int, half: float = 0.5, level: float = 0.95) -> float:
     """Return the half-width that the interval would have if `size` queries like these were audited."""
-    is_audited = ~np.isnan(column[:, 1])
-    _, variance = _weighted(column[:, 0], column[is_audited, 1], column[is_audited, 0], size, half)
+    judged, audited, is_audited = _both(column)
+    _, variance = _weighted(judged, audited, judged[is_audited], size, half)
     return student_quantile(level, size - 1) * math.sqrt(variance)
 
 

@@ -34,6 +34,7 @@ from groupgt.metrics.values import values_of
 from groupgt.metrics.views import parts_of_sets
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
+from groupgt.model.populations import Populations
 from groupgt.model.run import Run
 from groupgt.model.sample import SAMPLE, sample_fault
 from groupgt.model.values import Budget, Lengths
@@ -145,7 +146,7 @@ def check_audit(audit: Audit, truth: GroundTruth) -> None:
 def _check_population(truth: GroundTruth, labelled: Labelled, policy: Policy) -> None:
     faults = Faults(grouped=False)
     if policy.missing == "error":
-        for query in np.flatnonzero(truth.judgments.defined & ~labelled.present).tolist():
+        for query in np.flatnonzero(Populations(truth.judgments, labelled.present).missing).tolist():
             faults.add(f"query {truth.qids[query]!r}", "has ground truth but no results (missing=error)")
     if policy.extra == "error" and labelled.extra:
         for qid in labelled.extra_names:

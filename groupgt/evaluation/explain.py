@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from groupgt.errors import DataError, first_of, near_names, printable
 from groupgt.metrics.language import Metric
 from groupgt.metrics.views import parts_of_sets
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.populations import Populations
 from groupgt.render.document import Block, Table, document
 from groupgt.render.layout import PAPER, Screen, wrapped
 from groupgt.render.tables import counted, fixed, snippet
@@ -49,9 +51,7 @@ def explanation(
             f"labeller {evaluation.labeller}; a repeat hits what an earlier result already hit, and gains nothing"
         )
     if not truth.judgments.groups[query]:
-        undefined = "is undefined (no ground truth) and excluded from all means"
-        counts = "counts as 0" if truth.judgments.defined[query] else undefined
-        parts.append(f"no group with a relevant alternative: the query {counts}")
+        parts.append(f"no group with a relevant alternative: the query {_why_without(evaluation.populations, query)}")
     for row in _figures(evaluation, query, metrics):
         lines = [f"{row['metric']} = {fixed(row['value'])}", f"  {row['formula']}"]
         if row["worked"] is not None or np.isnan(row["value"]):
@@ -110,17 +110,20 @@ def _number_of(truth: GroundTruth, qid: str) -> int:
 
 def _figures(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
     hits = evaluation.labelled.hits
-    defined = bool(hits.judgments.defined[query])
-    return [
-        {
-            "metric": str(metric),
-            "formula": metric.formula.text,
-            "worked": metric.explanation(hits, query) if defined else None,
-            "value": float(metric.values(hits)[query]) if defined else float("nan"),
-        }
-        for metric in metrics
-        if metric.definition.aggregate is None
-    ]
+    figures = []
+    for metric in (metric for metric in metrics if metric.definition.aggregate is None):
+        has_value = bool(metric.valued(evaluation.populations)[query])
+        worked = metric.explanation(hits, query) if has_value else None
+        value = float(metric.values(hits)[query]) if has_value else math.nan
+        figures.append({"metric": str(metric), "formula": metric.formula.text, "worked": worked, "value": value})
+    return figures
+
+
+def _why_without(populations: Populations, query: int) -> str:
+    """Describe what becomes of a query without groups."""
+    if populations.unanswerable[query]:
+        return "is declared unanswerable, and counts only in the metrics for such queries"
+    return "counts as 0" if populations.defined[query] else "is undefined (no ground truth) and excluded from all means"
 
 
 def _without_middle(text: str) -> str:

@@ -218,6 +218,8 @@ def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str
 
 def _missed(ranks: MetRanks, query: int) -> str:
     """List the groups that a query misses, with the rank of each, or the ranks at which all groups are covered."""
+    if ranks.evaluation.populations.unanswerable[query]:
+        return f"declared unanswerable, with {counted(int(ranks.top[query]), 'result')}"
     groups = ranks.groups(query)
     unmet = [group for group in groups if not group["covered"]]
     if not unmet:

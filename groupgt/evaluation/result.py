@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +22,9 @@ from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates, values_of
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Bools, Floats, Ints
+from groupgt.model.hits import Bools, Floats
 from groupgt.model.policy import Policy
+from groupgt.model.populations import Populations
 from groupgt.model.run import Run
 from groupgt.model.values import summed
 from groupgt.render.exports import nulls
@@ -35,28 +36,6 @@ if TYPE_CHECKING:
     from groupgt.evaluation.facts import Facts
     from groupgt.evaluation.misses import Misses
     from groupgt.render.drawing import Figure
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """Counts of the ground truth alone, as shown below means and by `check`.
-
-    `undefined` marks queries without ground truth that are not declared unanswerable, shape (Q,); `rejected` counts the
-    documents judged non-relevant of each query, shape (Q,), and `negative` the documents with a negative grade, which
-    count as unjudged.
-    """
-
-    undefined: Bools
-    rejected: Ints
-    negative: int
-
-    @classmethod
-    def of(cls, truth: GroundTruth) -> Judged:
-        """Count the queries and documents of a ground truth."""
-        judgments = truth.judgments
-        # Numbers without a document have no query.
-        negative = int(((judgments.document_grade < 0) & (judgments.document_query >= 0)).sum())
-        return cls(~judgments.defined & ~truth.unanswerable, judgments.rejected, negative)
 
 
 class Fixed(dict[str, Any]):
@@ -109,8 +88,12 @@ class Evaluation(Result):
     @property
     def counting(self) -> Bools:
         """Mask of the queries that count, shape (Q,): defined, and (unless missing queries count as 0) with results."""
-        defined = self.truth.judgments.defined
-        return defined & self.labelled.present if self.policy.missing == "skip" else defined
+        return self.populations.counting
+
+    @cached_property
+    def populations(self) -> Populations:
+        """The populations of the queries: answerable, missing, declared unanswerable, and undefined."""
+        return Populations(self.truth.judgments, self.labelled.present, self.policy)
 
     @cached_property
     def means(self) -> dict[str, float]:
@@ -145,8 +128,9 @@ class Evaluation(Result):
         """Columns used to test means and differences: `values_per_query`, or columns of shape (Q, 2) with an audit.
 
         The second column contains values from the annotator: NaN outside the sample, and for metrics that are not
-        between 0 and 1. Queries without a value count as 0 in both columns. With m annotators in total, the shape is
-        (Q, 1, m), with NaN for queries that are missing from an annotator's ground truth.
+        between 0 and 1. A query with a value only under the audited ground truth has the annotator's value 0. With m
+        annotators in total, the shape is (Q, 1, m), with NaN for queries that are missing from an annotator's ground
+        truth.
         """
         if self.annotators:
             return {text: self._of_annotators(text) for text in self.values_per_query}
@@ -155,9 +139,10 @@ class Evaluation(Result):
         places = self._places_in(self.audit)
         columns = {}
         for text, column in self.values_per_query.items():
-            columns[text] = np.stack([np.nan_to_num(column), np.full(len(column), np.nan)], axis=1)
+            columns[text] = np.stack([column, np.full(len(column), np.nan)], axis=1)
             if self.metrics[text].definition.bounded and not self.metrics[text].definition.of_unanswerable:
-                columns[text][places, 1] = np.nan_to_num(self.audit.values[text])
+                audited = self.audit.values[text]
+                columns[text][places, 1] = np.where(np.isnan(audited) & ~np.isnan(column[places]), 0.0, audited)
         return columns
 
     def _of_annotators(self, text: str) -> Floats:
@@ -199,26 +184,34 @@ class Evaluation(Result):
         `irrelevant_groups` counts groups without a relevant alternative, `negative` documents with a negative grade,
         and `excluded` results removed because the ground truth excludes their ids.
         """
-        defined, present, judged = self.truth.judgments.defined, self.labelled.present, Judged.of(self.truth)
-        unanswerable = self.truth.unanswerable
-        declared = {"unanswerable": int(unanswerable.sum()), "without_row": int((unanswerable & ~present).sum())}
+        each = self.populations
+        declared = {
+            "unanswerable": int(each.unanswerable.sum()),
+            "without_row": int((each.unanswerable & each.absent).sum()),
+        }
         cutoffs = {metric.cutoff for metric in self.metrics.values()}
         depths = [None if cutoff is None else Cut.at(self.labelled.hits, cutoff).k for cutoff in cutoffs]
         return {
             "queries": len(self.truth),
-            "evaluated": int(self.counting.sum()),
-            "undefined": int(judged.undefined.sum()),
-            "missing": int((defined & ~present).sum()),
+            "evaluated": int(each.counting.sum()),
+            "undefined": int(each.undefined.sum()),
+            "missing": int(each.missing.sum()),
             "extra": self.labelled.extra,
             "duplicates": self._duplicates,
             "ties": self.labelled.tied_at(depths),
             "repeated_ids": self.truth.repeated_ids,
             "empty_groups": self.truth.dropped,
             "irrelevant_groups": self.truth.irrelevant_groups,
-            **({"negative": judged.negative} if judged.negative else {}),
-            **(declared if unanswerable.any() else {}),
+            **({"negative": self.truth.negative} if self.truth.negative else {}),
+            **({"comments": self.comments} if self.comments else {}),
+            **(declared if each.unanswerable.any() else {}),
             **({} if self.truth.excluded is None else {"excluded": self.run.excluded}),
         }
+
+    @property
+    def comments(self) -> int:
+        """Lines of the files of ground truth and run that begin with `#` and are no row."""
+        return self.truth.comments + self.run.by_original_ids.resolved.comments
 
     @property
     def _duplicates(self) -> int:
@@ -251,14 +244,20 @@ class Evaluation(Result):
         return int((~np.isnan(column)).sum())
 
     @cached_property
+    def valued(self) -> Bools:
+        """Mask of the queries with a value of at least one metric, shape (Q,)."""
+        none = np.zeros(len(self.truth), dtype=np.bool_)
+        valued: Bools = np.any([none, *(~np.isnan(column) for column in self.values.values())], axis=0)
+        return valued
+
+    @cached_property
     def slices(self) -> list[dict[str, Any]]:
-        """Slices for each `by` column, with the column, value, number of queries that count, and means."""
-        defined = self.truth.judgments.defined
+        """Slices for each `by` column, with the column, value, number of queries with a value, and means."""
         return [
             {
                 "by": column,
                 "value": value,
-                "queries": int((mask & defined).sum()),
+                "queries": int((mask & self.valued).sum()),
                 "means": {text: mean_of(values[mask]) for text, values in self.values.items()},
             }
             for column, value, mask in self.slicer
@@ -364,3 +363,9 @@ def mean_of(column: Floats) -> float:
     absent = np.isnan(column)
     counted = column[~absent] if absent.any() else column
     return summed(counted) / len(counted) if len(counted) else math.nan
+
+
+def counting_everywhere(evaluations: Iterable[Evaluation]) -> Bools:
+    """Return a mask of the queries that count in every one of these evaluations, shape (Q,)."""
+    counting: Bools = np.all([evaluation.counting for evaluation in evaluations], axis=0)
+    return counting

@@ -17,7 +17,7 @@ from groupgt.evaluation.misses import MetRanks
 from groupgt.evaluation.names import named
 from groupgt.evaluation.options import LabelOptions, takes_options
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.result import Evaluation, counting_everywhere
 from groupgt.model.hits import Bools, Ints
 from groupgt.render.results import Result
 
@@ -128,8 +128,10 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
     )
     first = evaluations[0]
     query = first.truth.judgments.group_query
+    counts = counting_everywhere(evaluations)[query]
+    query, covered = query[counts], covered[:, counts]
     lost = lost_at(covered)
-    labels = [first.truth.group_label(group) for group in first.truth.relevant_groups.tolist()]
+    labels = [first.truth.group_label(group) for group in first.truth.relevant_groups[counts].tolist()]
     groups = [
         {
             "qid": first.truth.qids[of],

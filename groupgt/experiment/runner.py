@@ -124,7 +124,7 @@ def _stages(experiment: Experiment, data: Data, dataset: str, name: str, run: An
 
 def _check_results(evaluation: Evaluation, dataset: str, name: str) -> None:
     """Raises `RetrieverError` if a system returned no results at all, since zeros would hide the problem."""
-    judged = int(evaluation.truth.judgments.defined.sum())
+    judged = int(evaluation.populations.defined.sum())
     if judged and evaluation.counts["missing"] == judged:
         raise RetrieverError(
             f"dataset {dataset!r}: system {name!r} returned no results for any of "

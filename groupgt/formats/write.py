@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +13,8 @@ from groupgt.errors import ConfigError, DataError, listed, near_names
 from groupgt.formats import beir, csv, jsonl, nuggetbank, parquet, trec
 from groupgt.formats.rows import Calls, Judgment, Ranking, order_fault
 from groupgt.model.ground_truth import GroundTruth, Shape
+from groupgt.model.groups import ANSWERABLE
+from groupgt.model.populations import Populations
 from groupgt.model.validity import are_ids
 
 
@@ -72,10 +74,13 @@ def write_flat(path: Path, truth: GroundTruth) -> None:
 
 
 # Features that a format may keep; `forms` are spans and texts, and sets that are needed together.
-EVERYTHING = ("groups", "grades", "weights", "excluded", "forms", "empty groups", "importance", "columns", "texts")
+EVERYTHING = (
+    *("groups", "grades", "weights", "excluded", "forms"),
+    *("empty groups", "empty queries", "importance", "columns", "texts"),
+)
 TRUTH_WRITERS: dict[str, _Writer] = {
     "jsonl": _Writer(jsonl.write_ground_truth, EVERYTHING, "any"),
-    "parquet": _Writer(parquet.write_ground_truth, ("groups", "excluded", "columns", "texts"), "none"),
+    "parquet": _Writer(parquet.write_ground_truth, ("groups", "excluded", "empty queries", "columns", "texts"), "none"),
     "csv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth), truth.shape)),
     "tsv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth), truth.shape, "\t")),
     "trec": _Writer(
@@ -91,7 +96,9 @@ TRUTH_WRITERS: dict[str, _Writer] = {
         lambda path, truth: beir.write_ground_truth(path, truth, _judgments(truth)), ("grades", "texts"), "none", "flat"
     ),
     "nuggetbank": _Writer(
-        nuggetbank.write_ground_truth, ("groups", "empty groups", "importance", "texts"), shape="subtopics"
+        nuggetbank.write_ground_truth,
+        ("groups", "empty groups", "empty queries", "importance", "texts"),
+        shape="subtopics",
     ),
 }
 # Written only for other tools: the losses are intended.
@@ -108,7 +115,7 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
             raise DataError(fault)
         write_flat(path, truth)
         alternatives = "which documents are alternatives of one another"
-        return [alternatives, "excluded_ids"] if truth.excluded else [alternatives]
+        return [alternatives, *(["excluded_ids"] if truth.excluded else []), *_queries_lost(truth, ())]
     if format not in TRUTH_WRITERS:
         near = near_names(format, [*TRUTH_WRITERS, FLAT])
         raise ConfigError(f"format: expected {listed([*TRUTH_WRITERS, FLAT])} for ground truth, found {format!r}{near}")
@@ -149,15 +156,25 @@ def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
 
 def _lost(truth: GroundTruth, writer: _Writer) -> list[str]:
     """List the losses in this format that do not change scores by default."""
-    empty = int((truth.per_query == 0).sum())
+    columns = [name for name in truth.columns if name != ANSWERABLE]
     losses = {
         "the importance of groups": truth.importance and "importance" not in writer.keeps,
-        f"the columns {', '.join(truth.columns)}": truth.columns and "columns" not in writer.keeps,
+        f"the columns {', '.join(columns)}": columns and "columns" not in writer.keeps,
         "the texts of the queries": truth.texts and "texts" not in writer.keeps,
-        f"{empty} queries without ground truth": empty and "columns" not in writer.keeps,
         _names_lost(truth, writer): True,
     }
-    return [text for text, lost in losses.items() if text and lost]
+    return [*(text for text, lost in losses.items() if text and lost), *_queries_lost(truth, writer.keeps)]
+
+
+def _queries_lost(truth: GroundTruth, keeps: Sequence[str]) -> Iterator[str]:
+    """Count the queries that a format with these features cannot represent, by population."""
+    populations = Populations(truth.judgments)
+    declared = int(populations.unanswerable.sum())
+    empty = int((populations.undefined & (truth.per_query == 0)).sum())
+    if declared and "columns" not in keeps:
+        yield f"that {declared:,} {'query is' if declared == 1 else 'queries are'} declared unanswerable"
+    if empty and "empty queries" not in keeps:
+        yield f"{empty:,} {'query' if empty == 1 else 'queries'} without ground truth"
 
 
 def _names_lost(truth: GroundTruth, writer: _Writer) -> str:

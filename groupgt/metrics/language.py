@@ -12,7 +12,8 @@ from groupgt.errors import Faults, MetricError, listed, near_names, warn
 from groupgt.metrics.base import AUTO, CONVENTIONS, Cut, Definition, Formula, Parameter
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE, MEANT, SETS, TREC_EVAL, definition_of
 from groupgt.metrics.worksheet import Sheet
-from groupgt.model.hits import Floats, Hits
+from groupgt.model.hits import Bools, Floats, Hits
+from groupgt.model.populations import Populations
 from groupgt.model.validity import shown
 from groupgt.model.values import SCORE, UNITS, Budget
 from groupgt.plugins import names, registered
@@ -69,6 +70,13 @@ class Metric:
     def higher_is_better(self) -> bool:
         """True if higher values are better."""
         return self.definition.higher_is_better
+
+    def valued(self, populations: Populations) -> Bools:
+        """Returns a mask of the queries that have a value of this metric, shape (Q,)."""
+        definition = self.definition
+        return populations.valued(
+            of_unanswerable=definition.of_unanswerable, higher_is_better=definition.higher_is_better
+        )
 
     def __str__(self) -> str:
         return self.short(None)

@@ -11,6 +11,7 @@ from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats, Hits
 from groupgt.model.policy import Policy
+from groupgt.model.populations import Populations
 
 
 def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy: Policy) -> dict[str, Floats]:
@@ -18,21 +19,14 @@ def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy:
 
     If lower values are better, queries without results are NaN too. `present` marks queries with results, shape (Q,).
     """
-    hidden = ~hits.judgments.defined
-    if policy.missing == "skip":
-        hidden = hidden | ~present
-    unanswerable = hits.judgments.unanswerable
+    populations = Populations(hits.judgments, present, policy)
     cuts: dict[object, Cut] = {}
     values: dict[str, Floats] = {}
     for text, metric in metrics.items():
         if metric.cutoff not in cuts:
             cuts[metric.cutoff] = metric.cut(hits)
         column = np.array(metric.values(hits, cuts[metric.cutoff]), dtype=np.float64)
-        if metric.definition.of_unanswerable:
-            # A query without results in the run has none returned, whatever `missing` says.
-            column[... if unanswerable is None else ~unanswerable] = np.nan
-        else:
-            column[hidden if metric.higher_is_better else hidden | ~present] = np.nan
+        column[~metric.valued(populations)] = np.nan
         values[text] = column
     return values
 

@@ -38,7 +38,8 @@ class GroundTruth:
     per group), documents for `subtopics`, or `groups`. `excluded` contains the ids to exclude from each query's
     results, if any. If some alternatives are needed together as a set (`{"all": ["a1", "a2"]}`), `set_of` contains the
     set number of each alternative, or −1 for alternatives in no set; otherwise, it is None. `comments` counts lines of
-    the file that begin with `#` and are no row.
+    the file that begin with `#` and are no row. If the policy selects groups by importance, `judged` marks the queries
+    that have alternatives in any group.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -64,6 +65,7 @@ class GroundTruth:
     excluded: list[frozenset[str]] | None = None
     set_of: Ints | None = None
     comments: int = 0
+    judged: Bools | None = None
 
     @classmethod
     def of(
@@ -277,7 +279,8 @@ class GroundTruth:
         qids = [self.qids[position] for position in positions]
         chosen = self.from_rows(qids, [self[qid] for qid in qids], self.policy, texts=texts, columns=columns)
         excluded = self.excluded and [self.excluded[position] for position in positions]
-        return replace(chosen, keys=self.keys, shape=self.shape, excluded=excluded)
+        judged = None if self.judged is None else self.judged[positions]
+        return replace(chosen, keys=self.keys, shape=self.shape, excluded=excluded, judged=judged)
 
     def under(self, policy: Policy) -> GroundTruth:
         """Apply another policy, which decides which grades are relevant and which groups count.
@@ -307,6 +310,7 @@ class GroundTruth:
             group_weight=self.group_weight[groups],
             group_name=self.group_name and [self.group_name[group] for group in groups],
             importance=self.importance and [self.importance[group] for group in groups],
+            judged=self.per_query > 0,
         )
 
     def _chosen(self, alternatives: Ints) -> GroundTruth:
@@ -446,9 +450,14 @@ class GroundTruth:
             qid=self.qids.__getitem__,
             level=self.policy.level,
             alternative_set=self.set_of,
-            zeros=(self.per_query > 0) & ~self.unanswerable if self.policy.undefined == "zero" else None,
+            zeros=self._zeros if self.policy.undefined == "zero" else None,
             unanswerable=self.unanswerable if self.unanswerable.any() else None,
         )
+
+    @property
+    def _zeros(self) -> Bools:
+        """Mask of the queries that count as 0 if they have no relevant alternative: judged, with an answer."""
+        return (self.per_query > 0 if self.judged is None else self.judged) & ~self.unanswerable
 
     @cached_property
     def unanswerable(self) -> Bools:
@@ -459,6 +468,13 @@ class GroundTruth:
     def irrelevant_groups(self) -> int:
         """Number of groups that no metric uses because they have no relevant alternative."""
         return len(self.group_query) - len(self.judgments.group_query)
+
+    @cached_property
+    def negative(self) -> int:
+        """Number of documents with a negative grade, which count as unjudged."""
+        judgments = self.judgments
+        # Numbers without a document have no query.
+        return int(((judgments.document_grade < 0) & (judgments.document_query >= 0)).sum())
 
     @cached_property
     def groups_never_met(self) -> int:

@@ -1,4 +1,4 @@
-"""The policy that decides how undefined, missing and suspicious data are handled; it is printed under every table."""
+"""The policy that decides how undefined, missing and suspicious data are handled."""
 
 from __future__ import annotations
 
@@ -85,7 +85,10 @@ class Policy:
     ] = "id"
     undefined: Annotated[
         Literal["skip", "zero"],
-        Doc("A query whose judged documents are all non-relevant: excluded from means (skip), or 0 as in trec_eval."),
+        Doc(
+            "A judged query without a relevant document, or without one of the selected importances: excluded from "
+            "means (skip), or 0 as in trec_eval (zero)."
+        ),
     ] = "skip"
     level: Annotated[
         float | None,

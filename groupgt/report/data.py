@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -33,6 +33,8 @@ MOST_METRICS = 6
 STILL_SYSTEMS = 40
 # Counts of the population that are shown if not 0.
 COUNTS = {
+    "unanswerable": "queries declared unanswerable",
+    "undefined": "queries without ground truth",
     "missing": "queries without results",
     "extra": "results without ground truth",
     "duplicates": "queries with duplicate results",
@@ -150,12 +152,15 @@ def facts(systems: Systems) -> list[tuple[str, str]]:
         ("convention", first.convention),
         ("policy", str(first.policy)),
         ("labeller", systems.hide(str(first.labeller))),
-        ("queries", f"{len(truth):,}, of which {int(judgments.defined.sum()):,} have a group that can be covered"),
+        (
+            "queries",
+            f"{len(truth):,}, of which {int(first.populations.defined.sum()):,} have a group that can be covered",
+        ),
         ("groups", f"{len(judgments.group_query):,} with {int(truth.is_relevant.sum()):,} alternatives"),
     ]
     counts = {name: each.counts for name, each in systems.evaluations.items()}
     for kind, title in COUNTS.items():
-        affected = {name: counts_of[kind] for name, counts_of in counts.items() if counts_of[kind]}
+        affected = {name: count for name, counts_of in counts.items() if (count := counts_of.get(kind))}
         if not affected:
             continue
         texts = [f"{name}: {count:,}" for name, count in affected.items()]
@@ -176,7 +181,7 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
         "groups": [],
         "slices": {},
         "solved": [],
-        "counted": [],
+        "out": {},
         "values": [
             [[finite(value) for value in columns[text][places].tolist()] for columns in systems.values.values()]
             for text in systems.metrics
@@ -191,8 +196,20 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
         table["groups"] = [groups[at] for at in places]
         table["slices"] = {by: [texts[at] for at in places] for by in slicer.by for texts in [slicer.texts(by)]}
         table["solved"] = [[system for system, column in enumerate(solved) if column[at]] for at in places]
-        table["counted"] = truth.judgments.defined[places].tolist()
+        table["out"] = {str(place): text for place, at in enumerate(places) if (text := why_out(systems.every, at))}
     return table
+
+
+def why_out(evaluations: Sequence[Evaluation], query: int) -> str:
+    """Explains why a query is not among those that every system is measured on; empty if it is."""
+    populations = evaluations[0].populations
+    if populations.unanswerable[query]:
+        return "This query is declared unanswerable: it counts only in the metrics for such queries."
+    if populations.undefined[query]:
+        return "No group of this query can be covered; it is excluded from all means."
+    if not all(each.populations.counting[query] for each in evaluations):
+        return "Systems without results for this query exclude it from their means (policy missing=skip)."
+    return ""
 
 
 def _drawings(systems: Systems) -> dict[str, data.Drawing]:

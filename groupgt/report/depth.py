@@ -35,14 +35,18 @@ class DepthsTeller(Teller[Depths]):
         """Returns the verdict, a table of required depths and, as a detail, the method for CIs."""
         depths = self.result
         level = f"{100 * depths.confidence:g} % CI"
-        headers = ["run", "share complete", self._unit, level, "queries", "undefined", "missing", "ever complete"]
+        # Few ground truths declare queries unanswerable.
+        declared = ["unanswerable"] if any(each.unanswerable for each in depths) else []
+        hidden = ["undefined", "missing", *declared, "ever complete"]
+        headers = ["run", "share complete", self._unit, level, "queries", *hidden]
         rows: list[list[Any]] = []
         for each in depths:
             cutoff = "–" if not each.queries else "not reached" if each.depth is None else f"{each.depth:,}"
-            population = [each.queries, each.undefined, each.missing, each.reached]
+            rest = [each.undefined, each.missing, *([each.unanswerable] if declared else []), each.reached]
+            population = [each.queries, *rest]
             rows.append([each.run, f"{100 * each.share:g} %", cutoff, _range(*each.interval), *population])
         grid = with_slices(depths, headers, rows)
-        table = Table(*grid, ("undefined", "missing", "ever complete"), len(grid[0]) - len(headers) + 1)
+        table = Table(*grid, tuple(hidden), len(grid[0]) - len(headers) + 1)
         changes = [f"policy {depths.policy.changes}"] if depths.policy.changes else []
         lines = f"{level}: order statistics\npolicy {depths.policy}"
         return [Verdict(list(self._sentences())), table, *changes, Detail(lines)]
@@ -62,8 +66,8 @@ class DepthsTeller(Teller[Depths]):
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row per depth."""
-        headers = ["run", "share", self._unit, "low", "high", "queries", "undefined", "missing", "ever_complete"]
-        names = ("queries", "undefined", "missing", "reached")
+        names = ("queries", "undefined", "missing", "unanswerable", "reached")
+        headers = ["run", "share", self._unit, "low", "high", *names[:-1], "ever_complete"]
         rows = [
             [each.run, each.share, each.depth, *each.interval, *(getattr(each, name) for name in names)]
             for each in self.result

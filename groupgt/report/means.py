@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.evaluation.result import Evaluation, Judged
+from groupgt.evaluation.result import Evaluation
 from groupgt.formats.tables import NONRELEVANT
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
@@ -115,10 +115,10 @@ def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
     for evaluation in evaluations:
         for text, metric in evaluation.metrics.items():
             rows.append([evaluation.name, "", "", str(metric), evaluation.means[text], evaluation.counted(text)])
-        for part in evaluation.slices:
+        for part, (by, value, mask) in zip(evaluation.slices, evaluation.slicer):
             for text, mean in part["means"].items():
-                metric_name = str(evaluation.metrics[text])
-                rows.append([evaluation.name, part["by"], part["value"], metric_name, mean, part["queries"]])
+                counted = evaluation.counted(text, mask)
+                rows.append([evaluation.name, by, value, str(evaluation.metrics[text]), mean, counted])
     return ["run", "by", "slice", "metric", "mean", "queries"], rows
 
 
@@ -212,20 +212,26 @@ def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
     """Returns the footer lines: a single set if all runs agree, otherwise one line per group of runs that agree."""
     # With several conventions, the header of each column names its own.
-    footers = [footer(evaluation, is_named=len(conventions) < 2) for evaluation in evaluations]
-    if len({counts for counts, *_ in footers}) == 1:
-        return footers[0]
-    names_of = grouped((counts, evaluation.name) for evaluation, (counts, *_) in zip(evaluations, footers))
+    names_of = grouped((_counts(each, is_named=len(conventions) < 2), each.name) for each in evaluations)
+    rules = _rules(evaluations[0])
+    if len(names_of) == 1:
+        return [*next(iter(names_of)), *rules]
     usual = max(names_of, key=lambda counts: len(names_of[counts]))
     lines = []
     for counts in sorted(names_of, key=lambda counts: counts == usual):
         names = names_of[counts]
-        lines.append(f"{'the others' if counts == usual and len(names) > 1 else ', '.join(names)}: {counts}")
-    return [*lines, *footers[0][1:]]
+        who = "the others" if counts == usual and len(names) > 1 else ", ".join(names)
+        lines.append(f"{who}: {'; '.join(counts)}")
+    return [*lines, *rules]
 
 
-def footer(evaluation: Evaluation, *, is_named: bool = True) -> list[str]:
-    """Returns the convention if `is_named`, all non-zero counts, and any policy or labeller that is not the default."""
+def footer(evaluation: Evaluation) -> list[str]:
+    """Returns the convention, all non-zero counts, and any policy or labeller that is not the default."""
+    return [*_counts(evaluation), *_rules(evaluation)]
+
+
+def _counts(evaluation: Evaluation, *, is_named: bool = True) -> tuple[str, ...]:
+    """Returns the convention if `is_named` and all non-zero counts, with queries declared unanswerable on a line."""
     counts = {name: count for name, count in evaluation.counts.items() if name not in ("unanswerable", "without_row")}
     total = counted(counts.pop("queries"), "query")
     # A document that was judged alone, as in qrels, is a group; without a relevant alternative it is non-relevant.
@@ -233,9 +239,9 @@ def footer(evaluation: Evaluation, *, is_named: bool = True) -> list[str]:
     names = {name: name.replace("_", " ") for name in counts} | {"negative": "negative grades"}
     if truth.shape == "flat" or NONRELEVANT in truth.keys:
         names["irrelevant_groups"] = "judged non-relevant"
-        counts["irrelevant_groups"] = int(Judged.of(truth).rejected.sum())
+        counts["irrelevant_groups"] = int(truth.judgments.rejected.sum())
     shown = [f"{names[name]} {count:,}" for name, count in counts.items() if count or name == "evaluated"]
-    if bool(((truth.per_query == 0) & ~truth.unanswerable).any()):
+    if bool((evaluation.populations.undefined & (truth.per_query == 0)).any()):
         shown = [f"{each} {UNDECLARED}" if each.startswith("undefined") else each for each in shown]
     declared = []
     if count := evaluation.counts.get("unanswerable"):
@@ -245,11 +251,14 @@ def footer(evaluation: Evaluation, *, is_named: bool = True) -> list[str]:
         declared.append(f"{counted(count, 'query')} declared unanswerable{rest}")
     shape = f" ({SHAPES[evaluation.truth.shape]})" if evaluation.is_auto else ""
     convention = f"convention {evaluation.convention}{shape}; " if is_named else ""
+    return f"{convention}{total}: {', '.join(shown)}", *declared
+
+
+def _rules(evaluation: Evaluation) -> list[str]:
+    """Returns any policy or labeller that is not the default, and the origin of results and judgments."""
     return [
-        f"{convention}{total}: {', '.join(shown)}",
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),
         *([f"labeller {evaluation.labeller}"] if evaluation.labeller.name != "id" else []),
-        *declared,
         *_traced(evaluation.run.traces),
         *_judged_how(evaluation.truth.columns),
     ]
@@ -301,7 +310,7 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
         parts = []
         for count, (*others, last) in names_of.items():
             parts.append(f"in {', '.join(others)}{' and ' if others else ''}{last} for {count:,}")
-        parts[-1] += f" of {counted(int(first.truth.judgments.defined.sum()), 'query')}"
+        parts[-1] += f" of {counted(int(first.populations.defined.sum()), 'query')}"
         yield (
             f"convention autorag scores even a perfect ranking below 1 {', '.join(parts)}; convention coverage gives "
             "it 1"
@@ -351,8 +360,8 @@ def corrected_notes(evaluation: Evaluation, *, compared: bool = False) -> Iterat
     is_recorded = sample_fault(audit.truth.qids, entries, evaluation.truth.qids) is None
     of = f"{len(audit.truth):,} audited of {counted(len(evaluation.truth), 'query')}"
     yield f"corrected by {of}, {'a recorded' if is_recorded else 'assumed to be a'} random sample"
-    yield "corrected figures count queries without a value as 0 in every column"
     yield from _assisted(audit.truth.columns, "audited query")
+    yield "a query without a value by both counts in no corrected figure; one without a value by the annotator as 0"
     if skipped := sum(value is not None for value in audit.truth.columns.get("skipped", ())):
         yield f"{counted(skipped, 'audited query')} skipped by the annotator, counted as 0"
     left = [text for text in evaluation.metrics if text not in evaluation.corrected]

@@ -309,14 +309,16 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
     for at in queries.tolist():
         formulas = None
         left -= len(systems.every) * len(systems.metrics)
-        if left >= 0 and truth.judgments.defined[at]:
+        if left >= 0 and any(each.valued[at] for each in systems.every):
             examples: dict[Hashable, list[str | None]] = {}
             formulas = []
             for each in systems.every:
                 # Many systems of a sweep have the same hits.
                 key = views.query_key(each.labelled.hits, at)
                 if key not in examples:
-                    examples[key] = explanations(each.metrics.values(), each.labelled.hits, at)
+                    worked = explanations(each.metrics.values(), each.labelled.hits, at)
+                    has_value = [bool(metric.valued(each.populations)[at]) for metric in each.metrics.values()]
+                    examples[key] = [text if there else None for text, there in zip(worked, has_value)]
                 formulas.append(examples[key])
         # Each id is stored once and referred to by its index.
         places: dict[str, int] = {}

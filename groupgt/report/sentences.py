@@ -77,7 +77,7 @@ def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
     if not evaluations:
         return
     runs_of = grouped(
-        ((each.counts["missing"], int(each.truth.judgments.defined.sum()), each.policy.missing), name)
+        ((each.counts["missing"], int(each.populations.defined.sum()), each.policy.missing), name)
         for name, each in evaluations.items()
     )
     for (missing, total, rule), names in runs_of.items():
@@ -91,7 +91,7 @@ def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
         then = "scored as zero (policy missing=zero; missing=skip excludes them)"
         yield f"{who} no results for {missing:,} of {counted(total, 'query')}{most}, {then}"
     first = next(iter(evaluations.values()))
-    if not first.truth.judgments.defined.any():
+    if not first.populations.defined.any() and not first.valued.any():
         yield "no query has a group that can be covered, so there are no means"
     counts = {name: evaluation.counts["duplicates"] for name, evaluation in evaluations.items()}
     repeating = [f"{name} {count:,}" for name, count in counts.items() if count]

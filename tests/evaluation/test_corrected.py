@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.evaluation.estimates import corrected, normal_quantile
+from groupgt.evaluation.estimates import corrected, normal_quantile, of_column
 from groupgt.model.sample import entry, sample_fault, sample_of
 
 QIDS = [f"q{number}" for number in range(40)]
@@ -119,7 +119,8 @@ def test_an_evaluation_with_an_audit(tmp_path: Path) -> None:
     assert result.means == plain.means
     for text, each in result.corrected.items():
         assert each.audited == pytest.approx(audit[text])
-        assert each.judged == pytest.approx(np.nan_to_num(plain.values[text]).mean())
+        # A query that only the annotator gives an answer leaves the model's mean as it is.
+        assert each.judged == pytest.approx(plain[text])
         assert each.interval[0] < each.mean < each.interval[1]
     shown = str(result)
     assert "corrected by 15 audited of 40 queries, a recorded random sample" in shown
@@ -129,6 +130,64 @@ def test_an_evaluation_with_an_audit(tmp_path: Path) -> None:
     # The order of lines does not matter.
     again = groupgt.evaluate(judged, run, ["recall@4"], audit=written(tmp_path, lines[::-1]), **options)
     assert again.corrected["recall@4"] == result.corrected["recall@4"]
+
+
+UNDEFINED: list[dict[str, Any]] = [
+    *({"qid": f"n{number}", "retrieval_gt": [], "answerable": False} for number in range(6)),
+    *({"qid": f"u{number}", "retrieval_gt": []} for number in range(4)),
+]
+
+
+def read(folder: Path, rows: list[dict[str, Any]]) -> groupgt.GroundTruth:
+    return groupgt.read_ground_truth(written(folder, rows))
+
+
+@pytest.mark.parametrize("policy", ["missing=zero", "missing=skip"])
+def test_the_same_labels_leave_every_mean_as_it_is(policy: str, tmp_path: Path) -> None:
+    judged, _, run = data()
+    rows = [{"qid": qid, "retrieval_gt": groups} for qid, groups in judged.items()] + UNDEFINED
+    found = {qid: ids for qid, ids in run.items() if qid not in ("q1", "q2")} | {"n1": ["z"], "u1": ["z"]}
+    metrics = ["recall@4", "redundancy@4", "ndcg@4"]
+    audit = read(tmp_path, rows)
+    result = groupgt.evaluate(audit, found, metrics, audit=audit, assume_random=True, policy=policy)
+    for text, each in result.corrected.items():
+        assert (each.mean, each.judged) == (pytest.approx(result[text]), pytest.approx(result[text]))
+        assert each.queries == each.sample == result.counted(text)
+    # With a sample, the mean of the model's labels is still that of the evaluation.
+    some = read(tmp_path, [row for number, row in enumerate(rows) if number % 2])
+    result = groupgt.evaluate(audit, found, metrics, audit=some, assume_random=True, policy=policy)
+    for text, each in result.corrected.items():
+        assert each.judged == pytest.approx(result[text])
+        assert each.queries == result.counted(text)
+
+
+def test_queries_that_only_one_side_gives_an_answer(tmp_path: Path) -> None:
+    # Twelve queries, all audited; every answer is found. The truth declares n unanswerable, the annotator a0.
+    gold = {f"a{number}": [["x"]] for number in range(11)}
+    rows = [{"qid": qid, "retrieval_gt": groups} for qid, groups in gold.items()]
+    declared: dict[str, Any] = {"retrieval_gt": [], "answerable": False}
+    audit = read(tmp_path, [{"qid": "a0", **declared}, *rows[1:], {"qid": "n", "retrieval_gt": [["x"], ["y"]]}])
+    truth = read(tmp_path, [*rows, {"qid": "n", **declared}])
+    run = {qid: ["x"] for qid in truth.qids}
+    found = groupgt.evaluate(truth, run, ["recall"], audit=audit, assume_random=True).corrected["recall"]
+    # The annotator's values: 0 for a0, ten times 1, and 1/2 for n; the model's mean is over a0 to a10.
+    assert (found.audited, found.judged, found.queries) == (pytest.approx(10.5 / 12), 1.0, 12)
+
+
+def test_no_bias_where_the_model_misses_answers() -> None:
+    """Of 400 queries the model declares a fifth unanswerable at random; the mean over all is estimated without bias."""
+    rng = np.random.default_rng(5)
+    errors = []
+    for _ in range(300):
+        y = (rng.random(400) < 0.5).astype(float)
+        f = np.where(rng.random(400) < 0.9, y, 1 - y)
+        f[rng.random(400) < 0.2] = np.nan
+        column = np.stack([f, np.where(np.arange(400) < 100, y, np.nan)], axis=1)
+        estimate = of_column(column)
+        assert estimate is not None
+        errors.append(estimate.mean - 0.5)
+    # One estimate has a standard error of about .035, so 300 have one of .002: .008 is four of them.
+    assert abs(np.mean(errors)) < 0.008
 
 
 def test_what_is_no_audit(tmp_path: Path) -> None:

@@ -267,6 +267,16 @@ def test_only_groups_of_an_importance_are_asked_for_where_that_is_said() -> None
     assert groupgt.GroundTruth.of(IMPORTANT).under(groupgt.Policy(importance=("okay",))).forms == [None, None]
 
 
+def test_a_judged_query_without_the_importance_may_count_as_0() -> None:
+    truth, run = {**IMPORTANT, "none": []}, {"q": ["a"], "r": ["d"], "none": ["d"]}
+    policy = {"importance": ["vital"], "undefined": "zero"}
+    found = groupgt.evaluate(truth, run, ["recall"], policy=policy)
+    # q has its vital group; r is judged, and has none; nothing is known of the last.
+    assert np.isnan(found.values["recall"]).tolist() == [False, False, True]
+    assert found["recall"] == 1 / 2
+    assert found.truth.select([1, 2]).judgments.defined.tolist() == [True, False]
+
+
 @pytest.mark.parametrize(
     ("truth", "importance", "words"),
     [

@@ -257,6 +257,8 @@ def test_crux(tmp_path: Path, answerable_alone: bool, empty_groups: str) -> None
         rows = {name: [rng.choice((0, 0, 0, 1, 2, 3, 5)) for _ in range(questions)] for name in rng.sample(docs, 8)}
         for row in rows.values():
             row[0], row[1] = 4, min(row[1], 2)  # the second sub-question is answered nowhere
+            if number % 10 == 0 and not answerable_alone:
+                row[:] = [min(rating, 2) for rating in row]  # nor is any other
         ratings[f"t{number}"] = rows
     run = {qid: ranked(rng, docs, 25) for qid in ratings}
     path = tmp_path / "judge"
@@ -266,7 +268,7 @@ def test_crux(tmp_path: Path, answerable_alone: bool, empty_groups: str) -> None
         with (path / ("ratings.jsonl" if not answerable_alone else f"{qid}.jsonl")).open("a", encoding="utf-8") as file:
             file.writelines(lines)
     path = path if answerable_alone else path / "ratings.jsonl"
-    policy = {"level": 3, "empty_groups": empty_groups}
+    policy = {"level": 3, "empty_groups": empty_groups, "undefined": "skip" if answerable_alone else "zero"}
     result = groupgt.evaluate(path, run, ["recall.coverage@10"], policy=policy)
     for position, qid in enumerate(result.truth.qids):
         ranking = sorted(run[qid], key=run[qid].__getitem__, reverse=True)
@@ -490,7 +492,8 @@ def test_nuggetizer(tmp_path: Path) -> None:
     for number in range(80):
         qid, docs = f"2024-{number}", [f"p{each}" for each in range(9)]
         nuggets = [{"text": f"nugget {each}", "importance": rng.choice(("vital", "okay"))} for each in range(5)]
-        nuggets[0]["importance"] = "vital"
+        # Few queries have no vital nugget: they score 0.
+        nuggets = [{**each, "importance": "okay"} for each in nuggets] if number % 8 == 0 else nuggets
         judged = {name: [rng.choice((*RANK, "not_support", "not_support")) for _ in nuggets] for name in docs}
         rows += [
             {
@@ -516,7 +519,7 @@ def test_nuggetizer(tmp_path: Path) -> None:
     found: dict[tuple[int, str], list[float]] = {}
     for level in (1, 2):
         for importance in ("vital", "all"):
-            policy = {"level": level, "empty_groups": "unmeetable"}
+            policy = {"level": level, "empty_groups": "unmeetable", "undefined": "zero"}
             policy |= {"importance": ["vital"]} if importance == "vital" else {}
             result = groupgt.evaluate(path, run, ["recall.coverage@5"], policy=policy)
             found[level, importance] = list(result.values["recall.coverage@5"])

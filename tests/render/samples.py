@@ -183,7 +183,7 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
             "groups": [1] * questions,
             "slices": {},
             "solved": [list(range(systems)) for _ in range(questions)],
-            "counted": [True] * questions,
+            "out": {},
             "values": [values],
         },
         "details": details,

@@ -40,7 +40,7 @@ class Questions(TypedDict):
     """Parallel lists with one entry per query: id, text, number of groups, slices, and systems that complete it.
 
     `values[metric][system][question]` are metric values; `solved[question]` lists the systems that cover all groups.
-    `slices[by]` contains the value for each query.
+    `slices[by]` contains the value for each query. `out` explains, for some queries by position, why they do not count.
     """
 
     qids: list[str]
@@ -48,7 +48,7 @@ class Questions(TypedDict):
     groups: list[int]
     slices: dict[str, list[str]]
     solved: list[list[int]]
-    counted: list[bool]
+    out: dict[str, str]
     values: list[list[list[float | None]]]
 
 

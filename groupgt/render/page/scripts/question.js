@@ -85,7 +85,7 @@ function steps(all, kept, at, values) {
 function solvedBy(set, all, at) {
   const solved = all.solved[at];
   const within = set.cutoff ? ` ${set.cutoff}` : "";
-  if (!all.counted[at]) return h("p", { class: "note" }, "No group of this query can be covered; it is excluded from all means.");
+  if (at in all.out) return h("p", { class: "note" }, all.out[at]);
   if (set.systems.length === 1) return h("p", null, solved.length ? `Complete${within}.` : `Not complete${within}.`);
   if (!solved.length) return h("p", null, `Not complete${within} in any system.`);
   if (solved.length === set.systems.length) return h("p", null, `Complete in every system${within}.`);

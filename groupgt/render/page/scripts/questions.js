@@ -25,7 +25,7 @@ function chosen(set, questions, columns, values, metric) {
   for (let at = 0; at < questions.qids.length; at++) {
     if (wanted.some(([by, value]) => questions.slices[/** @type {string} */ (by)][at] !== value)) continue;
     const solved = questions.solved[at] || [];
-    const counts = questions.counted.length ? questions.counted[at] : true;
+    const counts = !(at in questions.out);
     if (shown === "none" && (solved.length || !counts)) continue;
     if (shown === "one" && solved.length !== 1) continue;
     if (shown === "every" && (solved.length < set.systems.length || !counts)) continue;

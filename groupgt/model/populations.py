@@ -1,0 +1,69 @@
+"""The populations of queries, and which of them count: the one place where this is decided.
+
+Every query of a ground truth is answerable (with results in the run, or missing from it), declared unanswerable, or
+undefined. `docs/generate/populations.py` lists what each consumer does with each, and tests check every entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from groupgt.model.hits import Bools, Judgments
+from groupgt.model.policy import PRESETS, Policy
+
+
+@dataclass(frozen=True, eq=False)
+class Populations:
+    """Masks of the queries of a ground truth by population, shape (Q,).
+
+    `present` marks the queries with results; without a run, every query counts as present. Extra queries have no
+    place here: engines count them while they match results.
+    """
+
+    judgments: Judgments
+    present: Bools | None = None
+    policy: Policy = PRESETS["default"]
+
+    @cached_property
+    def unanswerable(self) -> Bools:
+        """Queries that are declared to have no answer."""
+        declared = self.judgments.unanswerable
+        return np.zeros(self.judgments.size, dtype=np.bool_) if declared is None else declared
+
+    @property
+    def defined(self) -> Bools:
+        """Queries with relevant alternatives, and those that the policy counts as 0 without (`undefined=zero`)."""
+        return self.judgments.defined
+
+    @cached_property
+    def undefined(self) -> Bools:
+        """Queries that no metric is defined for."""
+        return ~(self.defined | self.unanswerable)
+
+    @cached_property
+    def absent(self) -> Bools:
+        """Queries without results."""
+        return np.zeros(self.judgments.size, dtype=np.bool_) if self.present is None else ~self.present
+
+    @cached_property
+    def missing(self) -> Bools:
+        """Defined queries without results."""
+        return self.defined & self.absent
+
+    @cached_property
+    def counting(self) -> Bools:
+        """Queries in the means of metrics: defined, and with results if the policy skips missing queries."""
+        return self.defined & ~self.absent if self.policy.missing == "skip" else self.defined
+
+    def valued(self, *, of_unanswerable: bool, higher_is_better: bool) -> Bools:
+        """Return a mask of the queries that have a value of a metric.
+
+        Metrics of unanswerable queries are defined for these alone, and a query without results abstains, whatever the
+        policy says of missing queries. If lower values are better, an empty ranking has no value.
+        """
+        if of_unanswerable:
+            return self.unanswerable
+        return self.counting if higher_is_better else self.counting & ~self.absent
