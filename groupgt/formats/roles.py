@@ -18,7 +18,7 @@ Declared = Mapping[str, str]
 NO_COLUMNS: Declared = {}
 
 _QIDS = ("qid", "query_id", "query-id", "queryid", "q_id", "question_id", "topic_id", "topic", "example_id")
-_DOCS = ("doc_id", "docid", "docno", "document_id", "corpus-id", "corpus_id", "pid", "did", "passage_id", "chunk_id")
+_DOCS = ("doc_id", "docno", "docid", "document_id", "corpus-id", "corpus_id", "pid", "did", "passage_id", "chunk_id")
 _QUERIES = ("query", "question", "user_input", "query_text", "question_text")
 # `expected_doc_ids`, `relevant_chunks` and the like. What holds answers is no ground truth of retrieval.
 _STEMS = ("relevant", "expected", "gold", "golden", "positive", "gt")
