@@ -232,8 +232,8 @@ def contrasts_of(
         family = slice(start, start + len(twos))
         if together is not None:
             p_values[family], found = together(keys[start][2], columns[family], raw[family])
-            means, rejected = np.array(list(map(mean_of, columns[family]))), p_values[family] <= settings.alpha
-            ends[family] = agreeing(within(found, np.array(bounds[family])), means, rejected)
+            means = np.array(list(map(mean_of, columns[family])))
+            ends[family] = agreeing(within(found, np.array(bounds[family])), means, p_values[family] <= settings.alpha)
             continue
         p_values[family] = corrected(settings.corrects, raw[family])
         compared, rejected = int((~np.isnan(raw[family])).sum()), int((p_values[family] <= settings.alpha).sum())

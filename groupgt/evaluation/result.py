@@ -41,14 +41,17 @@ if TYPE_CHECKING:
 class Fixed(dict[str, Any]):
     """A dict that cannot be changed."""
 
-    def _refuse(self, *_: Any, **__: Any) -> Any:
-        raise TypeError("the results of an evaluation cannot be changed; copy them with dict(…)")
-
-    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what pickle and copy need, which would otherwise set the items one by one."""
         return Fixed, (dict(self),)
+
+
+def _refuse(self: Fixed, *_: Any, **__: Any) -> Any:
+    raise TypeError("the results of an evaluation cannot be changed; copy them with dict(…)")
+
+
+for _change in ("__setitem__", "__delitem__", "__ior__", "update", "setdefault", "pop", "popitem", "clear"):
+    setattr(Fixed, _change, _refuse)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

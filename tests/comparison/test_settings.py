@@ -30,7 +30,7 @@ from groupgt.report.schema import FieldsOf
         ({"seed": -1}, "seed: expected a whole number from 0"),
         ({"correction": []}, "correction: expected holm"),
         ({"pairs": "x"}, "pairs: expected true or false"),
-        ({"baseline": 5}, "baseline: expected the name of a run"),
+        ({"baseline": 5}, "baseline: expected one of base, other, found 5"),
         ({"baseline": "bse"}, r"baseline: expected one of base, other, found 'bse' \(did you mean 'base'"),
     ],
 )
