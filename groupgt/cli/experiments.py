@@ -124,6 +124,12 @@ def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
     help="Reuse earlier answers of your code and services; query only for missing ones.",
 )
 @click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with the newest run that was killed or failed, if it had the same options, queries and corpora; code "
+    "and services are not examined.",
+)
+@click.option(
     "--allow-code", is_flag=True, help="Allow the file to run code: `use: python`, and scripts that build data."
 )
 @file_option(
@@ -167,7 +173,7 @@ def run_command(
     from groupgt.report.gates import reason as gate_reason
     from groupgt.report.previous import will_compare
     from groupgt.report.run import run_experiment
-    from groupgt.report.times import ways_to_keep
+    from groupgt.report.times import could_resume, ways_to_keep
     from groupgt.store.files import write_text
 
     for option, path in zip([*REPORTS, "--metrics-json"], (junit, summary_path, metrics_json)):
@@ -180,6 +186,8 @@ def run_command(
         show_rows(made.headers, made.rows, style)
         for text in made.unchecked:
             say(f"not checked without --allow-code: {text}")
+        if made.left is not None:
+            say(made.experiment.hide.sure(could_resume(made.left)))
         if against is not None:
             say(made.experiment.hide.sure(will_compare(against, made.experiment)))
         return
@@ -188,7 +196,7 @@ def run_command(
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignores further interrupts
         bar.ended()
-        say("interrupted; finished retrievals are cached; rerun the command to resume")
+        say("interrupted; finished retrievals are cached; to go on with answers of code and services, add --resume")
         raise SystemExit(130) from None
     _show_outcome(outcome, style)
     if summary_path is not None:

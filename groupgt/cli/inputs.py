@@ -17,9 +17,10 @@ from click.core import ParameterSource
 
 from groupgt.cli.output import Decorator, check_outputs, together
 from groupgt.engines.choice import Engine, engine_of
+from groupgt.engines.order import DIRECTIONS
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.evaluation.evaluate import evaluate_each
-from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.evaluation.inputs import Scores, as_ground_truth
 from groupgt.evaluation.names import expanded, named
 from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
@@ -60,6 +61,7 @@ class Inputs:
     conditions: tuple[str, ...] = ()
     policy_texts: tuple[str, ...] = ()
     in_parts: bool = False
+    score_texts: tuple[str, ...] = ()
     names: str = "file"
     memory: str | None = None
     labeller_name: str = "id"
@@ -104,7 +106,7 @@ class Inputs:
     def check(self, also_read: Sequence[Path | None] = ()) -> None:
         """Checks options and paths, including those in `also_read`, before any file is read or overwritten."""
         self._check_folder()
-        _ = self.engine, self.policy
+        _ = self.engine, self.policy, self.scores
         if self.assume_random and self.audit is None:
             raise ConfigError("--assume-random: needs --audit")
         others = [path for path in (*also_read, self.audit_path) if path is not None]
@@ -139,6 +141,18 @@ class Inputs:
     def engine(self) -> Engine:
         """The engine, with the memory limit from --memory if it is set."""
         return Engine() if self.memory is None else engine_of({"use": "streaming", "with": {"memory": self.memory}})
+
+    @property
+    def scores(self) -> Scores:
+        """Whether higher scores are better, set by --scores for all runs or by name, or by the result folder."""
+        if self.reopened is not None and not self.score_texts:
+            return self.reopened.scores
+        typed_as = [text.rpartition("=") for text in self.score_texts]
+        directions = {name: each for name, _, value in typed_as for each in DIRECTIONS if each == value}
+        if len(directions) < len(typed_as) or (len(directions) > 1 and "" in directions):
+            found = f"found {', '.join(self.score_texts)}"
+            raise ConfigError(f"--scores: expected {' or '.join(DIRECTIONS)}, or NAME=ascending once a run, {found}")
+        return directions.get("") or directions or "descending"
 
     @cached_property
     def runs(self) -> list[Any]:
@@ -323,6 +337,7 @@ class Inputs:
             truth_columns=self.columns_of(self.truth_path),
             run_columns=self.columns_of(*self.runs),
             parts=self.in_parts,
+            scores=self.scores,
             engine=self.engine,
         )
 

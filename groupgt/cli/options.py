@@ -28,6 +28,12 @@ PARTS = click.option(
 _READING = together(
     click.option("--run-format", help="Format of the runs (default: auto-detect)."),
     PARTS,
+    repeatable_option(
+        "--scores",
+        "score_texts",
+        metavar="[NAME=]ascending",
+        help="The scores of all runs, or of one, are distances: lower is better; repeatable.",
+    ),
     click.option("--memory", metavar="SIZE", help="Memory limit, such as 2GB; files are then streamed."),
 )
 NAMES = default_option(

@@ -128,6 +128,12 @@ class Bar:
             self.bar.close()
             self.bar = None
 
+    def left(self, left: Any) -> None:
+        """Says what an interrupted run left that this run does not use."""
+        from groupgt.report.times import could_resume
+
+        say(could_resume(left))
+
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -29,8 +29,7 @@ from groupgt.curation.agree import agree
 from groupgt.curation.check import checked
 from groupgt.curation.rechunk import WAYS, rechunk
 from groupgt.curation.suggest import accepted, suggest
-from groupgt.engines.calls import calls_of, in_call_order
-from groupgt.engines.carriers import all_rankings
+from groupgt.engines.calls import in_call_order, rankings_to_write
 from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.formats.detect import RUNS, TRUTHS, kind_of, read_run, require_paths
@@ -230,18 +229,9 @@ def convert_command(
     queries = as_ground_truth(truth, inputs.policy, inputs.truth_format) if truth else None
     run = read_run(read, source_format, parts=inputs.in_parts, qids=queries.qids if queries else None)
     run = in_call_order(matched(run, queries) if queries else run)
-    rankings = []
-    scored = True
-    ids_and_scores = list(all_rankings(run, inputs.policy))
-    # Nothing is dropped: results are written unchanged.
-    calls_by_query = calls_of(run, replace(inputs.policy, duplicates="penalize"))
-    for qid, (ids, scores) in ids_and_scores:
-        scores = calls_by_query[qid].scores if calls_by_query else scores
-        scored = scored and scores is not None
-        rankings.append((qid, ids, [1 / rank for rank in range(1, len(ids) + 1)] if scores is None else list(scores)))
-    calls = {qid: of_query.calls for qid, of_query in calls_by_query.items()}
-    tag = run.name or "groupgt"
-    _write(target, lambda part: write_run(part, rankings, to, scored=scored, tag=tag, calls=calls), to, len(rankings))
+    written, calls = rankings_to_write(run, inputs.policy)
+    rankings, tag = list(written), run.name or "groupgt"
+    _write(target, lambda part: write_run(part, rankings, to, tag=tag, calls=calls), to, len(rankings))
 
 
 def import_autorag(project: Path, target: Path) -> None:

@@ -69,8 +69,8 @@ class Systems:
     """Systems evaluated on one ground truth, in table order: `values[system][metric]`, shape (Q,).
 
     `evaluations` is empty if only metric values are available; `population` and `rules` then describe the measurement.
-    `passages` maps ids to texts, `absent` contains the ground-truth ids missing from the corpus, and `scores` contains
-    result scores, which runs do not store; `hide` removes secrets from texts.
+    `passages` maps ids to texts, `absent` contains the ground-truth ids missing from the corpus, and `hide` removes
+    secrets from texts.
 
     Systems are compared with the `baseline` on the metrics in `compared` (default: all). Without a baseline, nothing is
     compared, and means have no confidence intervals. `is_baseline_named` is True if the user chose the baseline, and
@@ -85,7 +85,6 @@ class Systems:
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
     passages: Mapping[str, str] = field(default_factory=dict)
     absent: Collection[str] = ()
-    scores: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
     hide: Hide = field(default_factory=Hide)
     rules: str = ""
     baseline: str = ""

@@ -11,8 +11,9 @@ import numpy as np
 
 from groupgt.curation.near import near_duplicates as nearly_equal_passages
 from groupgt.engines.carriers import renamed
+from groupgt.engines.order import contradictions
 from groupgt.errors import ConfigError, warn
-from groupgt.evaluation.evaluate import label_run
+from groupgt.evaluation.evaluate import check_directions, label_run
 from groupgt.evaluation.inputs import are_several
 from groupgt.evaluation.options import LabelOptions, takes_options
 from groupgt.evaluation.request import Request
@@ -104,8 +105,10 @@ def checked(
         findings[name].append(check_corpus(truth, texts))
     if threshold is not None:
         findings[name].append(check_duplicates(truth, texts, threshold))
-    for run_name, run in runs:
-        findings[run_name] = check_run(truth, run, request)
+    read = {name: request.run_of(run, truth) for name, run in runs}
+    check_directions(request.scores, [run.name for run in read.values()])
+    for run_name, results in read.items():
+        findings[run_name] = check_run(truth, results, request)
     return Check(findings)
 
 
@@ -169,6 +172,7 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
         warn(fault)
     warn_of_no_match(truth, run, labeller, labelled)
     comments = run.by_original_ids.resolved.comments
+    contradicted = contradictions(run, thorough=True)
     lengths = labelled.hits.length[labelled.present]
     has_hit = np.bincount(labelled.hits.query, minlength=len(truth)) > 0
     return [
@@ -181,6 +185,8 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
         Finding("queries with a repeated relevant result", labelled.duplicated),
         Finding("queries with a hit among equal scores", len(np.unique(labelled.tie_query))),
         _finding("queries with no hits", _names(truth.qids, answered & ~has_hit)),
+        Finding("queries whose scores rise along the ranking", contradicted.rising_scores),
+        Finding("queries whose ranks contradict their scores", contradicted.contradicted_ranks),
     ]
 
 

@@ -19,6 +19,7 @@ from groupgt.model.hits import Bools, Hits, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import plain
+from groupgt.model.values import ORIGINAL_SCORE, SCORE
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ def warn_if_empty(ranked: RankedHits, title: str) -> None:
         warn(f"{title}: the file is empty: 0 results")
 
 
-# The ids of one query, best first, and the scores that ordered them; None if the input was already ordered.
+# The ids of one query, best first, and their scores as given; None if they have none.
 Ranking = tuple[list[str], Sequence[float] | None]
 
 
@@ -158,6 +159,11 @@ class LocalCarrier(Carrier, Protocol):
     def carries(self, field: str) -> bool:
         """Return whether results have a `text`, a length in this unit, or the `calls` that returned them."""
         ...
+
+    @property
+    def score_field(self) -> str:
+        """The field with the scores as given; if calls order the results, their scores also contain the call."""
+        return ORIGINAL_SCORE if self.carries(ORIGINAL_SCORE) else SCORE
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
         """Return the results of all judged queries in rank order, with these fields.

@@ -11,12 +11,13 @@ from groupgt.engines.base import Flat, LocalCarrier
 from groupgt.engines.calls import calls_between
 from groupgt.engines.carriers import local_carrier_of
 from groupgt.engines.excluded import condensed_flat
+from groupgt.engines.order import WAY_OUT, rises
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.values import CALLS, ORIGINAL_SCORE, SCORE, Budget, Lengths
+from groupgt.model.values import CALLS, SCORE, Budget, Lengths, is_order_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,32 +54,32 @@ def depths(
     for budget in budgets:
         if budget.unit == SCORE:
             query, scores = scores_of(truth, run, policy)
-            fitting[budget] = np.bincount(query[scores >= budget.amount], minlength=len(truth))
+            fitting[budget] = np.bincount(query[scores >= run.sign * budget.amount], minlength=len(truth))
         else:
             fitting[budget] = cumulative[budget.unit].depth(int(budget.amount))
     return fitting
 
 
 def scores_of(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Floats]:
-    """Return the query and score of each result, sorted by query and rank.
+    """Return the query and score of each result, sorted by query and rank; scores that are distances are negated.
 
-    Raises `DataError` if results have no scores or are not sorted by descending score.
+    Raises `DataError` if results have no scores or are not sorted by their scores.
     """
     _refuse_renamed_drop(run, policy, "scores")
     carrier = local_carrier_of(run.by_original_ids, "a threshold on scores")
-    field = ORIGINAL_SCORE if carrier.carries(ORIGINAL_SCORE) else SCORE
-    flat = condensed_flat(carrier.flat(truth, policy, field), truth, policy)
-    scores, rank = flat.fields[field], flat.rank
-    if None in scores or (len(scores) and np.array_equal(scores, -rank)):
+    flat = condensed_flat(carrier.flat(truth, policy, carrier.score_field), truth, policy)
+    scores, rank = flat.fields[carrier.score_field], flat.rank
+    if None in scores or is_order_only(scores, rank):
         what = "a threshold on scores needs the score of every result; these have only an order"
         raise DataError(f"{run.title}: {what}")
     column = np.array(scores, dtype=np.float64)
-    rising = np.flatnonzero((rank[1:] > 1) & (column[1:] > column[:-1]))
+    rising = rises(flat.query, column)
     if len(rising):
         where = f"{run.title}: query {truth.qids[flat.query[rising[0]]]!r}"
-        before, after = column[rising[0]], column[rising[0] + 1]
-        what = f"a threshold on scores needs results in the order of falling scores, found {before:g} before {after:g}"
-        raise DataError(f"{where}: {what}")
+        before, after = run.sign * column[rising[0]], run.sign * column[rising[0] + 1]
+        order, way = ("rising", "") if run.ascending else ("falling", f"; {WAY_OUT}")
+        what = f"a threshold on scores needs results in the order of {order} scores, found {before:g} before {after:g}"
+        raise DataError(f"{where}: {what}{way}")
     return flat.query, column
 
 

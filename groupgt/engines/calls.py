@@ -6,7 +6,7 @@ ties and repeats apply as usual.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.carriers import local_carrier_of
+from groupgt.engines.carriers import all_rankings, local_carrier_of
 from groupgt.engines.shapes import carried_cells, ids_and_scores, is_text_list
 from groupgt.errors import DataError, Faults
 from groupgt.formats.fields import CALL_COLUMN, call_of, calls_fault
+from groupgt.formats.rows import Ranking
 from groupgt.formats.validity import is_call, is_score
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -134,6 +135,16 @@ def calls_between(calls: Ints, rank: Ints) -> Ints:
     return np.where(rank == 1, calls, np.diff(calls, prepend=0))
 
 
+def rankings_to_write(run: Run, policy: Policy) -> tuple[Iterator[Ranking], dict[str, list[int]]]:
+    """Return the rankings of all queries with the scores that results have, and their calls; nothing is dropped."""
+    by_query = calls_of(run, replace(policy, duplicates="penalize"))
+    rankings = (
+        (qid, ids, by_query[qid].scores if by_query else None if scores is None else list(scores))
+        for qid, (ids, scores) in all_rankings(run, policy)
+    )
+    return rankings, {qid: of_query.calls for qid, of_query in by_query.items()}
+
+
 class QueryCalls(NamedTuple):
     """The call that returned each result of a query, in rank order, and the original scores, if any."""
 
@@ -150,11 +161,12 @@ def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dic
         return {}
     names = carrier.qids() if qids is None else list(qids)
     queries = GroundTruth.from_rows(names, [[] for _ in names], Policy())
-    flat = carrier.flat(queries, policy, CALLS, ORIGINAL_SCORE)
+    flat = carrier.flat(queries, policy, CALLS, carrier.score_field)
     ends = np.cumsum(flat.sizes(len(names))).tolist()
-    calls, scores = flat.fields[CALLS].tolist(), flat.fields[ORIGINAL_SCORE]
+    calls, scores = flat.fields[CALLS].tolist(), flat.fields[carrier.score_field]
     numbers = {}
     for name, begin, end in zip(names, [0, *ends], ends):
         of_query = scores[begin:end]
-        numbers[name] = QueryCalls(calls[begin:end], None if None in of_query else of_query)
+        as_given = None if None in of_query else [run.sign * score for score in of_query]
+        numbers[name] = QueryCalls(calls[begin:end], as_given)
     return numbers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from operator import gt
 from typing import Any, NamedTuple
@@ -109,10 +110,25 @@ class ListCarrier(LocalCarrier):
         faults.stop()
         scores = (self.lists.scores or {}).get(key, order)
         if scores is None:
-            return ids, None
+            return ids, self._as_given(self.listed_scores(key), len(ids))
         places = places_in_order(ids, scores, self.rules(policy))
         # Scores only order the results of one call.
-        return [ids[at] for at in places], None if self.carries(CALLS) else [scores[at] for at in places]
+        in_order = None if self.carries(CALLS) else self._as_given([scores[at] for at in places], len(ids))
+        return [ids[at] for at in places], in_order
+
+    def _as_given(self, scores: Sequence[Any] | None, size: int) -> list[float] | None:
+        """Return scores with their own sign; None unless all results have one."""
+        if scores is None or len(scores) != size or None in scores:
+            return None
+        return [self.run.sign * float(score) for score in scores]
+
+    def listed_scores(self, key: Any) -> Sequence[float | None] | None:
+        """Return the scores of results that are already in order, which may contradict it; None if there are none."""
+        return self._listed.get(str(key)) if self._listed else carried_cells(self.lists.rankings.get(key), SCORE)
+
+    @cached_property
+    def _listed(self) -> Mapping[str, Sequence[float | None]]:
+        return self.lists.fields[SCORE]() if SCORE in self.lists.fields else {}
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> dict[str, list[str]]:
         """Return all queries, or these, with the result ids of the first queries, until the limit is exceeded."""

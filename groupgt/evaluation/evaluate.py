@@ -17,9 +17,9 @@ from groupgt.engines.calls import in_call_order
 from groupgt.engines.carriers import carrier_of, renamed
 from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import check_condensed, condensed
-from groupgt.errors import ConfigError, DataError, Faults
+from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
 from groupgt.evaluation.estimates import FEWEST
-from groupgt.evaluation.inputs import refuse_swapped
+from groupgt.evaluation.inputs import Scores, refuse_swapped
 from groupgt.evaluation.options import EvaluateOptions, takes_options
 from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
@@ -166,6 +166,7 @@ def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str
     run at a time, because only one thread can read Python lists at a time. `groupgt.evaluation.names` names runs.
     """
     named = list(runs)
+    check_directions(request.scores, [name for name, _ in named])
     require_columns(request.run_columns, [run for _, run in named])
 
     def evaluated(pair: tuple[str, Any]) -> Evaluation:
@@ -199,6 +200,17 @@ def _size(path: Any) -> int:
     except (OSError, ValueError):
         return SMALL + 1
     return size if Path(path).is_file() else SMALL + 1
+
+
+def check_directions(scores: Scores, names: Sequence[str]) -> None:
+    """Raise `ConfigError` for directions of scores that belong to no run."""
+    faults = Faults()
+    for name in scores if not isinstance(scores, str) else ():
+        if name not in names:
+            faults.add(
+                "scores", f"expected the name of a run, {listed(names)}, found {name!r}{near_names(name, names)}"
+            )
+    faults.stop(ConfigError)
 
 
 def label(

@@ -12,6 +12,7 @@ import numpy as np
 from groupgt.engines.calls import in_call_order
 from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import without_excluded
+from groupgt.engines.order import Direction, with_distances
 from groupgt.errors import ConfigError, DataError
 from groupgt.formats import detect, frames
 from groupgt.formats.pairing import matched
@@ -20,6 +21,9 @@ from groupgt.formats.roles import NO_COLUMNS, Declared
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
+
+# Whether higher scores are better: in all runs, or by the name of the run.
+Scores = Direction | Mapping[str, Direction]
 
 
 def as_ground_truth(
@@ -108,11 +112,13 @@ def as_run(
     qids: list[str] | None = None,
     engine: Engine | None = None,
     columns: Declared = NO_COLUMNS,
+    scores: Scores = "descending",
 ) -> Run:
     """Read a run from a mapping, a path, several paths (the `parts` of one run), a frame, or a `Run`.
 
     Results of AutoRAG's nodes are matched in order to `qids`, or to the queries of the ground truth. `columns` names
-    columns by their roles; one that this run has not is another run's.
+    columns by their roles; one that this run has not is another run's. `scores` declares whether higher scores are
+    better, for all runs or by their names.
     """
     if columns:
         names = detect.column_names(value) or ()
@@ -143,4 +149,7 @@ def as_run(
             )
         value = Run.of(value)
     run = matched(value, truth)
-    return without_excluded(truth, in_call_order(replace(run, name=name or run.name)))
+    run = replace(run, name=name or run.name)
+    if (scores if isinstance(scores, str) else scores.get(run.name)) == "ascending":
+        run = with_distances(run)
+    return without_excluded(truth, in_call_order(run))

@@ -14,6 +14,7 @@ from functools import wraps
 from typing import Any, TypedDict, TypeVar
 
 from groupgt.errors import near_names
+from groupgt.evaluation.inputs import Scores
 from groupgt.evaluation.request import Request
 from groupgt.formats.roles import Declared
 from groupgt.metrics.base import ConventionChoice
@@ -37,6 +38,7 @@ class LabelOptions(TruthOptions, total=False):
     corpus: Any
     run_format: str | None
     run_columns: Declared
+    scores: Scores
     engine: Any
 
 
@@ -87,6 +89,7 @@ TEXTS = {
     "run_format": "The format of run files (default: detected).",
     "truth_columns": 'Names of columns of the ground truth by role, such as `{"retrieval_gt": "expected"}`.',
     "run_columns": 'Names of columns of the results by role, such as `{"doc_id": "chunk"}`.',
+    "scores": "Whether higher scores are better: `descending`, `ascending` (distances), or `{run: direction}`.",
     "parts": "Whether a folder, a glob or a list of files is one run in many files.",
     "audit": "An annotator's judgments of a random sample of the queries, to correct means and differences.",
     "assume_random": "Whether the queries of the audit are a random sample although they do not say so.",

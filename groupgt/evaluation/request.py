@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from groupgt.engines.choice import Engine, engine_of
-from groupgt.evaluation.inputs import as_ground_truth, as_run
+from groupgt.engines.order import check_direction
+from groupgt.evaluation.inputs import Scores, as_ground_truth, as_run
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.formats.roles import NO_COLUMNS, Declared, check_declared
 from groupgt.labellers.base import Labeller
@@ -39,7 +40,8 @@ class Request:
     If the convention is `auto`, it depends on the shape of the ground truth, and `resolved` parses `requested` again.
     `labeller` decides how results are matched to alternatives, `policy` how invalid or ambiguous data are handled,
     `lengths` how much of a run fits a budget, and `engine` where labelling happens; `sources` includes the corpus. If
-    `parts` is True, many files form one run; `name` is used for a run without a name. `audit` corrects means and
+    `parts` is True, many files form one run; `scores` says whether higher scores are better; `name` is used for a run
+    without a name. `audit` corrects means and
     differences. `annotators` contains ground truth from further annotators; metric values are averaged over all
     annotators.
     """
@@ -57,6 +59,7 @@ class Request:
     truth_columns: Declared = field(default_factory=lambda: NO_COLUMNS)
     run_columns: Declared = field(default_factory=lambda: NO_COLUMNS)
     parts: bool = False
+    scores: Scores = "descending"
     name: str = ""
     requested: Requested = ((), ())
     is_auto: bool = False
@@ -81,12 +84,14 @@ class Request:
         truth_columns: Declared = NO_COLUMNS,
         run_columns: Declared = NO_COLUMNS,
         parts: bool = False,
+        scores: Scores = "descending",
         engine: Any = "auto",
         audit: Any = None,
         assume_random: bool = False,
     ) -> Request:
         """Resolve the options of `evaluate`; raise `MetricError` or `ConfigError` if they are invalid."""
         rules, how = Policy.of(policy), engine_of(engine)
+        check_direction(scores)
         if isinstance(metrics, str):
             metrics = split_names(metrics) or [metrics]
         texts, ks = [metrics] if isinstance(metrics, Metric) else metrics, [k] if isinstance(k, int) else k
@@ -117,6 +122,7 @@ class Request:
             truth_columns=check_declared(truth_columns),
             run_columns=check_declared(run_columns),
             parts=parts,
+            scores=scores,
             name=name,
             requested=(tuple(texts), tuple(ks)),
             is_auto=convention == AUTO,
@@ -149,4 +155,4 @@ class Request:
     def run_of(self, value: Any, truth: GroundTruth, name: str = "") -> Run:
         """Read one system's results from user data; the run's name is `name`, or else the name in the request."""
         options: dict[str, Any] = {"parts": self.parts, "engine": self.engine, "columns": self.run_columns}
-        return as_run(value, truth, self.run_format, name or self.name, **options)
+        return as_run(value, truth, self.run_format, name or self.name, scores=self.scores, **options)

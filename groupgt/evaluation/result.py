@@ -14,6 +14,7 @@ import numpy as np
 
 from groupgt.engines.base import Labelled
 from groupgt.engines.carriers import carrier_of
+from groupgt.engines.order import contradictions
 from groupgt.errors import ConfigError, MetricError, near_names, printable
 from groupgt.evaluation.estimates import Corrected, estimate_of, of_column
 from groupgt.evaluation.slices import Slicer
@@ -185,7 +186,9 @@ class Evaluation(Result):
         because they were empty. `unanswerable` counts queries declared unanswerable, and `without_row` counts the ones
         that are absent from the run, which count as abstaining.
         `irrelevant_groups` counts groups without a relevant alternative, `negative` documents with a negative grade,
-        and `excluded` results removed because the ground truth excludes their ids.
+        and `excluded` results removed because the ground truth excludes their ids. `rising_scores` counts queries whose
+        scores rise along the ranking (fall, if they are declared as ascending), and `contradicted_ranks` queries whose
+        ranks and scores give different orders.
         """
         each = self.populations
         declared = {
@@ -209,6 +212,7 @@ class Evaluation(Result):
             **({"comments": self.comments} if self.comments else {}),
             **(declared if each.unanswerable.any() else {}),
             **({} if self.truth.excluded is None else {"excluded": self.run.excluded}),
+            **{name: count for name, count in contradictions(self.run)._asdict().items() if count},
         }
 
     @property

@@ -32,7 +32,7 @@ POINTS = 200
 
 @dataclass(frozen=True)
 class Threshold:
-    """Effect of returning only results with a score of at least `threshold` (None: all results).
+    """Effect of returning only results with a score of at least `threshold`, or with a distance of at most (None: all).
 
     `abstains` is the share of unanswerable queries without results, `recall` the mean recall.coverage over answerable
     queries, and `answered` the share of answerable queries with a result. `asked` is True if the user requested the
@@ -142,6 +142,8 @@ class _Curve:
     answerable: Floats
     covered: Floats
     weight: Floats
+    # −1 if these numbers are negated distances.
+    sign: int = 1
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> _Curve:
@@ -158,7 +160,8 @@ class _Curve:
         covered = scores[start[of_query] + ranks.rank[met] - 1]
         order = np.argsort(covered)
         weight = (1 / judgments.groups[of_query] / max(int(counts.sum()), 1))[order]
-        return cls(evaluation.name, scores, np.sort(best[truth.unanswerable]), best[counts], covered[order], weight)
+        ends = np.sort(best[truth.unanswerable]), best[counts]
+        return cls(evaluation.name, scores, *ends, covered[order], weight, evaluation.run.sign)
 
     def reaching(self, share: float) -> float | None:
         """Return the lowest threshold that gives this share of unanswerable queries no results; None if not needed."""
@@ -175,4 +178,5 @@ class _Curve:
         answered = float((self.answerable >= low).mean()) if len(self.answerable) else math.nan
         abstains = float((self.unanswerable < low).mean())
         recall = math.fsum(kept.tolist()) if len(self.answerable) else math.nan
-        return Threshold(self.name, threshold, abstains, recall, answered, asked)
+        as_given = None if threshold is None else self.sign * threshold
+        return Threshold(self.name, as_given, abstains, recall, answered, asked)

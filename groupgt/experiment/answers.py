@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import compress
 from typing import Any, Protocol
 
@@ -14,10 +15,10 @@ from groupgt.engines.carriers import all_rankings
 from groupgt.engines.choice import Engine
 from groupgt.errors import ConfigError, DataError, GroupgtError, RetrieverError
 from groupgt.evaluation.inputs import as_run
-from groupgt.experiment.cache import AnswerCache, Done, Earlier, Task, needed
+from groupgt.experiment.cache import AnswerCache, Done, Earlier, Task, ThisRun, needed
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.retrieval import retrieve
+from groupgt.experiment.retrieval import Left, left_by, resumed, retrieve
 from groupgt.experiment.systems import placed
 from groupgt.experiment.timing import Timing, machine
 from groupgt.labellers.code import Code
@@ -25,6 +26,11 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run
 from groupgt.retrievers.base import Answers, check_ids, warn_of_doubts
 from groupgt.store.verdicts import VerdictStore
+
+NONE_LEFT = (
+    "--resume: no run of this file was killed or failed with the same options, --set, --only, queries and corpora, and "
+    "left answers of code, services or labellers; run without --resume"
+)
 
 
 class Progress(Protocol):
@@ -45,6 +51,9 @@ class Progress(Protocol):
     def ended(self) -> None:
         """Called when retrieval has finished or was aborted."""
 
+    def left(self, left: Left) -> None:
+        """Called before retrieval if an interrupted run left answers that this run does not use."""
+
 
 class Silence:
     """Progress callbacks that do nothing."""
@@ -52,7 +61,7 @@ class Silence:
     def doing(self, *_: Any, **__: Any) -> None:
         """Does nothing."""
 
-    planned = started = answered = ended = doing
+    planned = started = answered = ended = left = doing
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ class KeptAnswers:
 class Kept:
     """Data that a run reused: retrievals, results from external code and services, and verdicts.
 
-    `seconds` is the time spent on each system that is queried on every run; `changed` names changed labeller modules.
+    `seconds` is the time spent on each system that is queried on every run.
     """
 
     cached: int = 0
@@ -77,7 +86,6 @@ class Kept:
     answers: Sequence[KeptAnswers] = ()
     verdicts: int = 0
     judged: int = 0
-    changed: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -98,17 +106,40 @@ class SystemAnswers:
 
     # --- Retrieval.
 
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """All retrievals that the reported systems need."""
+        return needed(self.experiment, self.data)
+
+    def begin(self, changes: Sequence[str], only: Sequence[str], verdicts: VerdictStore, *, resume: bool) -> None:
+        """Identifies the run by its tasks and what was typed, and continues an interrupted one if asked to.
+
+        Raises `ConfigError` if there is none; if there is one and it is not continued, `progress` is told.
+        """
+        self.keeper = replace(self.keeper, run=ThisRun.of(self.tasks, changes, only))
+        verdicts.about["run"] = self.keeper.run.key
+        left = left_by(self.keeper, self.tasks, verdicts)
+        if resume and left is None:
+            raise ConfigError(NONE_LEFT)
+        if resume and left is not None:
+            self.keeper = resumed(self.keeper, self.tasks, verdicts, left)
+            return
+        if left is not None and not self.keeper.reuse:
+            self.progress.left(left)
+        for task in self.tasks:
+            if not self.keeper.takes_any(task):
+                self.keeper.discard(task)
+
     def retrieve(self, changes: Sequence[str], jobs: int) -> None:
         """Runs all missing retrievals in `jobs` processes; stops if a system with `on_error: fail` fails."""
-        tasks = needed(self.experiment, self.data)
-        kept = {task: self.keeper.kept(task) for task in tasks}
+        kept = {task: self.keeper.kept(task) for task in self.tasks}
         self.done = {task: done for task, done in kept.items() if done is not None}
         self.cached = len(self.done)
         for task, done in self.done.items():
             if not done.timing.single_ms:
                 task.check_timed(singly=False)
-        waiting = [task for task in tasks if task not in self.done]
-        self.progress.planned(len(self.experiment.chosen), len(tasks), self.cached, sum(map(_queries, waiting)))
+        waiting = [task for task in self.tasks if task not in self.done]
+        self.progress.planned(len(self.experiment.chosen), len(self.tasks), self.cached, sum(map(_queries, waiting)))
         try:
             for task, outcome in self._retrieved(waiting, changes, jobs):
                 if isinstance(outcome, Done):
@@ -158,7 +189,6 @@ class SystemAnswers:
             ],
             verdicts=verdicts.used,
             judged=verdicts.judged,
-            changed=tuple(verdicts.changed),
             seconds=seconds,
         )
 
@@ -205,7 +235,8 @@ class SystemAnswers:
         inputs = []
         for below in system.inputs:
             try:
-                inputs.append(self.answers(dataset, below, options.depth or depth))
+                answers, timing = self.answers(dataset, below, options.depth or depth)
+                inputs.append((self._falling(below, answers), timing))
             except GroupgtError as error:
                 self.failed[dataset, name] = RetrieverError(f"its input {below!r} failed: {error}")
                 raise self.failed[dataset, name] from None
@@ -218,6 +249,12 @@ class SystemAnswers:
         fused = replace(fused, excluded=sum(answers.excluded for answers, _ in inputs))
         fusion_ms = 1000 * (time.perf_counter() - start) / max(1, len(fused.ids))
         return fused, _fused_timing(dataset, name, [timing for _, timing in inputs], fusion_ms)
+
+    def _falling(self, name: str, answers: Answers) -> Answers:
+        """Returns results with scores of which the highest is the best, as fusions need them."""
+        if answers.scores is None or self.experiment.systems[name].config.scores == "descending":
+            return answers
+        return replace(answers, scores={qid: [-score for score in row] for qid, row in answers.scores.items()})
 
     def lacks_input(self, dataset: str, name: str) -> bool:
         """Returns whether a system can be skipped because one of its inputs was skipped."""
@@ -237,7 +274,7 @@ class SystemAnswers:
         try:
             # Results without query ids follow the rows of the full ground truth, regardless of `where`.
             how: dict[str, Any] = {"parts": True, "qids": data.qids, "engine": engine, "columns": options.columns}
-            run = as_run(options.path, data.truth, options.format, name, **how)
+            run = as_run(options.path, data.truth, options.format, name, scores=data.request.scores, **how)
             if data.corpus_ids and run.in_memory:
                 rankings = all_rankings(run, self.experiment.policy)
                 check_ids(name, Answers({qid: ids for qid, (ids, _) in rankings}), data.corpus_ids)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import platform
-import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -35,11 +34,10 @@ from groupgt.retrievers.base import Answers
 from groupgt.store.cache import Cache, Entry, key_of
 from groupgt.store.files import digest_of, owner, sha256
 from groupgt.store.journal import now
-from groupgt.store.loaded import changed
 from groupgt.store.verdicts import VerdictStore
 
 # Version of the cache format; other versions do not read it.
-LAYOUT = 3
+LAYOUT = 4
 _version = lru_cache(version)
 
 
@@ -133,20 +131,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Earlier:
-    """The number of results from an earlier run, which finished or was `interrupted` at the time `at`.
-
-    `changed` lists modules loaded by external code that have changed since.
-    """
+    """The number of results from an earlier run, which finished or was `interrupted` at the time `at`."""
 
     count: int
     at: str
     interrupted: bool = False
-    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """The results of a finished task, with timing and the modules that external code had loaded.
+    """The results of a finished task, with timing.
 
     `seconds` is the time this run spent in the retriever; `earlier` describes results from an earlier run; `made` is
     the time when the cache entry was written.
@@ -154,7 +148,6 @@ class Done:
 
     answers: Answers
     timing: Timing
-    modules: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     earlier: Earlier | None = None
     made: str = ""
@@ -205,17 +198,32 @@ def libraries(systems: Sequence[System]) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
+class ThisRun:
+    """What identifies a run in the records of interrupted runs, and whether it continues one of them."""
+
+    key: str = ""
+    is_resumed: bool = False
+
+    @classmethod
+    def of(cls, tasks: Iterable[Task], changes: Sequence[str], only: Sequence[str]) -> ThisRun:
+        """Identifies a run by the resolved options, queries and corpora of its tasks, and by what was typed."""
+        keys = sorted(task.part_key for task in tasks)
+        return cls(key_of({"tasks": keys, "changes": sorted(changes), "only": sorted(only)}))
+
+
+@dataclass(frozen=True)
 class AnswerCache:
     """Stores results in a cache. Nothing is stored if `cache` is None, and nothing is read with `refresh`.
 
-    With `reuse`, external code and services are not queried again if a finished run stored their results. `writer`
-    identifies the main process of the run; worker processes write on its behalf.
+    With `reuse`, external code and services are not queried again if an earlier run stored their results. `writer`
+    identifies the main process of the `run`; worker processes write on its behalf.
     """
 
     cache: Cache | None
     refresh: bool = False
     reuse: bool = False
     writer: str = field(default_factory=owner)
+    run: ThisRun = ThisRun()
 
     @classmethod
     def of(cls, experiment: Experiment, *, refresh: bool = False, reuse: bool = False) -> AnswerCache:
@@ -228,17 +236,16 @@ class AnswerCache:
         folder = None if self.cache is None else self.cache.folder / "verdicts"
         return VerdictStore(folder, self.refresh, self.reuse)
 
+    def takes_any(self, task: Task) -> bool:
+        """Returns whether a task may use the results of any earlier run with its key."""
+        return not self.refresh and (self.reuse or not task.system.is_requeried)
+
     def kept(self, task: Task) -> Done | None:
         """Returns the cached results of a task, or None if they cannot be used."""
-        system = task.system
-        if self.refresh or (system.is_requeried and not self.reuse):
-            return None
-        done = self.read(task)
-        if done is None or not system.kind.is_foreign:
+        done = self.read(task) if self.takes_any(task) else None
+        if done is None or not task.system.kind.is_foreign:
             return done
-        path = [str(task.experiment.path.parent.resolve()), *sys.path]
-        since = tuple(changed(done.modules, path)) if system.is_requeried else ()
-        return replace(done, seconds=0.0, earlier=Earlier(len(done.answers.ids), done.made, changed=since))
+        return replace(done, seconds=0.0, earlier=Earlier(len(done.answers.ids), done.made))
 
     def read(self, task: Task) -> Done | None:
         """Reads the entry for a task; returns None if it is damaged or does not match the task's queries."""
@@ -249,8 +256,8 @@ class AnswerCache:
         try:
             answers, earlier = answers_of(task, task.data.queries.ids, rows), about["earlier"]
             earlier = None if earlier is None else Earlier(**earlier)
-            timing, modules = timing_of(task, about["timing"]), dict(about["modules"])
-            return Done(answers, timing, modules, float(about["seconds"]), earlier, str(about["made"]))
+            timing = timing_of(task, about["timing"])
+            return Done(answers, timing, float(about["seconds"]), earlier, str(about["made"]))
         except DAMAGE:
             return None
 
@@ -261,11 +268,15 @@ class AnswerCache:
                 **task.about,
                 "made": now(),
                 "timing": asdict(done.timing),
-                "modules": dict(done.modules),
                 "seconds": done.seconds,
                 "earlier": None if done.earlier is None else asdict(done.earlier),
             }
             self.cache.write(task.key, about, rows_of(done.answers))
+
+    def discard(self, task: Task) -> None:
+        """Removes what an earlier run of this process left of a task, as this run does not continue it."""
+        if self.cache is not None:
+            self.cache.discard(task.part_key, self.writer)
 
     def finish(self, task: Task, done: Done) -> None:
         """Stores the results of a task and removes its partial results; warns if storing fails."""

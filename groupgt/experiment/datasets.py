@@ -153,6 +153,7 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
             sources=Sources(lengths.texts or None),
             lengths=lengths,
             engine=experiment.engine,
+            scores={name: system.config.scores for name, system in experiment.systems.items()},
             audit=_audit(experiment, name, inputs.truth),
         ),
     )

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, BinaryIO, NoReturn
@@ -30,7 +30,6 @@ from groupgt.private import private_messages
 from groupgt.retrievers.base import Answers, Corpus, Queries, RetrieverPlugin, Setting, ask
 from groupgt.runtime import interrupts_blocked, no_silent_exit, raised, users_code
 from groupgt.store.files import umask
-from groupgt.store.loaded import PROCESS, Loaded, changed
 
 # The parent handles Ctrl-C and ends this process.
 BEGIN = """
@@ -42,8 +41,8 @@ serve(sys.argv[2])
 """
 # Each message is preceded by its length.
 LENGTH = struct.Struct("<Q")
-# Results, milliseconds per call, and newly loaded modules.
-Reply = tuple[Answers, list[float], dict[str, str]]
+# Results, and milliseconds per call.
+Reply = tuple[Answers, list[float]]
 # Seconds between checks whether a process that does not reply is still running.
 LOOK_S = 0.5
 
@@ -51,11 +50,8 @@ LOOK_S = 0.5
 class Here:
     """A retriever that is built and queried in this process.
 
-    `build_s` is the build time in seconds. `singly` says whether queries are run one at a time. `modules` lists the
-    modules that a third-party plugin has loaded by the end of the build.
+    `build_s` is the build time in seconds. `singly` says whether queries are run one at a time.
     """
-
-    process, shared = PROCESS, True
 
     def __init__(self, system: str, kind: RetrieverPlugin, options: Any, setting: Setting) -> None:
         self.system = system
@@ -64,16 +60,10 @@ class Here:
             self.retriever = kind.built(setting, options)
         self.build_s = time.perf_counter() - start
         self.singly: bool | None = options.asks_singly()
-        self._new: Callable[[], dict[str, str]] = Loaded().new if kind.is_foreign and not kind.live else dict
-        self.modules = self._new()
 
     def ask(self, queries: Queries, k: int) -> Reply:
-        """Returns results, milliseconds per call, and newly loaded modules."""
-        return *ask(self.system, self.retriever, queries, k), self._new()
-
-    def changed(self, modules: Mapping[str, str]) -> list[str]:
-        """Returns the modules that have changed."""
-        return changed(modules, sys.path)
+        """Returns results, and milliseconds per call."""
+        return ask(self.system, self.retriever, queries, k)
 
     def close(self) -> None:
         """Does nothing, since there is no process to end (see `Fresh.close`)."""
@@ -85,8 +75,6 @@ class Fresh:
     Modules in `folder` can be imported. Without a `setting`, nothing is built: the target is only imported and
     described.
     """
-
-    process, shared = "", False
 
     def __init__(
         self, system: str, kind: RetrieverPlugin, options: Any, folder: Path, setting: Setting | None = None
@@ -101,20 +89,15 @@ class Fresh:
             )
         try:
             parts = None if setting is None else (setting.corpus.ids, setting.corpus.texts, setting.qids, setting.seed)
-            self.way, self.singly, self.build_s, self.modules = self._call((system, kind.build, options, parts))
+            self.way, self.singly, self.build_s = self._call((system, kind.build, options, parts))
         except BaseException:
             self.close()
             raise
 
     def ask(self, queries: Queries, k: int) -> Reply:
-        """Returns results, milliseconds per call, and newly loaded modules."""
+        """Returns results, and milliseconds per call."""
         answer: Reply = self._call((list(queries), queries.ids, k))
         return answer
-
-    def changed(self, modules: Mapping[str, str]) -> list[str]:
-        """Returns the modules that have changed on the import path of the process."""
-        names: list[str] = self._call(dict(modules))
-        return names
 
     def close(self) -> None:
         """Ends the process."""
@@ -229,31 +212,26 @@ def serve(folder: str) -> NoReturn:
     sys.dont_write_bytecode = True
     system, build, options, parts = messages.get()
     retriever: Any = None
-    modules = Loaded()
 
-    def begin() -> tuple[str, bool | None, float, dict[str, str]]:
+    def begin() -> tuple[str, bool | None, float]:
         nonlocal retriever
         target = imported(options.target, Path(folder))
         if parts is None:
             way = options.way(target) if hasattr(options, "way") else ""
             # The result of a factory is unknown before it is called, unless the options declare it.
-            return way, True if "(query, k)" in way else False if "(queries, k)" in way else None, 0.0, {}
+            return way, True if "(query, k)" in way else False if "(queries, k)" in way else None, 0.0
         ids, texts, qids, seed = parts
         start = time.perf_counter()
         retriever = build(Setting(Corpus(ids, texts), qids, seed), options)
         took = time.perf_counter() - start
-        return getattr(retriever, "way", ""), bool(getattr(retriever, "each", False)), took, modules.new()
+        return getattr(retriever, "way", ""), bool(getattr(retriever, "each", False)), took
 
     def answer(texts: list[str], qids: list[str], k: int) -> Reply:
-        return *ask(system, retriever, Queries(texts, qids), k), modules.new()
+        return ask(system, retriever, Queries(texts, qids), k)
 
     _reply(replies, begin)
     while True:
-        message = messages.get()
-        if isinstance(message, dict):
-            _reply(replies, changed, message, sys.path)
-        else:
-            _reply(replies, answer, *message)
+        _reply(replies, answer, *messages.get())
 
 
 def _reply(replies: Any, work: Callable[..., Any], *arguments: Any) -> None:

@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from groupgt.engines.budgets import scores_of
 from groupgt.errors import ConfigError, Faults, GroupgtError
-from groupgt.experiment.cache import AnswerCache, Task, needed
+from groupgt.experiment.answers import NONE_LEFT, Silence, SystemAnswers
+from groupgt.experiment.cache import AnswerCache, Task, ThisRun, needed
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.fresh import Fresh, shared_process
-from groupgt.experiment.retrieval import left_behind
+from groupgt.experiment.retrieval import Left, left_behind, left_by
+from groupgt.experiment.systems import placed
 from groupgt.labellers.code import Code
+from groupgt.model.values import SCORE
 
 HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "calls", "will"]
 
 
 class Plan(NamedTuple):
-    """A table of planned work, plus the checks that were skipped because they would run user code."""
+    """A table of planned work, plus the checks that were skipped because they would run user code.
+
+    `left` is what an interrupted run left that the planned run would not use.
+    """
 
     headers: list[str]
     rows: list[list[Any]]
     unchecked: list[str]
     experiment: Experiment
+    left: Left | None
 
 
 def plan(
@@ -36,26 +45,34 @@ def plan(
     only: Sequence[str] = (),
     refresh: bool = False,
     reuse: bool = False,
+    resume: bool = False,
     allow_code: bool = False,
 ) -> Plan:
     """Checks everything that can be checked without retrieval; raises the same errors as a run."""
     with shared_process() as secrets:
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, dry=True, secrets=secrets)
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
-        datasets = read_all(experiment, cache.verdicts())
+        verdicts = cache.verdicts()
+        datasets = read_all(experiment, verdicts)
         pairs = [pair for pair in experiment.pairs() if pair[0] in datasets]
         tasks: dict[tuple[str, str], list[Task]] = {pair: [] for pair in pairs}
-        for task in needed(experiment, datasets, pairs):
+        planned = needed(experiment, datasets, pairs)
+        for task in planned:
             tasks.setdefault((task.dataset, task.name), []).append(task)
+        left = left_by(replace(cache, run=ThisRun.of(planned, changes, only)), planned, verdicts)
+        if resume and left is None:
+            raise ConfigError(NONE_LEFT)
+        used = left.answers if resume and left is not None else {}
         faults = Faults()
         rows: list[list[Any]] = []
         for dataset, data in datasets.items():
             names = [name for name in experiment.systems if (dataset, name) in tasks]
-            rows += [_row(experiment, data, dataset, name, cache, tasks[dataset, name], faults) for name in names]
+            rows += [_row(experiment, data, dataset, name, cache, tasks[dataset, name], used, faults) for name in names]
             rows += _verdicts(experiment, data, dataset, sum(served == dataset for served, _ in pairs))
         faults.stop(ConfigError)
         hide = experiment.hide
-        return Plan(HEADERS, hide.sure(rows), hide(experiment.unchecked or []), experiment)
+        unused = None if resume or reuse else left
+        return Plan(HEADERS, hide.sure(rows), hide(experiment.unchecked or []), experiment, unused)
 
 
 def _row(
@@ -65,19 +82,31 @@ def _row(
     name: str,
     cache: AnswerCache,
     tasks: Sequence[Task],
+    resumed: Mapping[tuple[str, str], int],
     faults: Faults,
 ) -> list[Any]:
     """Describes one system on one data set, either a reported system or an input to a fusion."""
     system = experiment.systems[name]
+    by_score = any(budget.unit == SCORE for budget in data.request.budgets)
     uses = f"{system.config.use} ({system.kind.note})" if system.kind.note else system.config.use
     documents, count = None, 0
     if system.is_stored:
         will = "read"
+        if by_score:
+            try:
+                run = SystemAnswers(experiment, {dataset: data}, cache, Silence()).run_of(dataset, name)
+                scores_of(data.truth, run, experiment.policy)
+            except GroupgtError as error:
+                faults.merge(placed(error, dataset, name, ConfigError))
     elif system.inputs:
         will = "combine"
     else:
         documents = None if data.corpus is None else len(data.corpus)
-        waiting = [task for task in tasks if cache.kept(task) is None]
+        kept = {task: cache.kept(task) for task in tasks}
+        waiting = [task for task, done in kept.items() if done is None]
+        if by_score and any(done is not None and done.answers.scores is None for done in kept.values()):
+            what = "a threshold on scores needs the score of every result; its cached results have only an order"
+            faults.add(f"dataset {dataset!r}", f"system {name!r}: {what}")
         singly = system.options.asks_singly()
         if system.kind.runs_code and experiment.allow_code:
             try:  # it is imported in a new process to see how it is called
@@ -89,7 +118,7 @@ def _row(
                 for text in error.faults:
                     faults.add(experiment.document.place(system.paths["target"]), f"systems.{name}: {text}")
         will = "cached" if not waiting else "retrieve" if len(waiting) == len(tasks) else f"retrieve {len(waiting)}"
-        left = sum(left_behind(cache, task) for task in waiting)
+        left = sum(left_behind(cache, task) for task in waiting) or resumed.get((dataset, name), 0)
         if left:
             will += f", but for {left:,} answers of an interrupted run"
         count = sum(task.calls(singly=singly) for task in waiting)

@@ -1,6 +1,7 @@
 """Runs a retriever: builds it, queries it in batches, measures times, and stores results as they arrive.
 
-An interrupted run resumes from its partial results.
+Partial results of built-in retrievers, and of systems with a version, are continued by any later run; those of external
+code and services only by a run that resumes the interrupted one, or reuses all there is.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from groupgt.experiment.timing import Timing, machine
 from groupgt.retrievers.base import Answers, Corpus, Setting
 from groupgt.runtime import raised
 from groupgt.store.journal import SYNCED_EVERY_S, Journal, now
-from groupgt.store.loaded import Trace
+from groupgt.store.verdicts import VerdictStore, scores_in
 
 
 def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = lambda queries: None) -> Done:
@@ -66,14 +67,14 @@ def retrieve(task: Task, keeper: AnswerCache, answered: Callable[[int], None] = 
 
 def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered: Callable[[int], None]) -> Done:
     """Runs the remaining queries in batches, then repeats some queries one by one if single queries must be timed."""
-    begun, queries = unfinished.begun(source), task.data.queries
+    begun, queries = unfinished.begun(), task.data.queries
     spent_ms = 0.0
     answered(len(begun.answers.ids))
     size = 1 if source.singly and unfinished.every_batch else task.options.batch_size()
     for first in range(len(begun.answers.ids), len(queries), size):
-        answers, spent, modules = source.ask(queries.part(first, first + size), task.depth)
-        begun.add(answers, spent, modules)
-        unfinished.add(answers, spent, modules)
+        answers, spent = source.ask(queries.part(first, first + size), task.depth)
+        begun.add(answers, spent)
+        unfinished.add(answers, spent)
         spent_ms += math.fsum(spent)
         answered(len(answers.ids))
     timing = begun.done
@@ -88,8 +89,7 @@ def _answered(task: Task, source: Here | Fresh, unfinished: Unfinished, answered
                 answered(1)
             spent_ms += math.fsum(single_ms)
         timing = Timing(task.dataset, task.name, source.build_s, single_ms, begun.batched_ms, machine())
-    modules = {**source.modules, **begun.modules}
-    return Done(begun.answers, timing, modules, source.build_s + spent_ms / 1000, begun.earlier)
+    return Done(begun.answers, timing, source.build_s + spent_ms / 1000, begun.earlier)
 
 
 # --- Unfinished tasks.
@@ -105,32 +105,32 @@ class Begun:
     answers: Answers = field(default_factory=lambda: Answers({}, {}))
     batched_ms: list[float] = field(default_factory=list)
     single_ms: list[float] = field(default_factory=list)
-    modules: dict[str, str] = field(default_factory=dict)
     earlier: Earlier | None = None
     done: Timing | None = None
 
     @classmethod
-    def left(cls, task: Task, lines: Sequence[Any], trace: Trace) -> Begun | None:
+    def left(cls, task: Task, lines: Sequence[Any]) -> Begun | None:
         """Reads the entries of a journal; returns None if they do not match the task's queries in order."""
-        begun, qids = cls(), task.data.queries.ids
+        begun, qids, at = cls(), task.data.queries.ids, ""
         try:
             for line in lines:
                 rows = line.get("rows", [])
                 first = len(begun.answers.ids)
                 if rows:
                     answers = answers_of(task, qids[first : first + len(rows)], rows)
-                    begun.add(answers, [float(ms) for ms in line["spent"]], line["modules"])
+                    begun.add(answers, [float(ms) for ms in line["spent"]])
+                    at = str(line["at"])
                 elif "timing" in line and first == len(qids):
                     begun.done = timing_of(task, line["timing"])
         except DAMAGE:
             return None
         if not begun.answers.ids:
             return None
-        begun.earlier = Earlier(len(begun.answers.ids), trace.at, interrupted=True)
+        begun.earlier = Earlier(len(begun.answers.ids), at, interrupted=True)
         return begun
 
-    def add(self, answers: Answers, spent: Sequence[float], modules: Mapping[str, str]) -> None:
-        """Adds the results of one batch, the milliseconds of each call, and the modules loaded during the batch."""
+    def add(self, answers: Answers, spent: Sequence[float]) -> None:
+        """Adds the results of one batch, and the milliseconds of each call."""
         if len(spent) == len(answers.ids):
             self.single_ms += spent
         self.answers.ids.update(answers.ids)
@@ -138,7 +138,6 @@ class Begun:
         scores = {**(self.answers.scores or {}), **(answers.scores or {})} if are_scored else None
         self.answers = Answers(self.answers.ids, scores)
         self.batched_ms.append(math.fsum(spent) / max(1, len(answers.ids)))
-        self.modules |= modules
 
 
 class Unfinished:
@@ -158,27 +157,23 @@ class Unfinished:
         self.lines: list[Any] = []
         if keeper.cache is not None:
             with suppress(DataError):  # write errors are reported when the task is done
-                journal = keeper.cache.journal(task.part_key, keeper.writer)
-                self.lines = [] if keeper.refresh else list(journal.lines())
+                takes_any = keeper.takes_any(task)
+                journal = keeper.cache.journal(task.part_key, keeper.writer, take_over=takes_any)
+                self.lines = list(journal.lines()) if takes_any or keeper.run.is_resumed else []
                 self.journal = journal
 
-    def begun(self, source: Here | Fresh) -> Begun:
-        """Returns the results of an interrupted run, or nothing if modules it loaded have changed since."""
-        trace = Trace(self.lines)
-        is_trusted = not self.task.system.is_requeried or self.keeper.reuse
-        same = is_trusted or trace.fits(source.modules, source.changed, shared=source.shared)
-        begun = Begun.left(self.task, self.lines, trace) if same else None
+    def begun(self) -> Begun:
+        """Returns the results of an interrupted run that this one continues, or nothing."""
+        begun = Begun.left(self.task, self.lines)
         if begun is None:
-            self.header = {"about": self.task.about, "built": source.modules, "process": source.process}
+            self.header = {"about": self.task.about, "run": self.keeper.run.key}
             self.journal.remove()
             return Begun()
-        if self.keeper.reuse and begun.earlier is not None:
-            begun.earlier = replace(begun.earlier, changed=tuple(source.changed(trace.modules)))
         return begun
 
-    def add(self, answers: Answers, spent: Sequence[float], modules: Mapping[str, str]) -> None:
+    def add(self, answers: Answers, spent: Sequence[float]) -> None:
         """Adds the results of one batch; writes them immediately or every few seconds."""
-        self.waiting.append({"rows": rows_of(answers), "spent": list(spent), "modules": dict(modules), "at": now()})
+        self.waiting.append({"rows": rows_of(answers), "spent": list(spent), "at": now()})
         if self.every_batch or time.monotonic() - self.flushed > SYNCED_EVERY_S:
             self.flush()
 
@@ -203,8 +198,68 @@ class Unfinished:
 
 
 def left_behind(keeper: AnswerCache, task: Task) -> int:
-    """Counts the results left by an interrupted run; returns 0 if its code has changed since."""
-    lines = [] if keeper.cache is None or keeper.refresh else keeper.cache.left_behind(task.part_key)
-    trace = Trace(lines)
-    begun = Begun.left(task, lines, trace)
-    return len(begun.answers.ids) if begun is not None and trace.is_recent else 0
+    """Counts the results left by interrupted runs that a run continues without being asked."""
+    if keeper.cache is None or not keeper.takes_any(task):
+        return 0
+    journals = keeper.cache.left_behind(task.part_key, keeper.writer)
+    begun = Begun.left(task, list(journals[-1].lines())) if journals else None
+    return 0 if begun is None else len(begun.answers.ids)
+
+
+# --- Interrupted runs.
+
+
+@dataclass(frozen=True)
+class Left:
+    """What the newest interrupted run left: answers by data set and system, and verdicts, with its last time.
+
+    `owner` is the process that ran it.
+    """
+
+    owner: str
+    at: str
+    answers: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    verdicts: int = 0
+
+
+def left_by(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore) -> Left | None:
+    """Finds the newest run that was killed or failed, with the same key as the run of `keeper`; None if there is none.
+
+    Only answers of external code and services, and verdicts, belong to a run: everything else is used by all.
+    """
+    if keeper.cache is None or keeper.refresh:
+        return None
+    found: list[tuple[float, str, Journal, Task | None]] = []
+    for task in tasks:
+        if task.system.is_requeried:
+            journals = keeper.cache.left_behind(task.part_key, keeper.writer)
+            found += [(journal.written, journal.owner, journal, task) for journal in journals]
+    found += [(journal.written, journal.owner, journal, None) for journal in verdicts.left_behind()]
+    of_owner: dict[str, list[tuple[Task | None, list[Any]]]] = {}
+    for _, owner, journal, each in sorted(found, key=lambda left: left[0]):
+        lines = list(journal.lines())
+        if any(isinstance(line, dict) and line.get("run") == keeper.run.key for line in lines):
+            # The last one is the newest.
+            of_owner[owner] = [*of_owner.pop(owner, []), (each, lines)]
+    if not of_owner:
+        return None
+    owner, parts = of_owner.popitem()
+    answers: dict[tuple[str, str], int] = {}
+    at, judged = "", 0
+    for each, lines in parts:
+        at = max(at, *(str(line.get("at", "")) for line in lines if isinstance(line, dict)), "")
+        begun = None if each is None else Begun.left(each, lines)
+        if each is None:
+            judged += len(scores_in(lines))
+        elif begun is not None:
+            answers[each.dataset, each.name] = len(begun.answers.ids)
+    return Left(owner, at, answers, judged) if answers or judged else None
+
+
+def resumed(keeper: AnswerCache, tasks: Sequence[Task], verdicts: VerdictStore, left: Left) -> AnswerCache:
+    """Takes over what an interrupted run left, and returns the cache of the run that continues it."""
+    for task in tasks:
+        if keeper.cache is not None and task.system.is_requeried:
+            keeper.cache.adopt(task.part_key, left.owner, keeper.writer)
+    verdicts.resume(left.owner)
+    return replace(keeper, run=replace(keeper.run, is_resumed=True))

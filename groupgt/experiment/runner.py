@@ -26,7 +26,8 @@ from groupgt.experiment.previous import Previous, against
 from groupgt.experiment.timing import Timing
 from groupgt.labellers.code import Code
 from groupgt.metrics.language import parse_metric
-from groupgt.model.run import Run
+from groupgt.model.run import Lists, Run
+from groupgt.model.values import SCORE
 from groupgt.render.tables import counted
 from groupgt.retrievers.base import Answers
 
@@ -41,6 +42,10 @@ class Running:
         self.experiment, self.progress, self.verdicts = experiment, progress, cache.verdicts()
         self.datasets = read_all(experiment, self.verdicts, refresh=refresh)
         self.answers = SystemAnswers(experiment, self.datasets, cache, progress)
+
+    def begin(self, changes: Sequence[str], only: Sequence[str], *, resume: bool) -> None:
+        """Prepares retrieval; with `resume`, continues the newest interrupted run, or raises `ConfigError`."""
+        self.answers.begin(changes, only, self.verdicts, resume=resume)
 
     def outcome(self, changes: Sequence[str], jobs: int, previous: Previous | None = None) -> Outcome:
         """Retrieves in `jobs` processes, evaluates and compares; worker processes apply the same `changes` to the file.
@@ -82,9 +87,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
                 )
             else:
                 answers[dataset, name], timing = system_answers.answers(dataset, name, experiment.config.evaluate.depth)
-                retrieved = answers[dataset, name]
-                # In the current order of the rankings, regardless of scores.
-                run = replace(Run.of(retrieved.ids, name), excluded=retrieved.excluded)
+                run = _run_of(name, answers[dataset, name])
             if timing is not None:
                 timings.append(timing)
             evaluation = evaluate_run(data.request, data.truth, run)
@@ -110,6 +113,13 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
         truths={name: data.truth for name, data in datasets.items()},
         passages={name: data.request.lengths.texts for name, data in datasets.items() if data.request.lengths.texts},
     )
+
+
+def _run_of(name: str, answers: Answers) -> Run:
+    """Returns live results in the order of their rankings, with the scores that they came with."""
+    scores = answers.scores
+    lists = Lists(answers.ids) if scores is None else Lists(answers.ids, fields={SCORE: lambda: scores})
+    return Run(lists, name=name, excluded=answers.excluded)
 
 
 def _stages(experiment: Experiment, data: Data, dataset: str, name: str, run: Any) -> Stages:
@@ -191,12 +201,10 @@ def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Com
     if comparison is None:
         untested = comparison_of(evaluations, next(iter(evaluations)), Settings(seed=experiment.config.seed))
         comparison = replace(untested, is_baseline_named=False)
-    answers = {name: outcome.answers.get((dataset, name)) for name in evaluations}
     return comparison.by(
         experiment.primary,
         passages=outcome.passages.get(dataset, {}),
         absent=frozenset(outcome.absent.get(dataset, [])),
-        scores={name: ranked.scores for name, ranked in answers.items() if ranked is not None and ranked.scores},
         hide=experiment.hide,
     )
 

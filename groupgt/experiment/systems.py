@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from annotated_types import MinLen
 from typing_extensions import Doc
 
+from groupgt.engines.order import Direction
 from groupgt.errors import ConfigError, GroupgtError, near_names
 from groupgt.experiment.yaml import Document, Texts, as_yaml
 from groupgt.formats.detect import RUNS
@@ -47,6 +48,9 @@ class SystemConfig:
             "queried on every run."
         ),
     ] = ""
+    scores: Annotated[Direction, Doc("descending: higher scores are better; ascending: they are distances.")] = (
+        "descending"
+    )
     inputs: Annotated[Texts, Doc("The systems that a fusion combines, by name or pattern.")] = field(
         default_factory=list
     )

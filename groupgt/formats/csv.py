@@ -339,13 +339,14 @@ def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delim
     _write(path, header, cells, delimiter)
 
 
-def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:
-    """Write rows of `qid, doc_id, rank, score, call`; scores and calls are written only if present."""
+def write_run(path: Path, rankings: Sequence[Ranking], *, calls: Calls | None = None) -> None:
+    """Write rows of `qid, doc_id, rank, score, call`; scores and calls are written only if all results have them."""
+    scored = all(scores is not None for _, _, scores in rankings)
     header = ["qid", "doc_id", "rank", *(["score"] if scored else []), *([CALL_COLUMN] if calls else [])]
     cells = (
         [qid, document, rank, *([repr(score)] if scored else []), *([calls[qid][rank - 1]] if calls else [])]
         for qid, ids, scores in rankings
-        for rank, (document, score) in enumerate(zip(ids, scores), 1)
+        for rank, (document, score) in enumerate(zip(ids, scores or ids), 1)
     )
     _write(path, header, cells)
 

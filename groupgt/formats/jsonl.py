@@ -338,11 +338,11 @@ def _only_nonrelevant(group: Any) -> bool:
     return all(isinstance(cell, dict) and cell.get("grade") == 0 and "id" in cell for cell in group)
 
 
-def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:
+def write_run(path: Path, rankings: Iterable[Ranking], *, calls: Calls | None = None) -> None:
     """Write one query per line; scores and calls are written only if present."""
     rows = (
         {"qid": qid, "retrieved_ids": ids}
-        | ({SCORES: scores} if scored else {})
+        | ({} if scores is None else {SCORES: scores})
         | ({CALL_LIST: list(calls[qid])} if calls else {})
         for qid, ids, scores in rankings
     )

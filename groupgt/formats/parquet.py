@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -97,15 +97,14 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     pl.DataFrame(columns).write_parquet(path)
 
 
-def write_run(path: Path, rankings: Iterable[Ranking], *, scored: bool, calls: Calls | None = None) -> None:
-    """Write `qid, retrieved_ids[, retrieve_scores][, retrieved_calls]`."""
-    rows = list(rankings)
+def write_run(path: Path, rows: Sequence[Ranking], *, calls: Calls | None = None) -> None:
+    """Write `qid, retrieved_ids[, retrieve_scores][, retrieved_calls]`; queries without scores have a null."""
     qids = [qid for qid, _, _ in rows]
     columns = {
         "qid": pl.Series(qids, dtype=pl.String),
         "retrieved_ids": pl.Series([ids for _, ids, _ in rows], dtype=pl.List(pl.String)),
     }
-    if scored:
+    if any(scores is not None for _, _, scores in rows):
         columns[SCORES] = pl.Series([scores for _, _, scores in rows], dtype=pl.List(pl.Float64))
     if calls:
         columns[CALL_LIST] = pl.Series([list(calls[qid]) for qid in qids], dtype=pl.List(pl.Int64))

@@ -17,8 +17,8 @@ from groupgt.runtime import pl
 
 # Query, group, document, grade.
 Judgment = tuple[str, str, str, float]
-# Query, ids, scores.
-Ranking = tuple[str, list[str], list[float]]
+# Query, ids, and their scores, if they have any.
+Ranking = tuple[str, list[str], list[float] | None]
 # The call of each result, by query.
 Calls = Mapping[str, Sequence[int]]
 

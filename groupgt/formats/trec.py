@@ -31,6 +31,7 @@ from groupgt.model import validity
 from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lines, Lists, Run
+from groupgt.model.values import RANK
 from groupgt.runtime import pl
 
 RUN_COLUMNS = "qid Q0 doc rank score tag"
@@ -272,7 +273,7 @@ def _read_ranks(source: Source) -> Run:
 def read_run(source: Source) -> Run:
     """Read `qid Q0 doc rank score tag`, separated by spaces or tabs, or `qid pid rank`.
 
-    The score determines the order; the rank and up to four additional columns are ignored.
+    The score determines the order; the rank is only compared with it, and up to four more columns are ignored.
     """
     if len(source.first_line.split()) == len(MARCO.split()) and source.first_line.split()[2].isdigit():
         return _read_ranks(source)
@@ -296,14 +297,18 @@ def _read_lines(source: Source) -> Run:
     odd = int(np.count_nonzero(data < ord(" "))) != expected or validity.holds_odd_letters(data)
     ids: dict[bytes, list[str]] = {}
     scores: dict[bytes, list[float]] = {}
-    for qid, document, score in _results(source.lines(), str(source.path), faults, odd=odd):
+    ranks: dict[bytes, list[bytes]] = {}
+    for qid, document, score, rank in _results(source.lines(), str(source.path), faults, odd=odd):
         if qid not in ids:
-            ids[qid], scores[qid] = [], []
+            ids[qid], scores[qid], ranks[qid] = [], [], []
         ids[qid].append(document.decode())
         scores[qid].append(score)
+        ranks[qid].append(rank)
     faults.stop()
     lists = Lists(
-        {qid.decode(): ranking for qid, ranking in ids.items()}, {qid.decode(): row for qid, row in scores.items()}
+        {qid.decode(): ranking for qid, ranking in ids.items()},
+        {qid.decode(): row for qid, row in scores.items()},
+        fields={RANK: lambda: {qid.decode(): list(map(float, row)) for qid, row in ranks.items()}},
     )
     return replace(run_in(source, lists), comments=_count_comments(source))
 
@@ -317,8 +322,8 @@ def _count_comments(source: Source) -> int:
 
 def _results(
     lines: Iterable[bytes], title: str, faults: Faults, *, odd: bool = True
-) -> Iterator[tuple[bytes, bytes, float]]:
-    """Yield the query, document and score of each line; invalid lines are collected as errors."""
+) -> Iterator[tuple[bytes, bytes, float, bytes]]:
+    """Yield the query, document, score and rank of each line; invalid lines are collected as errors."""
     for number, line in enumerate(lines, 1):
         cells = line.split()
         fault = None
@@ -329,7 +334,7 @@ def _results(
         if not fault:
             score = validity.number_of_bytes(cells[4])
             if score is not None:
-                yield cells[0], cells[2], score
+                yield cells[0], cells[2], score, cells[3]
                 continue
             fault = f"query {display(cells[0].decode())}: {score_fault(cells[4].decode())}"
         if not cells[0].startswith(b"#") or is_result(line):
@@ -396,7 +401,7 @@ def _streamed(source: Source) -> Run:
     is_complete = pl.col(names[-1]).is_not_null() & pl.col("rank").is_not_null()
     if width > MIN_COLUMNS:
         is_complete &= ~is_number(pl.col("tag"))
-    frame = rows.select("qid", "doc", pl.when(is_complete).then(pl.col("score")).alias("score"))
+    frame = rows.select("qid", "doc", pl.when(is_complete).then(pl.col("score")).alias("score"), RANK)
     return run_in(source, rechecked(frame, partial(_read_strictly, source), ids_checked=layout.plain_ids))
 
 
@@ -409,7 +414,7 @@ def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
     """Parse lines one by one and stream them as columns; raises `DataError` with every invalid line."""
 
     def rows(faults: Faults) -> Iterator[tuple[str, str, float]]:
-        for qid, document, score in _results(lines(), title, faults):
+        for qid, document, score, _ in _results(lines(), title, faults):
             yield qid.decode(), document.decode(), score
 
     return checked_columns(rows, {"qid": pl.String, "doc": pl.String, "score": pl.Float64}, title)
@@ -434,19 +439,32 @@ def columns_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Columns:
     return rechecked(frame, partial(_checked, url, lines))
 
 
-def run_fault(rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]) -> str | None:
+def run_fault(
+    rankings: Iterable[tuple[str, Sequence[str], Sequence[float] | None]], *, in_single: bool = False
+) -> str | None:
     """Explain why results, given best first, cannot be written as a TREC run; returns None if they can.
 
-    Ids must not contain whitespace, and TREC readers order results by score, and equal scores by id.
+    Ids must not contain whitespace, and TREC readers order results by score, and equal scores by id. Either all queries
+    have scores, or none. With `in_single`, the order must also hold in single precision, in which trec_eval compares.
     """
+    with_scores: dict[bool, str] = {}
     for qid, ids, scores in rankings:
         # All ids at once: one with a blank would split into two words, or none.
         line = " ".join((qid, *ids)).encode()
         words = line.split()
         if len(words) != 1 + len(ids) or b" ".join(words) != line:
             return _blank_fault(qid, *ids)
-        if fault := order_fault(qid, ids, scores):
+        if ids:
+            with_scores.setdefault(scores is not None, qid)
+        if len(with_scores) > 1:
+            return f"query {with_scores[True]!r} has scores, and query {with_scores[False]!r} has none; write jsonl"
+        if scores is not None and (fault := order_fault(qid, ids, scores)):
             return fault
+        if scores is not None and in_single:
+            with np.errstate(over="ignore"):
+                single: list[float] = np.array(scores, dtype=np.float32).tolist()
+            if fault := order_fault(qid, ids, single):
+                return fault
     return None
 
 
@@ -466,12 +484,13 @@ def _blank_fault(*names: str) -> str | None:
 
 
 def write_run(path: Path, rankings: Iterable[Ranking], tag: str) -> None:
-    """Write a TREC run that has passed `run_fault`."""
-    blocks = (
-        "".join([f"{qid} Q0 {ids[at]} {at + 1} {score!r} {tag}\n" for at, score in enumerate(scores)])
-        for qid, ids, scores in rankings
-    )
-    write_lines(path, blocks)
+    """Write a TREC run that has passed `run_fault`; results without scores get 1 ÷ rank."""
+
+    def lines(qid: str, ids: list[str], scores: Sequence[float] | None) -> str:
+        numbers = [1 / rank for rank in range(1, len(ids) + 1)] if scores is None else scores
+        return "".join([f"{qid} Q0 {ids[at]} {at + 1} {score!r} {tag}\n" for at, score in enumerate(numbers)])
+
+    write_lines(path, (lines(*ranking) for ranking in rankings))
 
 
 def write_qrels(path: Path, rows: Iterable[Judgment], *, grouped: bool = False) -> None:

@@ -190,10 +190,8 @@ def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
     return "blanks in the names of groups, which are written as _" if changed else ""
 
 
-def write_run(
-    path: Path, rankings: list[Ranking], format: str, *, scored: bool, tag: str, calls: Calls | None = None
-) -> list[str]:
-    """Write results; TREC runs get 1 ÷ rank as scores if results have no scores or are ordered by call.
+def write_run(path: Path, rankings: list[Ranking], format: str, *, tag: str, calls: Calls | None = None) -> list[str]:
+    """Write results; TREC runs get 1 ÷ rank as scores if results have none, or scores that give another order.
 
     Returns a list of everything that the format cannot represent. Raises `DataError`, before anything is written, if
     the results cannot be written.
@@ -201,18 +199,24 @@ def write_run(
     if format not in RUN_WRITERS:
         near = near_names(format, RUN_WRITERS)
         raise ConfigError(f"format: expected {listed(RUN_WRITERS)} for results, found {format!r}{near}")
-    if format == "trec" and calls:
-        rankings = [(qid, ids, [1 / rank for rank in range(1, len(ids) + 1)]) for qid, ids, _ in rankings]
+    lost = ["the calls that found results"] if format == "trec" and calls else []
+    if format == "trec":
+        bare: list[Ranking] = [(qid, ids, None) for qid, ids, _ in rankings]
+        if calls:
+            rankings = bare
+        elif trec.run_fault(rankings) is not None and trec.run_fault(bare) is None:
+            rankings, lost = bare, ["these scores, which would sort the results differently"]
     faults: Iterable[str | None] = ()
     if format == "trec":
         faults = [trec.run_fault(rankings)]
-    elif format == "csv" and scored:
-        faults = (order_fault(*ranking, (calls or {}).get(ranking[0])) for ranking in rankings)
+    elif format == "csv":
+        scored = ((qid, ids, scores) for qid, ids, scores in rankings if scores is not None)
+        faults = (order_fault(*ranking, (calls or {}).get(ranking[0])) for ranking in scored)
     for fault in filter(None, faults):
         raise DataError(fault)
     if format != "trec":
-        RUN_WRITERS[format].write_run(path, rankings, scored=scored, calls=calls)
+        RUN_WRITERS[format].write_run(path, rankings, calls=calls)
         return []
     # A tag is one word, so that every line has six columns.
     trec.write_run(path, rankings, "_".join(tag.split()) or "groupgt")
-    return ["the calls that found results"] if calls else []
+    return lost

@@ -9,7 +9,7 @@ from typing import Any
 
 from groupgt.errors import DataError, Faults, printable
 from groupgt.model.validity import finite_number, id_text
-from groupgt.model.values import CALLS, ORIGINAL_SCORE
+from groupgt.model.values import CALLS, ORIGINAL_SCORE, RANK, SCORE
 from groupgt.runtime import pl
 
 
@@ -19,7 +19,7 @@ class Lists:
 
     `scores`, if available, are parallel to the ids and determine the order and the ties. `lengths`, by unit, are also
     parallel to the ids (None where a length is missing). `fields` contains functions that read the `text`, `parent` or
-    `span` of each result on demand, in the same order.
+    `span` of each result on demand, in the same order, or the `score` of results that are already in order.
     """
 
     rankings: Mapping[Any, Any]
@@ -32,7 +32,8 @@ class Lists:
 class Columns:
     """Results as a lazy frame with text columns `qid` and `doc` and a float column `score`; higher scores rank first.
 
-    Optional columns `tokens` and `chars` contain result lengths; `text`, `parent`, `start` and `end` are optional too.
+    Optional columns `tokens` and `chars` contain result lengths; `text`, `parent`, `start` and `end` are optional too,
+    and so is the `rank` that a file states beside the score.
     If the frame contains nulls or scores that are not finite, `recheck` reads the source again with the slow reader,
     which either reports each error with its location or returns rankings. `guard` runs a polars step and converts
     exceptions to `DataError`. If `ids_checked` is True, all ids are valid; otherwise, an invalid id also requires
@@ -109,7 +110,8 @@ class Run:
     `groupgt.engines.carriers.carrier_of` returns the operations for each kind. If a labeller renamed the results, the
     run keeps the `original`; `excluded` counts the results that the ground truth excludes, and `comments` the lines of
     the file that begin with `#` and are no result. `texts` holds the text of each query, if the results came with it.
-    Results without ids (`has_ids` is False) can only be matched by their texts.
+    Results without ids (`has_ids` is False) can only be matched by their texts. If the scores are `ascending`
+    (distances), the contents hold their negation, so that the best result still has the highest number.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
     ['a', 'b']
@@ -120,6 +122,7 @@ class Run:
     source: str = field(default="", kw_only=True)
     original: Run | None = field(default=None, kw_only=True)
     excluded: int = field(default=0, kw_only=True)
+    ascending: bool = field(default=False, kw_only=True)
     traces: Traces | None = field(default=None, kw_only=True)
     comments: int = field(default=0, kw_only=True)
     texts: Mapping[str, str] = field(default_factory=dict, kw_only=True)
@@ -182,8 +185,13 @@ class Run:
         return (
             isinstance(contents, Lists)
             and contents.lengths.keys() <= {CALLS}
-            and contents.fields.keys() <= {ORIGINAL_SCORE}
+            and contents.fields.keys() <= {ORIGINAL_SCORE, SCORE, RANK}
         )
+
+    @property
+    def sign(self) -> int:
+        """The factor between the numbers in the contents and the scores as given: −1 if these are ascending."""
+        return -1 if self.ascending else 1
 
     @property
     def in_memory(self) -> bool:

@@ -188,6 +188,18 @@ Tokenizer = Callable[[Sequence[str]], Sequence[int]]
 
 # A cutoff by score, and the field with the scores of results.
 SCORE: Literal["score"] = "score"
+# The field with the ranks that a file states beside its scores.
+RANK = "rank"
+
+
+def is_order_only(scores: Sequence[float], ranks: Ints) -> bool:
+    """Return whether scores only repeat the ranks, as −rank or 1 ÷ rank, because the results came without scores.
+
+    >>> is_order_only([1.0, 0.5], np.array([1, 2])), is_order_only([0.9, 0.5], np.array([1, 2]))
+    (True, False)
+    """
+    several = bool(ranks.max(initial=0) > 1)
+    return several and (np.array_equal(scores, -ranks) or np.array_equal(scores, 1 / ranks))
 
 
 @dataclass(frozen=True)

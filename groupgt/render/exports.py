@@ -113,8 +113,12 @@ def frame_of(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFr
     return pl.DataFrame(series).fill_nan(None)
 
 
-def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]], kind: str = "failure") -> str:
+def junit_text(
+    suite: str, cases: Sequence[tuple[str, str, str | None]], kind: str = "failure", *, note: str = ""
+) -> str:
     """Formats one JUnit suite from (class, name, failure or None) cases; `kind` is "error" if the run itself failed.
+
+    The `note` on the whole suite is its output.
 
     >>> print(junit_text("gates", [("handbook", "recall@5", "is 0.2"), ("handbook", "mrr", None)]))
     <?xml version="1.0" encoding="UTF-8"?>
@@ -147,6 +151,8 @@ def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]], kind: s
         else:
             failure = f"      <{kind} message={quoted(why)}>{escape(xml_text(why))}</{kind}>"
             lines += [f"{start}>", failure, "    </testcase>"]
+    if note:
+        lines.append(f"    <system-out>{escape(xml_text(note))}</system-out>")
     return "\n".join([*lines, "  </testsuite>", "</testsuites>"])
 
 

@@ -136,8 +136,13 @@ class ThresholdsTeller(Teller[Thresholds]):
         return [
             Verdict(list(self._sentences())),
             Table(headers, rows, keep=2),
-            f"{counts}; results below the threshold are ignored",
+            f"{counts}; results {'above' if self._distances else 'below'} the threshold are ignored",
         ]
+
+    @property
+    def _distances(self) -> set[str]:
+        """The runs whose scores are distances."""
+        return {evaluation.name for evaluation in self.result.evaluations if evaluation.run.ascending}
 
     def _sentences(self) -> Iterator[data.Sentence]:
         full_recall = {each.run: each.recall for each in self.result.thresholds if each.threshold is None}
@@ -147,7 +152,11 @@ class ThresholdsTeller(Teller[Thresholds]):
             rest = " without a threshold."
             if each.threshold is not None:
                 cost = f"then {fixed(each.recall)}, {fixed(full_recall[each.run])} without a threshold"
-                rest = f" from a score of {_number(each.threshold)} on; recall.coverage of the others is {cost}."
+                number = _number(each.threshold)
+                kept = (
+                    f"up to a distance of {number}" if each.run in self._distances else f"from a score of {number} on"
+                )
+                rest = f" {kept}; recall.coverage of the others is {cost}."
             yield sentence_of("best", *subject(each.run), empty + rest)
 
     def figure(self) -> Figure:

@@ -124,6 +124,8 @@ def summary(outcome: Outcome) -> str:
             parts += previous.blocks(outcome, dataset)
     if outcome.across is not None:
         parts += datasets.tables(outcome.across)
+    if note := times.reused(outcome):
+        parts.append(note)
     if outcome.folder is not None and (outcome.folder / "report.html").is_file():
         parts.append("Every query: open report.html in the result folder of this run.")
     return document(outcome.experiment.hide.sure(parts), "github")
@@ -175,6 +177,8 @@ def on_time(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     """Yields the sentences on one data set that vary from run to run."""
     if not outcome.experiment.rule.is_timeless:
         yield from _best(outcome, dataset, timed=True)
+    if note := times.reused(outcome, dataset):
+        yield doubt(note)
     yield from gates.sentences(gates.of_dataset(outcome, dataset, timed=True), timed=True)
 
 

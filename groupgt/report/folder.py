@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from groupgt.engines.order import Direction
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, near_names
 from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.evaluation.sources import Sources, labeller_of
@@ -302,6 +303,11 @@ class ResultFolder:
                 runs.append((name, path))
         faults.stop()
         return runs
+
+    @property
+    def scores(self) -> dict[str, Direction]:
+        """The chosen systems whose scores are distances."""
+        return {name: "ascending" for name in self.chosen if self.manifest.systems[name].get("scores") == "ascending"}
 
     def kept_run(self, system: str) -> Path | None:
         """Returns the file in this folder with a system's ids, scores and calls."""

@@ -17,6 +17,7 @@ from groupgt.render.exports import junit_text
 from groupgt.render.page import data
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed, p_text
+from groupgt.report import times
 from groupgt.report.sentences import every, sentence_of
 
 # Maximum number of reasons in a sentence, and of queries that a summary names.
@@ -171,7 +172,8 @@ def junit_report(outcome: Outcome) -> str:
         used[case] += 1
         again = f" ({used[case]})" if used[case] > 1 else ""
         cases.append((case[0], f"{case[1]}{again}", None if gate.passed else reason(gate)))
-    return junit_text(outcome.experiment.title, outcome.experiment.hide.sure(cases))
+    hide = outcome.experiment.hide.sure
+    return junit_text(outcome.experiment.title, hide(cases), note=hide(times.reused(outcome)))
 
 
 def failure_junit(title: str, why: str) -> str:

@@ -357,9 +357,7 @@ def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Rankin
     if run.is_remote or int(evaluation.labelled.hits.length.sum()) > READ:
         some = [evaluation.truth.qids[at] for at in queries[:FEW].tolist()]
         return {qid: measured(qid, carrier_of(run).ranking(qid, evaluation.policy)) for qid in some}
-    scores: Mapping[str, Sequence[float]] = systems.scores.get(name, {})
-    rankings = {qid: measured(qid, ranking) for qid, ranking in all_rankings(run, evaluation.policy)}
-    return {qid: (ids, kept if kept is not None else scores.get(qid)) for qid, (ids, kept) in rankings.items()}
+    return {qid: measured(qid, ranking) for qid, ranking in all_rankings(run, evaluation.policy)}
 
 
 def groups_figure(systems: Systems, most: int = MOST_GROUPS) -> Figure:

@@ -9,15 +9,13 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import groupgt
-from groupgt.engines.calls import calls_of
-from groupgt.engines.carriers import all_rankings
+from groupgt.engines.calls import rankings_to_write
 from groupgt.evaluation.runs import per_query_rows
 from groupgt.experiment.cache import libraries
 from groupgt.experiment.outcome import Outcome
@@ -32,7 +30,6 @@ from groupgt.report.gates import reason
 from groupgt.report.means import means_and_slices
 from groupgt.report.shapes import plain
 from groupgt.report.times import from_cache
-from groupgt.retrievers.base import strictly_falling
 from groupgt.store.stamped import write_stamped
 
 # --- Their contents.
@@ -115,7 +112,8 @@ def manifest_of(outcome: Outcome) -> Any:
         system = experiment.systems[name]
         inputs = {"inputs": system.inputs} if system.inputs else {}
         options = experiment.shown_options(name)
-        systems[name] = {"use": system.config.use, "options": options, **inputs, "files": file_name(name)}
+        scores = {} if system.config.scores == "descending" else {"scores": system.config.scores}
+        systems[name] = {"use": system.config.use, "options": options, **scores, **inputs, "files": file_name(name)}
     manifest = Manifest(
         groupgt=groupgt.__version__,
         python=platform.python_version(),
@@ -165,7 +163,6 @@ def _stacked(grids: Iterable[tuple[str, Grid]]) -> Grid:
 
 # Writes a file at a path, or beside it with the ending of another format.
 Writer = Callable[[Path], object]
-Ranking = tuple[str, list[str], list[float]]
 # Formats that are the report with another table style.
 STYLES = {
     "table": ("table.txt", tables.DEFAULT),
@@ -229,46 +226,20 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
     return writers
 
 
-class _UnfitError(Exception):
-    """Raised for results that cannot be written as a TREC run."""
-
-
 def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
     """Returns a writer for a run, in TREC format if possible and in JSON Lines otherwise.
 
-    Equal scores are made distinct in their last bit, to keep the evaluated order. TREC format cannot store unusual ids
-    or search call numbers.
+    TREC format cannot store unusual ids or search call numbers, and would sort a list by its scores; results without
+    any scores get scores from their ranks.
     """
     evaluation = outcome.evaluations[dataset][system]
-    run = evaluation.run.by_original_ids
-    answers = outcome.answers.get((dataset, system))
-    retrieved_scores = (answers.scores if answers is not None else None) or {}
-
-    def rankings() -> Iterator[Ranking]:
-        for qid, (ids, scores) in all_rankings(run, evaluation.policy):
-            ranking_scores = retrieved_scores.get(qid) or scores or [1 / rank for rank in range(1, len(ids) + 1)]
-            yield qid, ids, strictly_falling(ranking_scores)
-
-    def fitting() -> Iterator[Ranking]:
-        for ranking in rankings():
-            if trec.run_fault([ranking]) is not None:
-                raise _UnfitError
-            yield ranking
+    read = partial(rankings_to_write, evaluation.run.by_original_ids, evaluation.policy)
 
     def write(path: Path) -> None:
-        other = path.with_suffix(".jsonl")
-        # Keep duplicates: they are dropped again when the run is measured again.
-        query_calls = calls_of(run, replace(evaluation.policy, duplicates="penalize"))
-        if query_calls:
-            scored = all(of_query.scores is not None for of_query in query_calls.values())
-            by_call = ((qid, ids, query_calls[qid].scores or []) for qid, ids, _ in rankings())
-            calls = {qid: of_query.calls for qid, of_query in query_calls.items()}
-            jsonl.write_run(other, by_call, scored=scored, calls=calls)
-            return
-        try:
-            trec.write_run(path, fitting(), file_name(system))
-        except _UnfitError:
-            path.unlink()
-            jsonl.write_run(other, rankings(), scored=True)
+        rankings, calls = read()
+        if calls or trec.run_fault(rankings, in_single=True) is not None:
+            jsonl.write_run(path.with_suffix(".jsonl"), read()[0], calls=calls)
+        else:
+            trec.write_run(path, read()[0], file_name(system))
 
     return write

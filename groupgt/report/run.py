@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from groupgt.errors import ConfigError
 from groupgt.experiment.answers import Progress, Silence
 from groupgt.experiment.experiment import load
 from groupgt.experiment.fresh import shared_process
@@ -25,6 +26,7 @@ def run_experiment(
     jobs: int = 1,
     refresh: bool = False,
     reuse: bool = False,
+    resume: bool = False,
     allow_code: bool = False,
     against: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
@@ -41,6 +43,8 @@ def run_experiment(
         jobs: Number of processes that retrieve in parallel.
         refresh: Ignore the cache and retrieve, judge and build again.
         reuse: Reuse answers that services, models and custom code gave in earlier runs instead of querying again.
+        resume: Continue the newest run that was killed or failed, with the answers that it has; code and services are
+            not examined. Raises `ConfigError` if there is none with the same options, changes, queries and corpora.
         allow_code: Allow the file to run custom code.
         against: Result folder of an earlier run, or a folder with several runs (the newest is used); every system is
             compared with its previous version. If there is no earlier run, nothing is compared.
@@ -48,7 +52,10 @@ def run_experiment(
     """
     with shared_process() as secrets:
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, secrets=secrets)
+        if resume and refresh:
+            raise ConfigError("--resume: uses answers of an earlier run, and --refresh uses none; drop one of the two")
         running = Running(experiment, progress or Silence(), refresh=refresh, reuse=reuse)
+        running.begin(changes, only, resume=resume)
         previous = None if against is None else read_previous(Path(against), experiment)
         outcome = running.outcome(changes, jobs, previous)
         folder = Path(output) if output is not None else experiment.at(experiment.config.output.folder)

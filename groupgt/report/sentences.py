@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from groupgt.engines.order import WAY_OUT
 from groupgt.evaluation.result import Evaluation
 from groupgt.render.page import data
 from groupgt.render.tables import counted, listed
@@ -93,13 +94,25 @@ def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
     first = next(iter(evaluations.values()))
     if not first.populations.defined.any() and not first.valued.any():
         yield "no query has a group that can be covered, so there are no means"
-    counts = {name: evaluation.counts["duplicates"] for name, evaluation in evaluations.items()}
-    repeating = [f"{name} {count:,}" for name, count in counts.items() if count]
+    repeating = _counted_runs(evaluations, "duplicates")
     if repeating and first.policy.duplicates in ("penalize", "keep"):
-        runs = listed(repeating, NAMED, " and {:,} more runs")
         penalized = "repeats keep their rank but count as non-relevant"
         meaning = penalized if first.policy.duplicates == "penalize" else "both count"
-        yield f"queries with a repeated result: {runs}; {meaning} (policy duplicates={first.policy.duplicates})"
+        yield f"queries with a repeated result: {repeating}; {meaning} (policy duplicates={first.policy.duplicates})"
+    for is_declared, order in ((False, "rise"), (True, "fall, although declared as ascending,")):
+        runs = {name: each for name, each in evaluations.items() if each.run.ascending == is_declared}
+        if rising := _counted_runs(runs, "rising_scores"):
+            way = "" if is_declared else f"; {WAY_OUT}"
+            yield f"queries whose scores {order} from the first result to the last: {rising}; their order counts{way}"
+    if contradicted := _counted_runs(evaluations, "contradicted_ranks"):
+        yield f"queries whose ranks contradict their scores: {contradicted}; the scores count; {WAY_OUT}"
+
+
+def _counted_runs(evaluations: Mapping[str, Evaluation], name: str) -> str:
+    """Lists the runs for which one of the counts is not zero, with these counts; empty if there are none."""
+    counts = {run: evaluation.counts.get(name, 0) for run, evaluation in evaluations.items()}
+    named = [f"{run} {count:,}" for run, count in counts.items() if count]
+    return listed(named, NAMED, " and {:,} more runs") if named else ""
 
 
 def subject(name: str) -> list[str]:

@@ -8,11 +8,12 @@ from typing import Any
 
 from groupgt.comparison.systems import Systems
 from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.retrieval import Left
 from groupgt.experiment.timing import Kind, Median, Timing, of_one_kind
 from groupgt.render import tradeoffs
 from groupgt.render.document import Block, Table
 from groupgt.render.drawing import Figure
-from groupgt.render.tables import counted, fixed, part_of
+from groupgt.render.tables import counted, fixed, listed, part_of
 from groupgt.report.means import about
 
 # Time columns in the page's table of systems, and the fields of a timing that they show.
@@ -106,19 +107,37 @@ def from_cache(outcome: Outcome) -> str:
     kept = outcome.kept
     retrievals = kept.cached - sum(not each.earlier.interrupted for each in kept.answers)
     parts = [f"from the cache: {counted(retrievals, 'retrieval')}"] if retrievals else []
+    parts += [text for text in [reused(outcome)] if text]
+    return "; ".join(parts) + (" (--refresh starts from scratch)" if parts else "")
+
+
+def reused(outcome: Outcome, dataset: str | None = None) -> str:
+    """Lists the answers and verdicts of code and services from earlier runs, for all data sets or one; may be empty."""
+    kept, parts = outcome.kept, []
     for each in kept.answers:
+        if dataset not in (None, each.dataset):
+            continue
         name = f"{each.dataset}: {each.system}" if len(outcome.evaluations) > 1 else each.system
         part = part_of(each.earlier.count, each.queries, "answer", f"of {name} is", f"of {name} are")
         what = f"{part} from the run"
-        at = each.earlier.at.replace("T", " ").removesuffix("Z")
-        since = f"; changed since: {', '.join(each.earlier.changed)}" if each.earlier.changed else ""
         way = f"resumed: {what} interrupted" if each.earlier.interrupted else f"reused: {what} that ended"
-        parts.append(f"{way} at {at} UTC{since}")
+        parts.append(f"{way} at {_utc(each.earlier.at)}")
     if kept.verdicts:
-        since = f"; changed since: {', '.join(kept.changed)}" if kept.changed else ""
         part = part_of(kept.verdicts, kept.verdicts + kept.judged, "verdict")
-        parts.append(f"{part} from earlier runs{since}")
-    return "; ".join(parts) + (" (--refresh starts from scratch)" if parts else "")
+        parts.append(f"{part} from earlier runs")
+    return "; ".join([*parts, "code and services were not examined"]) if parts else ""
+
+
+def could_resume(left: Left) -> str:
+    """Says in one line what an interrupted run left that the current run does not use."""
+    parts = [f"{counted(count, 'answer')} of {system}" for (_, system), count in left.answers.items()]
+    parts += [counted(left.verdicts, "verdict")] if left.verdicts else []
+    what = listed(parts, 3, " and {:,} more")
+    return f"the run that was killed or failed at {_utc(left.at)} left {what}; to go on with them, add --resume"
+
+
+def _utc(at: str) -> str:
+    return f"{at.replace('T', ' ').removesuffix('Z')} UTC"
 
 
 def ways_to_keep(outcome: Outcome) -> str:

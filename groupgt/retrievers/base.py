@@ -21,8 +21,6 @@ T = TypeVar("T")
 # If at least this many queries have the same number of results, this is not a coincidence.
 SEVERAL = 5
 BATCH = 32
-# Bits of infinity in single precision.
-INFINITE = 0x7F800000
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,31 +279,6 @@ def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list
             scores.append(score)
         ids.append(name)
     return ids, scores
-
-
-def strictly_falling(scores: Sequence[float]) -> list[float]:
-    """Lowers scores just enough to be strictly decreasing, for formats that are sorted by score.
-
-    Scores decrease in single precision, which trec_eval uses for comparison. If no single-precision number is low
-    enough, the negated ranks are returned instead.
-
-    >>> strictly_falling([2.0, 1.0, 1.0])
-    [2.0, 1.0, 0.9999999403953552]
-    """
-    with np.errstate(over="ignore"):
-        single = np.array(scores, dtype=np.float32)
-    if bool((single[1:] < single[:-1]).all()):
-        return list(scores)
-    # The position of each score among all single-precision numbers, counted from 0; each must be below the one before.
-    bits = single.view(np.int32).astype(np.int64)
-    places = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
-    ranks = np.arange(len(scores))
-    lowered = np.minimum.accumulate(np.minimum(places, INFINITE - 1) + ranks) - ranks
-    if lowered[-1] <= -INFINITE:
-        return [-float(rank) for rank in range(1, len(scores) + 1)]
-    numbers = np.where(lowered < 0, -lowered - (1 << 31), lowered).astype(np.int32).view(np.float32)
-    kept = (lowered == places).tolist()
-    return [score if is_kept else number for score, is_kept, number in zip(scores, kept, numbers.tolist())]
 
 
 def best(

@@ -78,23 +78,30 @@ class Cache:
         except OSError as error:
             raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
 
-    def journal(self, key: str, writer: str = "") -> Journal:
-        """Opens the journal of an incomplete entry, continuing any journal left by an ended process."""
+    def journal(self, key: str, writer: str = "", *, take_over: bool) -> Journal:
+        """Opens the journal of an incomplete entry; with `take_over`, continues any that an ended process left."""
         try:
             self._settle()
         except OSError as error:
             raise DataError(f"{self.folder}: cannot be written: {error.strerror or error}") from None
-        return Journal.taken_over(self.path(key).parent, key, writer)
+        return (Journal.taken_over if take_over else Journal.of)(self.path(key).parent, key, writer)
 
-    def left_behind(self, key: str) -> list[Any]:
-        """Returns the lines of an incomplete entry that an ended process left behind."""
-        paths = left_behind(self.path(key).parent, key)
-        return list(Journal(paths[-1]).lines()) if paths else []
+    def adopt(self, key: str, of: str, writer: str = "") -> None:
+        """Continues the journal of an incomplete entry that the ended process `of` left."""
+        Journal.adopted(self.path(key).parent, key, of, writer)
+
+    def discard(self, key: str, writer: str = "") -> None:
+        """Removes the journal of an incomplete entry that this process (or the `writer`) has."""
+        Journal.of(self.path(key).parent, key, writer).remove()
+
+    def left_behind(self, key: str, writer: str = "") -> list[Journal]:
+        """Returns the journals of an incomplete entry that ended processes left behind, newest last."""
+        return left_behind(self.path(key).parent, key, writer)
 
     def remove_journals(self, key: str, writer: str = "") -> None:
         """Removes an entry's journals that ended processes or this process (or the `writer`) wrote."""
-        for path in left_behind(self.path(key).parent, key, writer):
-            path.unlink(missing_ok=True)
+        for journal in self.left_behind(key, writer):
+            journal.remove()
 
     def _settle(self) -> None:
         """Makes version control ignore a new folder, unless the folder contains other files."""

@@ -47,17 +47,35 @@ class Journal:
         """Opens the journal with this name for this process, or for the `writer` on whose behalf it works."""
         return cls(folder / f"{name}.{writer or owner()}{ENDING}")
 
+    @property
+    def owner(self) -> str:
+        """The process that the file belongs to."""
+        return "" if self.path is None else self.path.name.partition(".")[2].removesuffix(ENDING)
+
+    @property
+    def written(self) -> float:
+        """The time of the last change of the file, in seconds; 0 if there is none."""
+        try:
+            return 0.0 if self.path is None else self.path.stat().st_mtime
+        except OSError:
+            return 0.0
+
+    @classmethod
+    def adopted(cls, folder: Path, name: str, of: str, writer: str = "") -> Journal:
+        """Opens a journal that continues the one that the ended process `of` left under this name, if it did."""
+        journal = cls.of(folder, name, writer)
+        if journal.path is not None:
+            with suppress(OSError):  # it left none under this name
+                (folder / f"{name}.{of}{ENDING}").replace(journal.path)
+        return journal
+
     @classmethod
     def taken_over(cls, folder: Path, name: str, writer: str = "") -> Journal:
         """Opens a journal that continues the latest one left under this name by an ended process."""
-        path = folder / f"{name}.{writer or owner()}{ENDING}"
-        *older, latest = left_behind(folder, name, writer) or [path]
+        *older, latest = left_behind(folder, name, writer) or [cls.of(folder, name, writer)]
         for journal in older:
-            cls(journal).remove()
-        if latest != path:
-            with suppress(OSError):  # another process was faster, or the folder cannot be written
-                latest.replace(path)
-        return cls(path)
+            journal.remove()
+        return cls.adopted(folder, name, latest.owner, writer)
 
     def lines(self) -> Iterator[Any]:
         """Yields the values appended so far by any process."""
@@ -106,19 +124,18 @@ class Journal:
                 self.path.unlink(missing_ok=True)
 
 
-def left_behind(folder: Path, name: str, writer: str = "") -> list[Path]:
+def left_behind(folder: Path, name: str, writer: str = "") -> list[Journal]:
     """Returns the journals with this name that only this process (or the `writer`) may write to, newest last."""
     paths = folder.glob(f"{name}.*{ENDING}") if folder.is_dir() else ()
     here = writer or owner()
-    aged: list[tuple[float, Path]] = []
-    for path in paths:
-        of = path.name.removeprefix(f"{name}.").removesuffix(ENDING)
-        try:
-            if of == here or is_gone(of, path, after=QUIET_S):
-                aged.append((path.stat().st_mtime, path))
-        except FileNotFoundError:
-            continue  # another process has taken it over
-    return [path for _, path in sorted(aged)]
+    left: list[Journal] = []
+    for journal in map(Journal, sorted(paths)):
+        with suppress(FileNotFoundError):  # another process has taken it over
+            if journal.path is not None and (
+                journal.owner == here or is_gone(journal.owner, journal.path, after=QUIET_S)
+            ):
+                left.append(journal)
+    return sorted(left, key=lambda journal: journal.written)
 
 
 def now() -> str:

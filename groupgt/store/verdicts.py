@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from groupgt.errors import DataError, warn
 from groupgt.store.journal import Journal, left_behind, now
-
-if TYPE_CHECKING:
-    from groupgt.store.loaded import Loaded
 
 
 @dataclass(eq=False)
@@ -30,8 +26,7 @@ class Verdicts:
 
     journal: Journal = field(default_factory=lambda: Journal(None))
     earlier: Mapping[str, float] = field(default_factory=dict)
-    loaded: Loaded | None = None
-    header: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, str] = field(default_factory=dict)
     on_begin: Callable[[], None] | None = None
     used: set[str] = field(default_factory=set)
 
@@ -55,15 +50,19 @@ class Verdicts:
             self.on_begin()
             self.on_begin = None
 
+    def resume(self, scores: Mapping[str, float]) -> None:
+        """Adds scores from the interrupted run that this one continues."""
+        self.earlier = {**self.earlier, **scores}
+        self.scores.update(scores)
+
     def keep(self, scores: Mapping[str, float]) -> None:
         """Adds scores; raises `DataError` if they cannot be written."""
         self.begin()
         self.scores.update(scores)
         if scores and self.journal.path is not None:
-            new = {} if self.loaded is None else self.loaded.new()
-            about = {**self.header, "modules": new, "at": now()}
-            self.header = {}
-            self.journal.append(about, *([key, score] for key, score in scores.items()), sync=True)
+            self.journal.append(
+                {**self.about, "at": now()}, *([key, score] for key, score in scores.items()), sync=True
+            )
 
 
 @dataclass(eq=False)
@@ -71,14 +70,15 @@ class VerdictStore:
     """Verdicts from one run, grouped by judge, stored in a folder, or only in memory if the folder is None.
 
     By default, each run requests its own verdicts. Verdicts from a `vouched` judge are reused; with `reuse`, all
-    verdicts are reused. An unfinished run is resumed if the same modules are loaded. With `refresh`, no verdicts are
-    reused.
+    verdicts are reused; and `resume` continues one interrupted run. With `refresh`, no verdicts are reused. `about`
+    identifies the run in its records.
     """
 
     folder: Path | None
     refresh: bool = False
     reuse: bool = False
-    changed: list[str] = field(default_factory=list)
+    about: dict[str, str] = field(default_factory=dict)
+    is_resumed: bool = False
     _judges: dict[str, tuple[Verdicts, Journal]] = field(default_factory=dict)
 
     def verdicts(self, judge: str, *, vouched: bool) -> Verdicts:
@@ -88,35 +88,39 @@ class VerdictStore:
         return self._judges[judge][0]
 
     def _opened(self, name: str, *, vouched: bool) -> tuple[Verdicts, Journal]:
-        from groupgt.store.loaded import PROCESS, Loaded, Trace, changed
-
         if self.folder is None:
             return Verdicts(), Journal(None)
-        folder, finished = self.folder, Journal(self.folder / f"{name}.jsonl")
+        folder, finished, own = self.folder, Journal(self.folder / f"{name}.jsonl"), Journal.of(self.folder, name)
         earlier: dict[str, float] = {}
-        left = [] if vouched else [list(Journal(path).lines()) for path in left_behind(folder, name)]
         if (vouched or self.reuse) and not self.refresh:
-            lines = [line for lines in (finished.lines(), *left) for line in lines]
-            earlier = _scores(lines)
-            self.changed += [] if vouched else changed(Trace(lines).modules, sys.path)
+            for journal in (finished, *([] if vouched else left_behind(folder, name))):
+                earlier |= scores_in(journal.lines())
         if vouched:
             return Verdicts(finished, earlier), finished
-        loaded = Loaded()
-        built = loaded.new()
-        trace = Trace(left[-1] if left else ())
-        resumed = not self.refresh and trace.fits(built, lambda modules: changed(modules, sys.path), shared=True)
-        if resumed:
-            earlier |= _scores(left.pop())
 
         def begin() -> None:
-            for lines in left:
-                finished.append(*lines)  # already paid for: available to `reuse`
-            journal = Journal.taken_over(folder, name)
-            if not resumed:
-                journal.remove()
+            for journal in left_behind(folder, name):
+                if not (self.is_resumed and journal.path == own.path):
+                    finished.append(*journal.lines())  # already paid for: available to `reuse`
+                    journal.remove()
 
-        header = {"built": built, "process": PROCESS}
-        return Verdicts(Journal.of(folder, name), earlier, loaded, header, begin), finished
+        return Verdicts(own, earlier, self.about, begin), finished
+
+    def _unfinished(self) -> Iterator[tuple[Verdicts, Path, str]]:
+        """Yields the judges whose verdicts belong to this run alone, with the folder and name of their journals."""
+        for judge, (verdicts, finished) in self._judges.items():
+            if self.folder is not None and verdicts.journal.path != finished.path:
+                yield verdicts, self.folder, hashlib.sha256(judge.encode()).hexdigest()
+
+    def left_behind(self) -> list[Journal]:
+        """Returns the journals that interrupted runs left."""
+        return [journal for _, folder, name in self._unfinished() for journal in left_behind(folder, name)]
+
+    def resume(self, of: str) -> None:
+        """Continues the run of the ended process `of`."""
+        self.is_resumed = True
+        for verdicts, folder, name in self._unfinished():
+            verdicts.resume(scores_in(Journal.adopted(folder, name, of).lines()))
 
     def finish(self) -> None:
         """Marks the run as finished, after which its verdicts are reused only with `reuse`."""
@@ -142,7 +146,8 @@ class VerdictStore:
         return sum(len(verdicts.used) for verdicts, _ in self._judges.values())
 
 
-def _scores(lines: Iterable[Any]) -> dict[str, float]:
+def scores_in(lines: Iterable[Any]) -> dict[str, float]:
+    """Returns the scores in the lines of a journal, by key."""
     scores = {}
     for line in lines:
         if isinstance(line, list) and len(line) == 2 and isinstance(line[0], str) and isinstance(line[1], (int, float)):

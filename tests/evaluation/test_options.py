@@ -15,7 +15,10 @@ import groupgt
 from groupgt.evaluation import options
 from groupgt.evaluation.request import Request
 
-SOME = 'policy=None, labeller="id", {}corpus=None, {}truth_format=None, run_format=None, {}engine="auto"'
+SOME = (
+    'policy=None, labeller="id", {}corpus=None, {}truth_format=None, run_format=None, {}scores="descending", '
+    'engine="auto"'
+)
 MEASURED = f"{SOME}, audit=None, assume_random=False"
 SIGNATURES = {
     "evaluate": f"truth, run, metrics, *, convention='auto', k=(), by=(), {MEASURED}",

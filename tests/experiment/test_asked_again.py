@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +17,6 @@ from groupgt.plugins import REGISTERED, find, ours
 from groupgt.report.run import run_experiment
 from groupgt.report.times import from_cache, ways_to_keep
 from groupgt.store.cache import Cache
-from groupgt.store.journal import now
-from groupgt.store.loaded import Loaded, Trace, changed
 from tests.retrievers.small import small
 
 # Each reads something in its own way, and is then changed: a module, and what changes between two runs.
@@ -149,49 +146,16 @@ def interrupted(folder: Path) -> Path:
 @pytest.mark.slow
 def test_an_interrupted_run_is_gone_on_from_and_that_is_told(tmp_path: Path) -> None:
     file = interrupted(tmp_path)
-    outcome = run_experiment(file, allow_code=True, changes=["gate=[{system: mine, metric: recall@1, min: 0}]"])
+    (tmp_path / "beside.py").write_text("FIRST = 'd2'\n")  # which nothing examines
+    outcome = run_experiment(file, allow_code=True, resume=True)
     assert asked(tmp_path) == 1
     told = "resumed: 2 of 3 answers of mine are from the run interrupted at 20"
     assert from_cache(outcome).startswith(told)
-    assert from_cache(outcome).endswith("UTC (--refresh starts from scratch)")
+    assert from_cache(outcome).endswith("UTC; code and services were not examined (--refresh starts from scratch)")
     assert outcome.folder is not None
     assert json.loads((outcome.folder / "timings.json").read_text())["kept"] == from_cache(outcome)
     assert outcome.evaluations["set"]["mine"]["recall@1"] == pytest.approx(1 / 3)
     # It is finished now.
-    assert from_cache(run_experiment(file, allow_code=True)) == ""
-    assert asked(tmp_path) == 3
-
-
-def older(folder: Path) -> None:
-    """What was kept is two days old."""
-    import re
-    import zlib
-
-    (journal,) = (folder / ".groupgt" / "cache").glob("??/*.journal")
-    lines = []
-    for line in journal.read_text().splitlines():
-        text = re.sub(r'"at":"[^"]+"', '"at":"2020-01-01T00:00:00Z"', line.rsplit(" ", 1)[0])
-        lines.append(f"{text} {zlib.crc32(text.encode())}\n")
-    journal.write_text("".join(lines))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda folder: (folder / "beside.py").write_text("FIRST = 'd2'\n"),
-        lambda folder: (folder / "mine.py").write_text((folder / "mine.py").read_text() + "# other\n"),
-        lambda folder: (folder / "lately.py").write_text("# imported after it was built\n"),
-        lambda folder: module_at(folder / "lately" / "__init__.py", "# another\n"),
-        older,
-    ],
-    ids=["a module", "itself", "a module imported later", "a package before it", "a day"],
-)
-def test_what_was_interrupted_is_begun_anew_where_anything_differs(
-    tmp_path: Path, change: Callable[[Path], object]
-) -> None:
-    file = interrupted(tmp_path)
-    change(tmp_path)
     assert from_cache(run_experiment(file, allow_code=True)) == ""
     assert asked(tmp_path) == 3
 
@@ -219,7 +183,7 @@ def test_a_version_keeps_answers_and_reuse_takes_what_there_is(tmp_path: Path) -
     outcome = run_experiment(file, allow_code=True, reuse=True)
     assert asked(tmp_path) == 0
     assert from_cache(outcome).startswith("reused: 3 of 3 answers of mine are from the run that ended at 20")
-    assert "; changed since: beside (--refresh" in from_cache(outcome)
+    assert "; code and services were not examined (--refresh" in from_cache(outcome)
     assert outcome.evaluations["set"]["mine"]["recall@1"] == pytest.approx(1 / 3)
 
 
@@ -341,7 +305,7 @@ def test_verdicts_of_a_run_that_failed_are_kept(tmp_path: Path, monkeypatch: pyt
             run_experiment(file, allow_code=True)
     count = asked(tmp_path)
     assert count
-    outcome = run_experiment(file, allow_code=True)
+    outcome = run_experiment(file, allow_code=True, resume=True)
     assert asked(tmp_path) == 0
     assert f"{count} of {count} verdicts are from earlier runs" in from_cache(outcome)
 
@@ -355,7 +319,7 @@ def test_to_look_at_verdicts_takes_none_from_the_next_run(
     labeller = 'labeller: {use: code, with: {target: "judging:judge", batch_size: 1}}'
     file.write_text(file.read_text().replace("metrics: [recall]}", f"metrics: [recall], {labeller}}}"))
     (tmp_path / "judging.py").write_text(JUDGE.replace("exists()", "exists() and len(LOG.read_text().split()) > 6"))
-    main(["run", str(file), "--dry-run", "--allow-code"])  # what it loads itself is there from now on
+    main(["run", str(file), "--dry-run", "--allow-code"])
     (tmp_path / "stop").touch()
     with pytest.raises(groupgt.DataError, match="no money left"):
         run_experiment(file, allow_code=True)
@@ -363,8 +327,10 @@ def test_to_look_at_verdicts_takes_none_from_the_next_run(
     assert asked(tmp_path) == 3
     for options in ([], ["--refresh"], ["--reuse"]):
         main(["run", str(file), "--dry-run", "--allow-code", *options])
-    assert "but for 2 that are kept" in capsys.readouterr().out
-    outcome = run_experiment(file, allow_code=True)
+    said = capsys.readouterr()
+    assert "but for 2 that are kept" in said.out
+    assert "left 2 verdicts; to go on with them, add --resume" in said.err
+    outcome = run_experiment(file, allow_code=True, resume=True)
     assert "2 of 4 verdicts are from earlier runs" in from_cache(outcome)
     assert asked(tmp_path) == 2
 
@@ -385,119 +351,9 @@ def test_without_a_cache_each_pair_is_judged_once_over_all_data_sets(
         assert len(pairs) == len(set(pairs)) == asked(tmp_path) == 4
 
 
-@pytest.mark.slow
-def test_a_plugin_is_gone_on_from_whatever_else_was_loaded_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the run that was interrupted bm25 loads its libraries, in the next it is cached."""
-    (tmp_path / "mine.py").write_text(
-        "from dataclasses import dataclass\nfrom pathlib import Path\nfrom groupgt.plugins import register\n"
-        "from groupgt.retrievers.base import Options, RetrieverPlugin\n\nHERE = Path(__file__).parent\n\n"
-        "@dataclass(frozen=True)\nclass Single(Options):\n    def batch_size(self):\n        return 1\n\n"
-        "class Fixed:\n    def __init__(self, setting, options):\n        pass\n\n"
-        "    def retrieve(self, queries, k):\n        if (HERE / 'stop').exists() and 'parking' in queries[0]:\n"
-        "            raise OSError('cut')\n        with open(HERE / 'log', 'a') as log:\n"
-        "            log.write(queries[0] + '\\n')\n        return [['d1']]\n\n"
-        "register('retriever', 'single', RetrieverPlugin(Single, Fixed))\n"
-    )
-    file = small(tmp_path, "bm25: bm25\n  mine: single")
-    code = "import sys; import mine; from groupgt.cli.main import main; main(sys.argv[1:])"
-
-    def run() -> tuple[int, str]:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
-        ended = subprocess.run(
-            [sys.executable, "-c", code, "run", str(file)], env=environment, capture_output=True, text=True, check=False
-        )
-        return ended.returncode, ended.stdout
-
-    (tmp_path / "stop").touch()
-    assert run() == (2, "")
-    assert asked(tmp_path) == 2
-    (tmp_path / "stop").unlink()
-    status, out = run()
-    assert status == 0
-    assert "from the cache: 1 retrieval; resumed: 2 of 3 answers of mine are from the run interrupted at 20" in out
-    assert asked(tmp_path) == 1
-
-
 def test_what_took_long_says_how_to_keep_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").write_text("def search(query, k):\n    return ['d1']\n")
     outcome = run_experiment(of_mine(tmp_path), allow_code=True)
     assert ways_to_keep(outcome) == ""
     monkeypatch.setattr("groupgt.report.times.LONG", 0.0)
     assert "each run queries mine (0 s) again; to cache their results, set `version`" in ways_to_keep(outcome)
-
-
-# ---- the modules of a process ------------------------------------------------------------------------------------
-
-
-def test_modules_that_are_pythons_or_our_own_do_not_count() -> None:
-    names = Loaded().new()
-    assert not {"os", "json", "groupgt", "groupgt.errors"} & set(names)
-    assert names["numpy"].startswith("numpy ")
-    assert names["click"].startswith("click ")
-
-
-def test_a_module_that_was_written_after_the_process_began_equals_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    loaded = Loaded()
-    loaded.new()
-    (tmp_path / "written_late.py").write_text("")
-    (tmp_path / "written_early.py").write_text("")
-    os.utime(tmp_path / "written_early.py", (0, 0))
-    import written_early  # type: ignore[import-not-found]  # noqa: F401
-    import written_late  # type: ignore[import-not-found]  # noqa: F401
-
-    new = loaded.new()
-    assert set(new) == {"written_early", "written_late"}
-    assert loaded.new() == {}
-    assert changed(new, [str(tmp_path)]) == ["written_late"]
-    assert changed(new, ["/nowhere"]) == ["written_early", "written_late"]
-    for name in new:
-        del sys.modules[name]
-
-
-def test_what_is_gone_on_from_has_loaded_the_same() -> None:
-    trace = Trace([{"built": {"a": "1", "b": "1"}, "modules": {"c": "1"}, "at": now()}])
-    changes: list[str] = []
-
-    def fits(built: dict[str, str], shared: bool = False) -> bool:
-        return trace.fits(built, lambda modules: [name for name in changes if name in modules], shared=shared)
-
-    assert fits({"a": "1", "b": "1"})
-    assert not fits({"a": "1"})
-    # In a process that is shared some may not be there yet.
-    assert fits({"a": "1"}, shared=True)
-    assert not fits({"a": "2"}, shared=True)
-    assert not fits({"a": "1", "d": "1"}, shared=True)
-    changes.append("c")
-    assert not fits({"a": "1", "b": "1"})
-    assert not fits({"a": "1"}, shared=True)
-
-
-def test_what_is_installed_counts_by_package_and_other_names_of_a_module_do_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in ("scipy.ndimage", "scipy.sparse"):
-        pytest.importorskip(module, reason="the extra groupgt[stats] is not installed")
-
-    monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "own_name.py").write_text("import sys\nsys.modules['second_name'] = sys.modules[__name__]\n")
-    os.utime(tmp_path / "own_name.py", (0, 0))
-    import own_name  # type: ignore[import-not-found]  # noqa: F401
-
-    names = Loaded().new()
-    assert "second_name" not in names
-    assert "scipy" in names
-    assert not {"_csparsetools", "_cyutility", "_ni_label"} & set(names)
-    assert not [name for name in names if name.startswith("scipy.")]
-    assert changed({name: names[name] for name in ("scipy", "own_name")}, sys.path) == []
-    for name in ("own_name", "second_name"):
-        del sys.modules[name]
-
-
-def test_a_trace_without_a_time_is_of_no_use() -> None:
-    assert not Trace([]).is_recent
-    assert not Trace([{"built": {}, "at": "2020-01-01T00:00:00Z"}]).is_recent

@@ -185,11 +185,13 @@ def written(sweep: Path) -> tuple[dict[str, groupgt.Evaluation], Path]:
 
 
 def pairs(evaluations: dict[str, groupgt.Evaluation], folder: Path) -> list[tuple[groupgt.Evaluation, Path]]:
+    """Each evaluation with its run as a TREC file, converted where it had equal scores in another order than TREC's."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return [
-        (each, folder / "runs" / "handbook" / f"{manifest['systems'][name]['files']}.trec")
-        for name, each in evaluations.items()
-    ]
+    files = {name: folder / "runs" / "handbook" / manifest["systems"][name]["files"] for name in evaluations}
+    for file in files.values():
+        if not (trec := Path(f"{file}.trec")).is_file():
+            main(["convert", f"{file}.jsonl", str(trec), "--to", "trec"])
+    return [(each, Path(f"{files[name]}.trec")) for name, each in evaluations.items()]
 
 
 @pytest.mark.peers

@@ -15,6 +15,7 @@ from groupgt.cli.main import main
 from groupgt.experiment.answers import Silence
 from groupgt.experiment.plan import plan
 from groupgt.plugins import REGISTERED
+from groupgt.report.experiment import page_of
 from groupgt.report.run import run_experiment
 from groupgt.report.times import from_cache
 from groupgt.retrievers import base
@@ -71,6 +72,15 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+def status(*arguments: str) -> object:
+    """The exit status of a command."""
+    try:
+        main([*arguments])
+    except SystemExit as end:
+        return end.code
+    return 0
+
+
 def test_every_run_asks_once(file: Path) -> None:
     for _ in range(2):
         outcome = run_experiment(file)
@@ -88,11 +98,61 @@ def test_a_run_that_was_killed_is_resumed_and_a_finished_one_is_not(
             run_experiment(file)
     assert sum(map(len, ASKED)) == 10
     ASKED.clear()
-    resumed = run_experiment(file)
+    resumed = run_experiment(file, resume=True)
     assert ASKED == []
     assert "resumed: 10 of 10 answers of api are from the run interrupted at 20" in from_cache(resumed)
+    assert "code and services were not examined" in from_cache(resumed)
+    with pytest.raises(groupgt.ConfigError, match="--resume: no run of this file was killed or failed"):
+        run_experiment(file, resume=True)
+    assert ASKED == []
     run_experiment(file)
     assert sum(map(len, ASKED)) == 10
+
+
+def test_a_run_that_failed_is_not_resumed_unless_that_is_asked_for(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr("groupgt.report.run.write_results", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        with pytest.raises(OSError, match="full"):
+            run_experiment(file)
+    ASKED.clear()
+    assert status("run", str(file), "--dry-run") == 0
+    said = capsys.readouterr()
+    assert "left 10 answers of api; to go on with them, add --resume" in said.err
+    assert "answers of an interrupted run" not in said.out
+    assert status("run", str(file), "--dry-run", "--resume", "--format", "json") == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert "but for 10 answers of an interrupted run" in said.out
+    # Other options, changes or systems are another run.
+    for arguments in (["--set", "evaluate.depth=2"], ["--set", "evaluate.primary=recall@5"], ["--only", "api"]):
+        assert status("run", str(file), "--resume", "--dry-run", *arguments) == 2
+        assert "--resume: no run of this file" in capsys.readouterr().err
+    assert status("run", str(file), "--resume", "--refresh") == 2
+    assert "drop one of the two" in capsys.readouterr().err
+    assert status("run", str(file)) == 0
+    assert "to go on with them, add --resume" in capsys.readouterr().err
+    assert sum(map(len, ASKED)) == 10
+    # It is finished, and what the failed one had left is gone.
+    assert status("run", str(file), "--resume") == 2
+
+
+def test_reused_answers_are_told_in_every_report(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_experiment(file)
+    junit, summary, results = tmp_path / "junit.xml", tmp_path / "summary.md", tmp_path / "again"
+    gate = "gate=[{system: api, metric: recall@5, min: 0}]"
+    call = ["run", str(file), "--reuse", "--set", gate, "--output", str(results)]
+    assert status(*call, "--junit", str(junit), "--summary", str(summary)) == 0
+    told = "reused: 10 of 10 answers of api are from the run that ended at 20"
+    for text in (capsys.readouterr().out, *(path.read_text(encoding="utf-8") for path in (junit, summary))):
+        assert told in text
+        assert "code and services were not examined" in text
+    (sentence,) = page_of(run_experiment(file, reuse=True))["times"]["verdict"]["mine"]
+    assert sentence["kind"] == "doubt"
+    assert sentence["parts"][0].startswith(told)
 
 
 def test_a_run_that_failed_half_way_is_resumed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +168,7 @@ def test_a_run_that_failed_half_way_is_resumed(file: Path, monkeypatch: pytest.M
         with pytest.raises(groupgt.RetrieverError, match="the line is cut"):
             run_experiment(file)
     ASKED.clear()
-    outcome = run_experiment(file)
+    outcome = run_experiment(file, resume=True)
     assert sum(map(len, ASKED)) == 2
     assert "resumed: 8 of 10 answers of api are from the run interrupted at 20" in from_cache(outcome)
 

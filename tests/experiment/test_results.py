@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import groupgt
+from groupgt.engines.carriers import all_rankings
+from groupgt.model.policy import Policy
+from groupgt.report.folder import ResultFolder
 from groupgt.report.run import run_experiment
-from groupgt.retrievers.base import strictly_falling
 from tests.experiment.conftest import MEMBERS
 from tests.experiment.faulty_files import GATES, STORED, changed, written
 from tests.experiment.folders import file_of
@@ -100,29 +101,33 @@ def test_ids_with_blanks_are_written_as_json_lines(sweep: Path, tmp_path: Path) 
     assert again["recall"] == 1
 
 
-@pytest.mark.parametrize(
-    "scores",
-    [
-        [1.0, 1.0, 1.0],
-        [0.0, 0.0, 0.0, -0.0],
-        [1 / 61 + 1 / 62, 1 / 62 + 1 / 61, 1 / 63],
-        [3.0, 2.0, 1.0],
-        [1.0, 1.0 - 1e-12, 1.0 - 2e-12, 0.5],  # apart as doubles, equal in single precision
-        [1e300, 1e299, 1.0],
-        [1.0, -1e39],
-        [1.0, -1e39, -1e40, -1e300],
-        [-3.4028234e38, -3.4028234e38, -3.4028235e38],
-        [],
-    ],
-)
-def test_written_scores_fall_in_single_precision(scores: list[float]) -> None:
-    found = strictly_falling(scores)
-    with np.errstate(over="ignore"):
-        single = np.array(found, dtype=np.float32)
-    assert bool((single[1:] < single[:-1]).all())
-    # An infinite score would be no score to those who read it.
-    assert bool(np.isfinite(found).all())
-    assert found == pytest.approx(scores, rel=1e-6, abs=1e-40) or max(map(abs, scores)) > 1e38
+def test_written_runs_keep_order_and_scores_and_are_read_back_the_same(tmp_path: Path) -> None:
+    """A list without scores is a TREC run with scores from ranks; distances and ties are JSON Lines."""
+    rows = [{"qid": "q", "query": "x", "retrieval_gt": [["a"]]}]
+    (tmp_path / "truth.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given: dict[str, list[float] | None] = {
+        "falling": [0.9, 0.3], "rising": [0.1, 0.7], "tied": [0.5, 0.5], "plain": None
+    }  # fmt: skip
+    for name, scores in given.items():
+        row = {"qid": "q", "retrieved_ids": ["a", "b"], **({} if scores is None else {"retrieve_scores": scores})}
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    systems = ", ".join(f"{name}: {{use: results, with: {{path: {name}.jsonl}}}}" for name in given)
+    systems += ", distances: {use: results, scores: ascending, with: {path: rising.jsonl}}"
+    (tmp_path / "e.yaml").write_text(
+        "version: 1\nname: e\ndatasets: {d: {ground_truth: truth.jsonl}}\n"
+        f"systems: {{{systems}}}\nevaluate: {{metrics: [mrr]}}\n"
+    )
+    outcome = run_experiment(tmp_path / "e.yaml")
+    assert outcome.folder is not None
+    written = {path.name for path in (outcome.folder / "runs" / "d").iterdir()}
+    assert written == {"falling.trec", "plain.trec", "rising.jsonl", "tied.jsonl", "distances.jsonl"}
+    for name, scores in {**given, "distances": given["rising"], "plain": [1.0, 0.5]}.items():
+        (path,) = (outcome.folder / "runs" / "d").glob(f"{name}.*")
+        assert dict(all_rankings(groupgt.read_run(path), Policy())) == {"q": (["a", "b"], scores)}
+    told = outcome.text()
+    assert "queries whose scores rise from the first result to the last: rising 1;" in " ".join(told.split())
+    folder = ResultFolder.opened(outcome.folder)
+    assert folder.scores == {"distances": "ascending"}
 
 
 def test_trec_eval_reads_the_order_that_was_evaluated(sweep: Path) -> None:
@@ -132,20 +137,23 @@ def test_trec_eval_reads_the_order_that_was_evaluated(sweep: Path) -> None:
     assert outcome.folder is not None
     tied = 0
     for name, evaluation in outcome.evaluations["handbook"].items():
-        scores = outcome.answers["handbook", name].scores or {}
-        tied += sum(len(set(each)) < len(each) for each in scores.values())
+        scores = outcome.answers["handbook", name].scores
         truth = evaluation.truth
         qrels = {qid: {each: 1 for group in groups for each in group} for qid, groups in truth.items() if groups}
         file = outcome.folder / "runs" / "handbook" / f"{file_of(outcome.folder, name)}.trec"
-        run: dict[str, dict[str, float]] = {}
-        for line in file.read_text().splitlines():
-            qid, _, document, _, score, _ = line.split()
-            run.setdefault(qid, {})[document] = float(score)
+        if file.is_file():
+            rows = [line.split() for line in file.read_text().splitlines()]
+            run = {qid: {row[2]: float(row[4]) for row in rows if row[0] == qid} for qid in truth.qids}
+        else:  # equal scores in another order than trec_eval's
+            again = dict(all_rankings(groupgt.read_run(file.with_suffix(".jsonl")), evaluation.policy))
+            assert {qid: row for qid, (_, row) in again.items()} == scores
+            run = {qid: {name: 1 / rank for rank, name in enumerate(ids, 1)} for qid, (ids, _) in again.items()}
+            tied += 1
         found = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut_10"}).evaluate(run)
         for qid, value in zip(truth.qids, evaluation.values["ndcg.trec@10"].tolist()):
             if qid in found:
                 assert value == pytest.approx(found[qid]["ndcg_cut_10"], abs=1e-12), (name, qid)
-    assert tied > 10  # the fusions have equal scores
+    assert tied  # the fusions have equal scores
 
 
 @pytest.mark.slow

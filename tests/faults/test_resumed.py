@@ -75,7 +75,8 @@ def test_a_run_that_is_killed_at_any_moment_loses_one_answer_at_most(
     log = tmp_path / "log"
     before = interrupted = 0
     for _ in range(KILLS):
-        process = started("run", file, "--allow-code", "--jobs", jobs, start_new_session=True)
+        resume = ["--resume"] if before else []
+        process = started("run", file, "--allow-code", "--jobs", jobs, *resume, start_new_session=True)
         folders = len(result_folders(file))
         # Now and then while it starts, mostly once it is asking.
         if chosen.random() < 0.8:
@@ -96,7 +97,7 @@ def test_a_run_that_is_killed_at_any_moment_loses_one_answer_at_most(
     assert interrupted > KILLS / 2
     (tmp_path / "slow").unlink()
     left = before
-    out, _ = call("run", file, "--allow-code", "--jobs", jobs)
+    out, _ = call("run", file, "--allow-code", "--jobs", jobs, *(["--resume"] if left else []))
     assert asked(file) == queries[left:]
     told = f"resumed: {left} of {len(queries)} answers of mine are from the run interrupted at "
     assert (told in out) == (left > 0)

@@ -116,7 +116,9 @@ class Large:
             threading.Thread(target=die, daemon=True).start()
         return [self.ids[:k] for _ in queries]
 """
-STOPPED = "groupgt: interrupted; finished retrievals are cached; rerun the command to resume\n"
+STOPPED = (
+    "groupgt: interrupted; finished retrievals are cached; to go on with answers of code and services, add --resume\n"
+)
 
 
 @pytest.fixture

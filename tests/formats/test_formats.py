@@ -107,11 +107,13 @@ def rankings(run: groupgt.Run) -> dict[str, list[str]]:
 @pytest.mark.parametrize("scored", [True, False])
 def test_runs_read_back(tmp_path: Path, format: str, scored: bool) -> None:
     file = tmp_path / "system-a.v2.dat"
-    rows = [(qid, ids, [1 / (n + 1) for n in range(len(ids))]) for qid, ids in RUN.items()]
-    write.write_run(file, rows, format, scored=scored, tag="t")
+    rows = [(qid, ids, [9 / (n + 1) for n in range(len(ids))] if scored else None) for qid, ids in RUN.items()]
+    write.write_run(file, rows, format, tag="t")
     run = groupgt.read_run(file)
     assert run.name == "system-a.v2.dat"
     assert rankings(run) == RUN
+    if scored:
+        assert [(qid, *ranking) for qid, ranking in all_rankings(run, Policy())] == rows
 
 
 @pytest.mark.parametrize("format", write.TRUTH_WRITERS)
@@ -131,7 +133,7 @@ def test_ids_with_blanks_in_ground_truth_read_back_or_are_refused(tmp_path: Path
 def test_ids_with_blanks_in_runs_read_back_or_are_refused(tmp_path: Path, format: str) -> None:
     file = tmp_path / "run.dat"
     try:
-        write.write_run(file, [("q 1", BLANKS, [3.0, 2.0, 1.0])], format, scored=True, tag="t")
+        write.write_run(file, [("q 1", BLANKS, [3.0, 2.0, 1.0])], format, tag="t")
     except groupgt.DataError:
         return
     assert rankings(groupgt.read_run(file)) == {"q 1": BLANKS}
@@ -325,19 +327,20 @@ def test_lists_of_a_fixed_size() -> None:
 @pytest.mark.parametrize("scored", [True, False])
 def test_runs_with_calls_read_back(tmp_path: Path, format: str, scored: bool) -> None:
     file = tmp_path / "agent.dat"
-    rows = [("q1", ["a", "x", "c"], [2.0, 1.0, 9.0]), ("q2", [], []), ("q3", ["d"], [0.5])]
+    rows: list[Any] = [("q1", ["a", "x", "c"], [2.0, 1.0, 9.0]), ("q2", [], []), ("q3", ["d"], [0.5])]
+    rows = rows if scored else [(qid, ids, None) for qid, ids, _ in rows]
     calls = {"q1": [1, 1, 2], "q2": [], "q3": [7]}
-    assert write.write_run(file, rows, format, scored=scored, tag="t", calls=calls) == []
+    assert write.write_run(file, rows, format, tag="t", calls=calls) == []
     run = in_call_order(groupgt.read_run(file))
     assert {qid: ids for qid, ids in rankings(run).items() if ids} == {"q1": ["a", "x", "c"], "q3": ["d"]}
     found = {qid: own for qid, own in calls_of(run, Policy()).items() if own.calls}
     assert {qid: own.calls for qid, own in found.items()} == {"q1": [1, 1, 2], "q3": [7]}
-    if format == "csv":
+    if scored or format == "csv":
         assert found["q1"].scores == ([2.0, 1.0, 9.0] if scored else [-1.0, -2.0, -3.0])
 
 
 def test_rows_cannot_hold_scores_that_rise_within_a_call(tmp_path: Path) -> None:
     rows = [("q1", ["a", "x", "c"], [1.0, 2.0, 9.0])]
     with pytest.raises(groupgt.DataError, match="'a' is ranked before 'x'"):
-        write.write_run(tmp_path / "a.csv", rows, "csv", scored=True, tag="t", calls={"q1": [1, 1, 2]})
-    assert not write.write_run(tmp_path / "a.csv", rows, "csv", scored=True, tag="t", calls={"q1": [1, 2, 3]})
+        write.write_run(tmp_path / "a.csv", rows, "csv", tag="t", calls={"q1": [1, 1, 2]})
+    assert not write.write_run(tmp_path / "a.csv", rows, "csv", tag="t", calls={"q1": [1, 2, 3]})

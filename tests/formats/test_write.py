@@ -15,14 +15,38 @@ from groupgt.formats import write
 @pytest.mark.parametrize("document", ["a", "a b", " a", "a "])
 def test_trec_runs_hold_words_alone(qid: str, document: str, tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
-    rankings = [(qid, [document], [1.0])]
+    rankings: list[Any] = [(qid, [document], [1.0])]
     if " " not in qid + document:
-        write.write_run(path, rankings, "trec", scored=True, tag="t")
+        write.write_run(path, rankings, "trec", tag="t")
         assert groupgt.read_run(path, "trec").rankings == {qid: ["a"]}
         return
     with pytest.raises(groupgt.DataError):
-        write.write_run(path, rankings, "trec", scored=True, tag="t")
+        write.write_run(path, rankings, "trec", tag="t")
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("rankings", "fault"),
+    [
+        ([("q", ["a", "b"], [0.1, 0.7])], "'a' is ranked before 'b'"),
+        ([("q", ["a", "b"], [0.5, 0.5])], "'a' is ranked before 'b'"),
+        ([("q", ["a", "b"], [0.5, 0.3]), ("r", ["b"], None)], "query 'q' has scores, and query 'r' has none"),
+    ],
+)
+def test_scores_that_would_sort_a_trec_run_differently_are_left_out_and_that_is_told(
+    rankings: list[Any], fault: str, tmp_path: Path
+) -> None:
+    assert fault in str(write.trec.run_fault(rankings))
+    lost = write.write_run(tmp_path / "run.trec", rankings, "trec", tag="t")
+    assert lost == ["these scores, which would sort the results differently"]
+    lists = groupgt.read_run(tmp_path / "run.trec", "trec").lists
+    assert lists.rankings["q"] == ["a", "b"]
+    assert lists.scores is not None
+    assert lists.scores["q"] == [1.0, 0.5]
+    # In single precision, in which trec_eval compares, these two are equal.
+    near = [("q", ["a", "b"], [1.0, 1.0 - 1e-12])]
+    assert write.trec.run_fault(near) is None
+    assert write.trec.run_fault(near, in_single=True) is not None
 
 
 @pytest.mark.parametrize("format", ["trec", "trec-subtopics", "qrels-flat"])

@@ -69,7 +69,7 @@ def test_what_another_process_writes_is_left_to_it(tmp_path: Path) -> None:
     old = time.time() - QUIET_S - 1
     os.utime(elsewhere, (old, old))
     os.utime(running, (old, old))
-    assert left_behind(tmp_path, "name") == [elsewhere]
+    assert [journal.path for journal in left_behind(tmp_path, "name")] == [elsewhere]
     assert list(Journal.taken_over(tmp_path, "name").lines()) == ["theirs"]
     assert running.exists()
 
@@ -81,3 +81,16 @@ def test_the_newest_of_several_is_taken_over(tmp_path: Path) -> None:
         os.utime(path, (number, number))
     assert list(Journal.taken_over(tmp_path, "name").lines()) == [2]
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_what_one_process_left_is_continued_and_no_other(tmp_path: Path) -> None:
+    for number in range(2):
+        Journal(tmp_path / f"name.another-{number}{ENDING}").append(number)
+    mine = Journal.adopted(tmp_path, "name", "another-0")
+    assert list(mine.lines()) == [0]
+    assert mine.owner == owner()
+    assert sorted(path.name.partition(".")[2] for path in tmp_path.iterdir()) == sorted(
+        [f"another-1{ENDING}", f"{owner()}{ENDING}"]
+    )
+    assert list(Journal.adopted(tmp_path, "other", "another-0").lines()) == []
+    assert Journal.of(tmp_path, "other").written == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import types
 from pathlib import Path
 
 import pytest
@@ -62,15 +61,19 @@ def test_no_flipped_bit_becomes_a_verdict(tmp_path: Path) -> None:
         assert kept(tmp_path).items() <= SCORES.items()
 
 
-def test_a_finished_run_is_asked_for_again_and_an_interrupted_one_gone_on_from(tmp_path: Path) -> None:
+def test_a_run_is_asked_for_again_unless_it_resumes_or_reuses(tmp_path: Path) -> None:
     _, verdicts = of_run(tmp_path, vouched=False)
     verdicts.keep({"a": 1.0})
     second, verdicts = of_run(tmp_path, vouched=False)
+    assert verdicts.available(["a", "b"]) == {}
+    (left,) = second.left_behind()
+    second.resume(left.owner)
     assert verdicts.available(["a", "b"]) == {"a": 1.0}
     verdicts.keep({"b": 0.0})
     assert (second.used, second.judged) == (1, 1)
     second.finish()
     third, verdicts = of_run(tmp_path, vouched=False)
+    assert third.left_behind() == []
     assert verdicts.available(["a", "b"]) == {}
     assert of_run(tmp_path, vouched=False, reuse=True)[1].available(["a", "b"]) == {"a": 1.0, "b": 0.0}
     verdicts.keep({"a": 0.5})
@@ -79,18 +82,13 @@ def test_a_finished_run_is_asked_for_again_and_an_interrupted_one_gone_on_from(t
     assert of_run(tmp_path, vouched=False, reuse=True, refresh=True)[1].available(["a", "b"]) == {}
 
 
-def test_an_interrupted_run_of_other_modules_is_asked_for_again_but_not_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    of_run(tmp_path / "kept", vouched=False)[1].keep({"a": 1.0})
-    module = types.ModuleType("another")
-    (tmp_path / "another.py").write_text("")
-    os.utime(tmp_path / "another.py", (0, 0))
-    module.__file__ = str(tmp_path / "another.py")
-    monkeypatch.setitem(sys.modules, "another", module)
-    monkeypatch.setattr("groupgt.store.loaded.PROCESS", "another")
-    assert of_run(tmp_path / "kept", vouched=False)[1].available(["a"]) == {}
-    assert of_run(tmp_path / "kept", vouched=False, reuse=True)[1].available(["a"]) == {"a": 1.0}
+def test_verdicts_of_an_interrupted_run_that_is_not_resumed_are_not_lost(tmp_path: Path) -> None:
+    of_run(tmp_path, vouched=False)[1].keep({"a": 1.0})
+    next_run, verdicts = of_run(tmp_path, vouched=False)
+    verdicts.keep({"b": 0.0})
+    assert of_run(tmp_path, vouched=False, reuse=True)[1].available(["a", "b"]) == {"a": 1.0, "b": 0.0}
+    next_run.finish()
+    assert of_run(tmp_path, vouched=False, reuse=True)[1].available(["a", "b"]) == {"a": 1.0, "b": 0.0}
 
 
 def test_one_judge_of_several_data_sets_is_one(tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ class ColumnCarrier(LocalCarrier):
     def _ranking(self, rows: pl.DataFrame, policy: Policy) -> Ranking:
         rows = best_first(rows, [], policy, tie=self.columns.tie, scored=True)
         # Scores only order the results of one call.
-        return rows["doc"].to_list(), None if self.carries(CALLS) else rows["score"].to_list()
+        return rows["doc"].to_list(), None if self.carries(CALLS) else (self.run.sign * rows["score"]).to_list()
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> dict[str, list[str]]:
         lazy = self.columns.frame.select("qid", "doc").head(limit)

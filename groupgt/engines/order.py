@@ -1,0 +1,148 @@
+"""Order and scores: results whose scores are distances, and results whose order contradicts their scores or ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from groupgt.engines.lists import ListCarrier
+from groupgt.engines.shapes import ids_and_scores
+from groupgt.errors import ConfigError, Faults, display
+from groupgt.model.hits import Floats, Ints
+from groupgt.model.run import Columns, Lines, Lists, Run
+from groupgt.model.validity import finite_number
+from groupgt.model.values import ORIGINAL_SCORE, RANK, SCORE
+from groupgt.runtime import pl
+
+Direction = Literal["descending", "ascending"]
+DIRECTIONS: tuple[Direction, ...] = ("descending", "ascending")
+WAY_OUT = "if the scores are distances, declare it: scores ascending (--scores in the shell, scores= in Python)"
+
+
+def check_direction(value: Any) -> None:
+    """Raise `ConfigError` unless a value is a direction, or maps names of runs to directions."""
+    for named in value.values() if isinstance(value, Mapping) else [value]:
+        if named not in DIRECTIONS:
+            what = f"expected {' or '.join(DIRECTIONS)}, or {{run: direction}}"
+            raise ConfigError(f"scores: {what}, found {display(named)}")
+
+
+def with_distances(run: Run) -> Run:
+    """Return a run whose scores are distances, so that the lowest is the best; the contents hold their negation.
+
+    Lists keep their order, and results that only have ranks stay unchanged. Raises `ConfigError` for results that stay
+    on a cluster.
+    """
+    if run.ascending:
+        return run
+    if run.is_remote:
+        raise ConfigError(f"{run.title}: scores=ascending is not supported on a cluster; negate the scores there")
+    contents = run.contents.columns.contents if isinstance(run.contents, Lines) else run.contents
+    negated = _negated_lists(run, contents) if isinstance(contents, Lists) else _negated_columns(contents)  # type: ignore[arg-type]  # what is left
+    return run if negated is None else replace(run, contents=negated, ascending=True)
+
+
+def _negated_lists(run: Run, lists: Lists) -> Lists | None:
+    carrier = ListCarrier(run, lists)
+    rankings: dict[Any, Any] = dict(lists.rankings)
+    scores: dict[Any, Sequence[float]] = {}
+    listed: dict[str, Sequence[float | None]] = {}
+    for key, ranking in lists.rankings.items():
+        # Labelling reports invalid rankings.
+        ids, order = ids_and_scores(ranking, Faults(), "")
+        of_query = (lists.scores or {}).get(key, order)
+        if of_query is not None:
+            scores[key] = [-score for score in of_query]
+            rankings[key] = ranking if order is None else ids
+        elif (cells := carrier.listed_scores(key)) is not None:
+            numbers = map(finite_number, cells)
+            listed[str(key)] = [None if number is None else -number for number in numbers]
+    ranks = [list(map(float, range(1, len(row) + 1))) for row in scores.values()]
+    if scores and [sorted(row) for row in scores.values()] == ranks:
+        return None
+    fields = {**lists.fields, SCORE: lambda: listed} if listed else lists.fields
+    return replace(lists, rankings=rankings, scores=scores or None, fields=fields)
+
+
+def _negated_columns(columns: Columns) -> Columns | None:
+    place = pl.col("score").rank("ordinal", descending=True).over("qid").cast(pl.Int64)
+    only_ranks = columns.frame.select((pl.col("score") == -place).all())
+    if columns.guard(lambda: only_ranks.collect(engine="streaming")).item():
+        return None
+    names = {"score", ORIGINAL_SCORE} & set(columns.frame.collect_schema())
+    return replace(
+        columns,
+        frame=columns.frame.with_columns(-pl.col(*sorted(names))),
+        recheck=lambda: with_distances(columns.recheck()),
+    )
+
+
+# --- Contradictions.
+
+
+class Contradictions(NamedTuple):
+    """Number of queries whose scores rise along their order, and of queries whose `rank` contradicts their score.
+
+    Of scores declared as ascending, those count that fall.
+    """
+
+    rising_scores: int = 0
+    contradicted_ranks: int = 0
+
+
+def contradictions(run: Run, *, thorough: bool = False) -> Contradictions:
+    """Count the queries of a run with contradictory order; `thorough` also reads the ranks in large files.
+
+    >>> contradictions(Run.of({"q": [("a", 0.1), ("b", 0.7)], "r": [("a", 0.9), ("b", 0.7)]}))
+    Contradictions(rising_scores=1, contradicted_ranks=0)
+    """
+    run = run.by_original_ids.resolved
+    if thorough and isinstance(run.contents, Lines):
+        run = replace(run, contents=run.contents.columns.contents)
+    if isinstance(run.contents, Lists):
+        carrier = ListCarrier(run, run.contents)
+        return Contradictions(_rising(carrier), _of_ranks(*_ranked_rows(run.contents)))
+    if thorough and isinstance(run.contents, Columns):
+        return Contradictions(contradicted_ranks=_of_ranks(*_ranked_columns(run.contents)))
+    return Contradictions()
+
+
+def rises(query: Ints, scores: Floats) -> Ints:
+    """Return the places, sorted by query and rank, of results with a lower score than the next one of their query."""
+    return np.flatnonzero((query[1:] == query[:-1]) & (scores[1:] > scores[:-1]))
+
+
+def _rising(carrier: ListCarrier) -> int:
+    scored = carrier.lists.scores or {}
+    rows = [carrier.listed_scores(key) or () for key in carrier.lists.rankings if key not in scored]
+    query, (scores,) = _flattened([rows])
+    return len(np.unique(query[rises(query, scores)]))
+
+
+def _of_ranks(query: Ints, rank: Floats, score: Floats) -> int:
+    """Count queries with a result that has a better rank than another, and a lower score."""
+    order = np.lexsort((-score, rank, query))
+    return len(np.unique(query[order][rises(query[order], score[order])]))
+
+
+def _ranked_rows(lists: Lists) -> tuple[Ints, Floats, Floats]:
+    ranks, scores = lists.fields[RANK]() if RANK in lists.fields else {}, lists.scores or {}
+    query, (rank, score) = _flattened([list(ranks.values()), [scores[qid] for qid in ranks]])
+    return query, rank, score
+
+
+def _ranked_columns(columns: Columns) -> tuple[Ints, Floats, Floats]:
+    if RANK not in columns.guard(columns.frame.collect_schema):
+        return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
+    frame = columns.frame.select(pl.col("qid").cast(pl.Categorical), RANK, "score")
+    rows = columns.guard(lambda: frame.collect(engine="streaming"))
+    return rows["qid"].to_physical().to_numpy().astype(np.int64), rows[RANK].to_numpy(), rows["score"].to_numpy()
+
+
+def _flattened(columns: Sequence[Sequence[Sequence[float | None]]]) -> tuple[Ints, list[Floats]]:
+    """Return the query of each result and its numbers, from columns with one row per query; a missing one is NaN."""
+    query = np.repeat(np.arange(len(columns[0])), list(map(len, columns[0])))
+    return query, [np.array([cell for row in rows for cell in row], dtype=np.float64) for rows in columns]
