@@ -14,9 +14,11 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 SHOWN = 10
 KEPT = 100
@@ -277,8 +279,39 @@ def strange_result(keys: Iterable[Any]) -> str:
     return f"expected results as {shapes}; found mappings with the keys {', '.join(map(str, keys)) or '(none)'}"
 
 
-def warn(text: str) -> None:
-    """Issue a warning that points to the line that called groupgt, however deep the call stack."""
+# What a warning is about that changes the meaning of a number.
+DoubtKind = Literal["absent ids", "unknown ids", "no hits", "blank passages", "few results"]
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A warning that changes the meaning of a number, so that whoever reads the number has to read it, too."""
+
+    kind: DoubtKind
+    text: str
+
+
+_collected: ContextVar[list[Doubt] | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def collecting(doubts: list[Doubt]) -> Iterator[None]:
+    """Add each warning that is issued in the block with a kind to the list, once."""
+    token = _collected.set(doubts)
+    try:
+        yield
+    finally:
+        _collected.reset(token)
+
+
+def warn(text: str, kind: DoubtKind | None = None) -> None:
+    """Issue a warning that points to the line that called groupgt, however deep the call stack.
+
+    A warning that changes the meaning of a number has a `kind`: `collecting` keeps it for reports.
+    """
+    doubts = _collected.get()
+    if kind is not None and doubts is not None and (doubt := Doubt(kind, text)) not in doubts:
+        doubts.append(doubt)
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("groupgt."):
         level, frame = level + 1, frame.f_back

@@ -21,6 +21,7 @@ from groupgt.cli.output import (
     format_option,
     prepared,
     repeatable_option,
+    say,
     show,
     show_result,
     table_option,
@@ -217,12 +218,27 @@ def power_command(
     as with complete and hit_rate, the power is exact; otherwise it is computed for the paired t test. Requires SciPy.
     Unless --correction is none, alpha is divided by the number of comparisons.
 
+    For a result folder, also say which drop or gain each gate of its experiment can detect in the next run.
+
     With --audit, show how wide the intervals of corrected means and differences would be with 20, 50, 100 and 200
     audited queries.
     """
+    from groupgt.report.detectable import in_folder
+
+    folder = inputs.reopened
+    gates = []
+    if folder is not None and inputs.audit is None:
+        gates = list(in_folder(folder, Settings(**_as_typed({**settings, "seed": 0}, folder.compare))))
+    if gates and len(inputs.runs) < 2:
+        inputs.check()
+        show("\n".join(gates))
+        return
     # No confidence interval is shown: one resample is enough.
     comparison = _comparison(inputs, baseline, primary, {**settings, "resamples": 1, "seed": 0})
     if inputs.audit is not None:
         show_result(comparison.audit_power(), style)
         return
     show_result(comparison.power(difference=difference, power=power), style)
+    for line in gates:
+        # Data for other programs stays alone on standard output.
+        (say if style in ("json", "csv") else show)(line)

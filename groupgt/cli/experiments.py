@@ -137,6 +137,11 @@ def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
     metavar="FOLDER",
     help="Compare every system with its earlier version in this result folder, or in the newest one inside it.",
 )
+@click.option(
+    "--allow-no-previous",
+    is_flag=True,
+    help="Allow --against to name no earlier run, as in a first run: gates against it are skipped.",
+)
 @click.option("--traceback", is_flag=True, help="Show full tracebacks of errors in your code.")
 @output_option("Folder for results (default: the one named in CONFIG).", type=FILE)
 @file_option("--junit", help="Write the gate results as JUnit XML.")
@@ -153,6 +158,7 @@ def run_command(
     dry_run: bool,
     jobs: int,
     against: Path | None,
+    allow_no_previous: bool,
     traceback: bool,
     output: Path | None,
     junit: Path | None,
@@ -171,28 +177,23 @@ def run_command(
     from groupgt.report.experiment import summary
     from groupgt.report.gates import junit_report
     from groupgt.report.gates import reason as gate_reason
-    from groupgt.report.previous import will_compare
     from groupgt.report.run import run_experiment
-    from groupgt.report.times import could_resume, ways_to_keep
+    from groupgt.report.times import ways_to_keep
     from groupgt.store.files import write_text
 
     for option, path in zip([*REPORTS, "--metrics-json"], (junit, summary_path, metrics_json)):
         if path is not None and path.is_dir():
             raise ConfigError(f"{option} {path}: expected a file, found a folder")
+    if allow_no_previous and against is None:
+        raise ConfigError("--allow-no-previous: goes with --against FOLDER, which is not given")
     if traceback:
         os.environ[TRACEBACK] = "1"
     if dry_run:
-        made = plan(config, **choices)
-        show_rows(made.headers, made.rows, style)
-        for text in made.unchecked:
-            say(f"not checked without --allow-code: {text}")
-        if made.left is not None:
-            say(made.experiment.hide.sure(could_resume(made.left)))
-        if against is not None:
-            say(made.experiment.hide.sure(will_compare(against, made.experiment)))
+        _show_plan(plan(config, **choices), against, style, allow_no_previous=allow_no_previous)
         return
     try:
-        outcome = run_experiment(config, output=output, jobs=jobs, against=against, progress=bar, **choices)
+        choices |= {"against": against, "allow_no_previous": allow_no_previous}
+        outcome = run_experiment(config, output=output, jobs=jobs, progress=bar, **choices)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignores further interrupts
         bar.ended()
@@ -215,6 +216,26 @@ def run_command(
             say(hide.sure(f"gate {gate.gate} failed: {gate_reason(gate)}"))
     if not outcome.passed:
         raise SystemExit(1)
+
+
+def _show_plan(made: Any, against: Path | None, style: str, *, allow_no_previous: bool) -> None:
+    """Prints what a run would do, what was not checked, and what the gates can detect."""
+    from groupgt.report.detectable import in_experiment
+    from groupgt.report.previous import read_previous, will_compare
+    from groupgt.report.times import could_resume
+
+    experiment = made.experiment
+    previous = None if against is None else read_previous(against, experiment, allow_none=allow_no_previous)
+    show_rows(made.headers, made.rows, style)
+    for text in made.unchecked:
+        say(f"not checked without --allow-code: {text}")
+    if made.left is not None:
+        say(experiment.hide.sure(could_resume(made.left)))
+    if previous is not None:
+        say(experiment.hide.sure(will_compare(previous, experiment)))
+    for line in in_experiment(experiment, made.datasets, against if previous is not None and previous.name else None):
+        # Data for other programs stays alone on standard output.
+        (say if style in ("json", "csv") else show)(experiment.hide.sure(line))
 
 
 def _show_outcome(outcome: Any, style: str) -> None:

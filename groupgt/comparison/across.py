@@ -73,6 +73,47 @@ def reworded(qids: Iterable[str], texts: Mapping[str, str], others: Mapping[str,
     return [qid for qid in qids if texts.get(qid, others.get(qid)) != others.get(qid, texts.get(qid))]
 
 
+@dataclass(frozen=True)
+class Changes:
+    """The queries in which two versions of a ground truth differ.
+
+    `reworded` lists queries with another text, and `judged` other queries with other judgments: another answer to
+    whether they are answerable, or other groups, alternatives, grades or weights. `added` and `gone` list queries that
+    only the first or only the second version has.
+    """
+
+    reworded: Sequence[str] = ()
+    judged: Sequence[str] = ()
+    added: Sequence[str] = ()
+    gone: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, truth: GroundTruth, other: GroundTruth) -> Changes:
+        """Compares two versions query by query, ignoring the order of queries, groups and alternatives, and names."""
+        if truth.digest == other.digest:
+            return cls()
+        both = [qid for qid in truth.qids if qid in other]
+        changed = reworded(both, texts_of(truth), texts_of(other))
+        rest = set(both).difference(changed)
+        return cls(
+            changed,
+            [qid for qid in both if qid in rest and _judged(truth, qid) != _judged(other, qid)],
+            [qid for qid in truth.qids if qid not in other],
+            [qid for qid in other.qids if qid not in truth],
+        )
+
+
+def _judged(truth: GroundTruth, qid: str) -> tuple[bool, list[str], frozenset[str]]:
+    """Returns the judgments of a query in a form that ignores group names and the order of groups and alternatives."""
+    groups = []
+    for group in truth[qid]:
+        described = dict(group) if isinstance(group, Mapping) else {"alternatives": group}
+        described.pop("name", None)
+        groups.append(repr(sorted({**described, "alternatives": sorted(map(repr, described["alternatives"]))}.items())))
+    place = truth.index[qid]
+    return bool(truth.unanswerable[place]), sorted(groups), truth.excluded[place] if truth.excluded else frozenset()
+
+
 @dataclass(frozen=True, eq=False)
 class Measured:
     """One data set: its query ids, any query texts, and metric values by system and metric."""

@@ -208,6 +208,12 @@ def completion_within(hits: Hits, cut: Cut) -> Ints:
     return np.where(last <= cut.top, last, 0)
 
 
+def solved_within(evaluation: Evaluation, cutoff: int | Budget | None) -> Bools:
+    """Marks the queries that are complete within a cutoff, shape (Q,)."""
+    hits = evaluation.labelled.hits
+    return completion_within(hits, Cut.at(hits, cutoff)) > 0
+
+
 def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts: Sequence[str] = ()) -> list[Headroom]:
     """Computes the best single system's score and the oracle's score for each metric (default: all)."""
     measured = list(evaluations.values())

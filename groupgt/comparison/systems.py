@@ -25,14 +25,13 @@ from groupgt.comparison.contrast import (
     mean_intervals,
     rows_of,
 )
-from groupgt.comparison.failures import Failures, Headroom, completion_within, failures_of, headroom_of
+from groupgt.comparison.failures import Failures, Headroom, failures_of, headroom_of, solved_within
 from groupgt.comparison.pairs import Pair, contrasts_of_pairs, pairs_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice, slices_of, too_many
 from groupgt.errors import ConfigError, listed, near_names
 from groupgt.evaluation.estimates import plain_of
 from groupgt.evaluation.result import Evaluation, mean_of
-from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates
 from groupgt.model.hits import Bools, Floats, Ints
@@ -264,8 +263,7 @@ class Systems:
 
     def solved(self, evaluation: Evaluation) -> Bools:
         """Marks the queries that are complete within the cutoff, shape (Q,)."""
-        hits = evaluation.labelled.hits
-        return completion_within(hits, Cut.at(hits, self.cutoff)) > 0
+        return solved_within(evaluation, self.cutoff)
 
     @property
     def unsolved(self) -> int | None:

@@ -32,8 +32,9 @@ _CUT = re.compile(r"(.+)@(\d{1,9})")
 class Stage:
     """One pipeline stage, with the numbers of groups that it covers within `cutoff`, loses and gains.
 
-    A group is `lost` at the stage after the last one that covers it, or at the first stage if none covers it; it is
-    `gained` if the previous stage did not cover it.
+    `depth` is the largest number of results that the stage has for a query. A group is `lost` at the stage after the
+    last one that covers it, or at the first stage if none covers it; it is `gained` if the previous stage did not cover
+    it.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Stage:
     lost: int
     gained: int
     complete: int
+    depth: int
 
 
 @dataclass(frozen=True)
@@ -143,11 +145,11 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
     ]
     everything = np.ones(len(query), dtype=np.bool_)
     slices = [
-        {"by": column, "value": value, "stages": _stages(names, cutoffs, covered, lost, query, mask[query])}
+        {"by": column, "value": value, "stages": _stages(evaluations, cutoffs, covered, lost, query, mask[query])}
         for column, value, mask in first.slicer
         if mask[query].any()
     ]
-    all_stages = _stages(names, cutoffs, covered, lost, query, everything)
+    all_stages = _stages(evaluations, cutoffs, covered, lost, query, everything)
     kept = int((lost == len(names)).sum())
     return Stages(all_stages, groups, len(np.unique(query)), kept, slices, tuple(evaluations))
 
@@ -167,15 +169,21 @@ def lost_at(covered: Bools) -> Ints:
 
 
 def _stages(
-    names: Sequence[str], cutoffs: Sequence[int | None], covered: Bools, lost: Ints, query: Ints, chosen: Bools
+    evaluations: Sequence[Evaluation],
+    cutoffs: Sequence[int | None],
+    covered: Bools,
+    lost: Ints,
+    query: Ints,
+    chosen: Bools,
 ) -> tuple[Stage, ...]:
     stages = []
     of_query = np.bincount(query[chosen], minlength=int(query.max(initial=-1)) + 1)
-    for place, (name, cutoff) in enumerate(zip(names, cutoffs)):
+    for place, (each, cutoff) in enumerate(zip(evaluations, cutoffs)):
         here = covered[place] & chosen
         before = covered[place - 1] if place else np.ones_like(here)
         counts = np.bincount(query[here], minlength=len(of_query))
         complete = int(((counts == of_query) & (of_query > 0)).sum())
         gained = int((here & ~before).sum())
-        stages.append(Stage(name, cutoff, int(here.sum()), int(((lost == place) & chosen).sum()), gained, complete))
+        gone, depth = int(((lost == place) & chosen).sum()), int(each.labelled.hits.length.max(initial=0))
+        stages.append(Stage(each.name, cutoff, int(here.sum()), gone, gained, complete, depth))
     return tuple(stages)

@@ -51,7 +51,7 @@ def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
         what = f"the labeller {labeller} matches no results; ids are left unchanged: {some}"
     else:
         what = f"the labeller {labeller} does not know {len(unknown):,} of {len(documents):,} results: {some}"
-    warn(f"{_title(run)}{what}")
+    warn(f"{_title(run)}{what}", "unknown ids")
     return True
 
 
@@ -65,7 +65,7 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
             place = relevant[0]
             example = f"{display(truth.ids[place])} of query {truth.qids[int(truth.query_of[place])]!r}"
             what = f"{len(relevant):,} of {int(truth.is_relevant.sum()):,} alternatives can be hit by no result"
-            warn(f"labeller {labeller}: {what}, such as {example}; {way}")
+            warn(f"labeller {labeller}: {what}, such as {example}; {way}", "absent ids")
         return len(relevant)
 
     truth.judgments.once(("unreachable", labeller), warn_once)
@@ -87,7 +87,7 @@ def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, labelled:
         near = _no_match(truth, run, labeller, labelled, near)
     for finding in (_near_queries(truth, run, labelled, missing) if labelled.extra and missing else "", near):
         if finding:
-            warn(f"{_title(run)}{finding}")
+            warn(f"{_title(run)}{finding}", "no hits")
 
 
 def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, labelled: Labelled, near: str) -> str:
@@ -174,7 +174,8 @@ def warn_of_blank(truth: GroundTruth, texts: Mapping[str, str], title: str = "")
     if blank:
         some = first_of([display(name) for name in blank], 3)
         warn(
-            f"{title}{len(blank):,} judged {'passage has' if len(blank) == 1 else 'passages have'} no contents: {some}"
+            f"{title}{len(blank):,} judged {'passage has' if len(blank) == 1 else 'passages have'} no contents: {some}",
+            "blank passages",
         )
     return blank
 

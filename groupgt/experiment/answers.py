@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from groupgt.engines.carriers import all_rankings
 from groupgt.engines.choice import Engine
-from groupgt.errors import ConfigError, DataError, GroupgtError, RetrieverError
+from groupgt.errors import ConfigError, DataError, GroupgtError, RetrieverError, collecting
 from groupgt.evaluation.inputs import as_run
 from groupgt.experiment.cache import AnswerCache, Done, Earlier, Task, ThisRun, needed
 from groupgt.experiment.datasets import Data
@@ -202,7 +202,8 @@ class SystemAnswers:
         """Warns about suspicious results; a system with invalid results fails."""
         kind, corpus_ids = task.system.kind, self.data[task.dataset].corpus_ids
         try:
-            warn_of_doubts(task.name, done.answers, task.depth, corpus_ids, counted=not kind.corpus)
+            with collecting(self.data[task.dataset].doubts):
+                warn_of_doubts(task.name, done.answers, task.depth, corpus_ids, counted=not kind.corpus)
         except RetrieverError as error:
             self._fail(task, placed(error, task.dataset, task.name, RetrieverError))
 
@@ -274,10 +275,11 @@ class SystemAnswers:
         try:
             # Results without query ids follow the rows of the full ground truth, regardless of `where`.
             how: dict[str, Any] = {"parts": True, "qids": data.qids, "engine": engine, "columns": options.columns}
-            run = as_run(options.path, data.truth, options.format, name, scores=data.request.scores, **how)
-            if data.corpus_ids and run.in_memory:
-                rankings = all_rankings(run, self.experiment.policy)
-                check_ids(name, Answers({qid: ids for qid, (ids, _) in rankings}), data.corpus_ids)
+            with collecting(data.doubts):
+                run = as_run(options.path, data.truth, options.format, name, scores=data.request.scores, **how)
+                if data.corpus_ids and run.in_memory:
+                    rankings = all_rankings(run, self.experiment.policy)
+                    check_ids(name, Answers({qid: ids for qid, (ids, _) in rankings}), data.corpus_ids)
         except GroupgtError as error:
             raise placed(error, dataset, name, DataError) from None
         self._stored[key] = run

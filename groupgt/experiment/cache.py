@@ -174,7 +174,9 @@ def needed(
             add(replace(task, name=name, depth=depth))
 
     for dataset, name in experiment.pairs() if pairs is None else pairs:
-        add(Task(dataset, name, experiment.config.evaluate.depth, experiment, data[dataset]))
+        stages = [stage.source for stage in experiment.stages(name, dataset) if stage.is_system]
+        for needed_name in (name, *stages):
+            add(Task(dataset, needed_name, experiment.config.evaluate.depth, experiment, data[dataset]))
     return list(tasks)
 
 

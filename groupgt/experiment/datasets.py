@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -11,13 +11,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from groupgt.comparison.across import Measured, shared_queries, texts_of
-from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, MetricError, warn
+from groupgt.errors import ConfigError, DataError, Doubt, Faults, GroupgtError, MetricError, collecting, warn
 from groupgt.evaluation.evaluate import check_audit
 from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import Sources, labeller_of
-from groupgt.evaluation.stages import cut_of
 from groupgt.evaluation.unknown_ids import warn_of_blank
 from groupgt.experiment.builds import Build
 from groupgt.experiment.experiment import Experiment
@@ -66,9 +65,13 @@ class RetrievalInputs:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Data(RetrievalInputs):
-    """One data set with its queries and the `request` that defines how results are measured."""
+    """One data set with its queries and the `request` that defines how results are measured.
+
+    `doubts` collects warnings that change the meaning of its numbers, while it is read, retrieved and evaluated.
+    """
 
     request: Request
+    doubts: list[Doubt] = field(default_factory=list)
 
     @cached_property
     def corpus_ids(self) -> frozenset[str] | None:
@@ -111,11 +114,12 @@ def read_all(experiment: Experiment, judged: VerdictStore | None = None, *, refr
     faults.stop(kind)
     _warn_of_depth(experiment)
     for name, data in datasets.items():
-        if data.absent and len(data.absent) == len(set(data.truth.ids)):
-            faults.add(document.place(("datasets", name, "corpus")), _all_absent(name, data))
-        elif data.absent:
-            warn(absent_ids(name, data.absent))
-        warn_of_blank(data.truth, data.request.lengths.texts, f"dataset {name!r}: ")
+        with collecting(data.doubts):
+            if data.absent and len(data.absent) == len(set(data.truth.ids)):
+                faults.add(document.place(("datasets", name, "corpus")), _all_absent(name, data))
+            elif data.absent:
+                warn(absent_ids(name, data.absent), "absent ids")
+            warn_of_blank(data.truth, data.request.lengths.texts, f"dataset {name!r}: ")
     faults.stop(DataError)
     return datasets
 
@@ -372,8 +376,8 @@ def digests(experiment: Experiment, datasets: dict[str, Data]) -> dict[str, str]
         for dataset in experiment.config.datasets:
             add(labeller.with_[key].replace("{dataset}", dataset))
     for dataset, system in experiment.pairs():
-        for text in experiment.systems[system].config.stages.values():
-            add(cut_of(text.replace("{dataset}", dataset))[0])
+        for stage in experiment.stages(system, dataset):
+            add(None if stage.is_system else stage.source)
         options = experiment.options(system, dataset)
         for option in experiment.paths_of(system):
             written: str = getattr(experiment.systems[system].options, option)

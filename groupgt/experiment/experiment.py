@@ -18,11 +18,20 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import TESTS
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, GroupgtError, listed, near_names
-from groupgt.evaluation.stages import cut_of
 from groupgt.experiment.best import Rule, check_best
 from groupgt.experiment.config import Compare, Config, Dataset, EngineConfig, Evaluate, LabellerConfig, Output, Report
 from groupgt.experiment.gates import GateChecks
-from groupgt.experiment.systems import Families, System, SystemConfig, UsersCode, is_option, matching, some_of
+from groupgt.experiment.systems import (
+    Families,
+    Stage,
+    System,
+    SystemConfig,
+    UsersCode,
+    is_option,
+    matching,
+    some_of,
+    stages_of,
+)
 from groupgt.experiment.yaml import Document, as_yaml, change, exists, plain_text, read_yaml
 from groupgt.formats.detect import TRUTHS, read_ground_truth
 from groupgt.formats.parts import is_url
@@ -111,6 +120,10 @@ class Experiment:
             for name in self.chosen:
                 if self.systems[name].config.serves(dataset):
                     yield dataset, name
+
+    def stages(self, system: str, dataset: str) -> list[Stage]:
+        """Returns the stages that are listed under a system."""
+        return list(stages_of(self.systems[system].config, self.systems, dataset))
 
     def options(self, system: str, dataset: str) -> Any:
         """Returns the options of a system for one data set, with absolute paths and `{dataset}` filled in."""
@@ -336,15 +349,21 @@ class Checks:
     def _stages(self, path: KeyPath, system: SystemConfig) -> None:
         if system.stages and system.matrix:
             self.document.fault(path, "the stages of a swept system would all be the same; give it an entry of its own")
-        for stage, text in system.stages.items():
-            for dataset in (name for name in self.config.datasets if system.serves(name)):
+        systems = self.families.systems
+        for name, text in system.stages.items():
+            for dataset in (each for each in self.config.datasets if system.serves(each)):
                 try:
-                    file = cut_of(text.replace("{dataset}", dataset))[0]
+                    (stage,) = stages_of(replace(system, stages={name: text}), systems, dataset)
                 except ConfigError as error:
-                    self.document.fault((*path, stage), str(error))
+                    self.document.fault((*path, name), str(error))
                     break
-                if not self.document.require((*path, stage), file):
+                if not stage.is_system and not exists(file := self.document.resolved(stage.source)):
+                    what = f"file not found: {file}; nor is this a system{near_names(stage.source, systems)}"
+                    self.document.fault((*path, name), what)
                     break
+                if stage.is_system and not systems[stage.source].config.serves(dataset):
+                    what = f"the system {stage.source} is not run on dataset {dataset!r}; see its key `only`"
+                    self.document.fault((*path, name), what)
 
     def _baseline(self) -> None:
         compare = self.config.compare

@@ -12,8 +12,9 @@ from annotated_types import Ge
 from typing_extensions import Doc
 
 from groupgt.comparison.contrast import Contrast, comparisons, contrasts_of, drop
+from groupgt.comparison.reach import counts_signs, fewest_differing, is_unreliable, least_p, out_of_reach
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import SLACK
+from groupgt.comparison.tests import ENOUGH, SLACK
 from groupgt.errors import GroupgtError, near_names
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.slices import Slicer
@@ -22,6 +23,7 @@ from groupgt.experiment.systems import Families, System, combined, matching
 from groupgt.experiment.timing import LATENCIES, Timing, machine
 from groupgt.experiment.yaml import Document, Scalar
 from groupgt.metrics.language import Metric, parse_metric
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats
 from groupgt.options import KeyPath
 from groupgt.render.results import Result
@@ -57,7 +59,7 @@ class Gate:
         Literal["baseline", "previous"],
         Doc(
             "The reference for drop and gain: the baseline, or the same system in the previous run "
-            "(`groupgt run --against`); without a previous run the gate passes."
+            "(`groupgt run --against`); without a previous result the gate is skipped."
         ),
     ] = "baseline"
     unless: Annotated[
@@ -83,8 +85,15 @@ class Gate:
         """Returns True if the bound applies to a drop or a gain."""
         return self.max_drop is not None or self.min_gain is not None
 
+    def reads_test(self, *, is_beyond: bool) -> bool:
+        """Returns True if the verdict depends on the significance test.
 
-# Why a gate has no value to compare with its bound; it passes if there is no previous result to compare with.
+        Whatever the test says, a gate on gains fails beyond its bound, and a gate on drops passes within it.
+        """
+        return is_beyond if self.min_gain is None and self.unless else bool(self.must) and not is_beyond
+
+
+# Why a gate has no value to compare with its bound; it is skipped if there is no previous result to compare with.
 Problem = Literal[
     "failed",
     "no query",
@@ -104,7 +113,8 @@ class Drop:
     """The drop of a system below its baseline, or below its previous result if `baseline` is None.
 
     `is_beyond` is True if the bound is violated. `settings` configures the significance test; `comparisons` is
-    the number of contrasts in the family; `audited` differences use a different test.
+    the number of contrasts in the family; `audited` differences use a different test. If the verdict depends on the
+    test, and too few queries differ for it, `needed` is the number that must differ.
     """
 
     baseline: str | None
@@ -114,6 +124,7 @@ class Drop:
     settings: Settings
     comparisons: int = 1
     audited: bool = False
+    needed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -143,6 +154,11 @@ class GateResult(Result):
     def metric(self) -> str:
         """The name of the metric or latency that the gate checks."""
         return self.asks.metric
+
+    @property
+    def skipped(self) -> bool:
+        """Returns True if there was nothing to check: no previous run, or none of this system."""
+        return self.passed and self.problem is not None
 
     @property
     def timed(self) -> bool:
@@ -270,10 +286,10 @@ def judged(outcome: Outcome, timings: Mapping[tuple[str, str], Timing]) -> list[
     return results
 
 
-def members(gate: Gate, evaluation: Evaluation) -> Bools:
+def members(gate: Gate, truth: GroundTruth) -> Bools:
     """Returns a mask of the queries in a gate's slice, shape (Q,)."""
-    mask = np.ones(len(evaluation.truth), dtype=np.bool_)
-    for column, text, inside in Slicer(evaluation.truth, list(gate.slice)) if gate.slice else ():
+    mask = np.ones(len(truth), dtype=np.bool_)
+    for column, text, inside in Slicer(truth, list(gate.slice)) if gate.slice else ():
         if text != str(gate.slice[column]):
             mask &= ~inside
     return mask
@@ -301,7 +317,7 @@ def _checked(blank: GateResult, outcome: Outcome, timings: Mapping[tuple[str, st
 
 def _values(gate: Gate, evaluation: Evaluation) -> Floats:
     text = evaluation.text_of(gate.metric)
-    return evaluation.tested.get(text, evaluation.values[text])[members(gate, evaluation)]
+    return evaluation.tested.get(text, evaluation.values[text])[members(gate, evaluation.truth)]
 
 
 def _bounded(blank: GateResult, value: float, otherwise: Problem = "no query") -> GateResult:
@@ -343,7 +359,7 @@ def _beside_former(blank: GateResult, evaluation: Evaluation, against: Against |
         return replace(blank, problem="new", passed=True)
     if (system, text) in against.refused:
         return replace(blank, problem="refused", detail=against.refused[system, text])
-    among = members(gate, evaluation) if gate.slice else None
+    among = members(gate, evaluation.truth) if gate.slice else None
     contrasts = dict(against.contrasts(text, among, None if gate.must else system))
     contrast = contrasts.pop(system)
     return _relative(blank, None, evaluation, [contrast, *contrasts.values()], against.settings)
@@ -358,11 +374,28 @@ def _relative(
         return replace(blank, problem="few audited" if contrast.pairs else "no pair")
     metric, audited = evaluation.metrics[evaluation.text_of(gate.metric)], evaluation.audit is not None
     lost = drop(contrast.delta, higher_is_better=metric.higher_is_better)
-    if gate.min_gain is not None:
-        is_beyond = not -lost >= gate.min_gain - SLACK
-        passed = not is_beyond and (gate.must is None or contrast.standing == "better")
-    else:
-        is_beyond = not lost <= (gate.max_drop or 0.0) + SLACK
-        passed = not is_beyond or (gate.unless is not None and contrast.standing != "worse")
-    behind = Drop(baseline, lost, is_beyond, contrast, settings, comparisons(family), audited)
+    is_sure = contrast.standing == ("worse" if gate.min_gain is None else "better")
+    is_beyond, passed = (bool(each[0]) for each in decided(gate, np.array([lost]), np.array([is_sure])))
+    needed = _needed(family, settings) if gate.reads_test(is_beyond=is_beyond) and not audited else None
+    behind = Drop(baseline, lost, is_beyond, contrast, settings, comparisons(family), audited, needed)
     return replace(blank, value=contrast.delta, drop=behind, passed=passed)
+
+
+def _needed(family: Sequence[Contrast], settings: Settings) -> int | None:
+    """Returns how many queries must differ for the first contrast of a family; None if enough do, or none does."""
+    least = out_of_reach(dict(enumerate(family)), settings).get(0)
+    if least is not None and counts_signs(family[0], settings):
+        return fewest_differing(settings.alpha, least / least_p(family[0], settings))
+    return ENOUGH if is_unreliable(family[0], settings) else None
+
+
+def decided(gate: Gate, lost: Floats, is_sure: Bools) -> tuple[Bools, Bools]:
+    """Decides a gate on a drop or a gain for any number of comparisons: whether each is beyond the bound, and passes.
+
+    `is_sure` marks the comparisons in which the test that the gate reads finds the drop or the gain significant.
+    """
+    if gate.min_gain is not None:
+        is_enough = -lost >= gate.min_gain - SLACK
+        return ~is_enough, is_enough & is_sure if gate.must else is_enough
+    is_within = lost <= (gate.max_drop or 0.0) + SLACK
+    return ~is_within, is_within | ~is_sure if gate.unless else is_within

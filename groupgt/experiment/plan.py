@@ -36,6 +36,7 @@ class Plan(NamedTuple):
     unchecked: list[str]
     experiment: Experiment
     left: Left | None
+    datasets: Mapping[str, Data]
 
 
 def plan(
@@ -72,7 +73,7 @@ def plan(
         faults.stop(ConfigError)
         hide = experiment.hide
         unused = None if resume or reuse else left
-        return Plan(HEADERS, hide.sure(rows), hide(experiment.unchecked or []), experiment, unused)
+        return Plan(HEADERS, hide.sure(rows), hide(experiment.unchecked or []), experiment, unused, datasets)
 
 
 def _row(

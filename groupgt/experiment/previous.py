@@ -8,11 +8,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.comparison.across import Beside, reworded, texts_of
+from groupgt.comparison.across import Beside, Changes
+from groupgt.comparison.failures import solved_within
 from groupgt.errors import DataError, GroupgtError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
@@ -56,10 +58,9 @@ class Former:
 
 @dataclass(frozen=True, eq=False)
 class Previous:
-    """The previous run with its file digests; if there is none, `name` is empty and `missing` is the reason."""
+    """The previous run with its file digests; if there is none, `name` is empty."""
 
-    name: str
-    missing: str = ""
+    name: str = ""
     datasets: Mapping[str, Former] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -71,7 +72,9 @@ class Against(Beside):
     `qids` lists the queries; `before` is NaN for queries that are new or have new text. `refused` maps a system and
     metric to the reason why they cannot be compared. `stored` maps a system and metric to the reason why previously
     stored values are used; all other results are measured again. `added` lists systems that are new in this run, and
-    `gone` lists systems no longer run. `changed` lists queries with new ground truth, and `reworded` lists queries with
+    `gone` lists systems no longer run. `lost` and `gained` map a system to the queries that are complete within the
+    cutoff of the primary metric in only the previous run, or only in this one, if its results were measured again.
+    `changed` lists queries with new ground truth, and `reworded` lists queries with
     new text. `queries_only_now` and `queries_only_then` count the queries that occur in only one of the two runs.
     """
 
@@ -80,6 +83,8 @@ class Against(Beside):
     stored: Mapping[tuple[str, str], str] = field(default_factory=dict)
     added: Sequence[str] = ()
     gone: Sequence[str] = ()
+    lost: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    gained: Mapping[str, Sequence[str]] = field(default_factory=dict)
     changed: Sequence[str] = ()
     reworded: Sequence[str] = ()
     queries_only_now: int = 0
@@ -102,16 +107,24 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
     if former is None:
         return Against(before={}, added=list(values), **shared)
     pairing = _Pairing(former, request, truth, _stale(outcome, dataset, data, former.corpus, previous.files))
+    before = {name: pairing.values(name, evaluations[name]) for name in values if name in former.systems}
+    # A budget is known of results that were measured by it.
+    again = {name: each for name, each in pairing.again.items() if shared["primary"] in each.values}
+    solved = {name: solved_within(evaluations[name], primary.cutoff)[pairing.paired] for name in again}
+    solved_then = {name: solved_within(each, primary.cutoff) for name, each in again.items()}
+    paired = list(compress(truth.qids, pairing.paired.tolist()))
     return Against(
-        before={name: pairing.values(name, evaluations[name]) for name in values if name in former.systems},
+        before=before,
+        lost={name: list(compress(paired, then & ~solved[name])) for name, then in solved_then.items()},
+        gained={name: list(compress(paired, solved[name] & ~then)) for name, then in solved_then.items()},
         refused={key: experiment.hide(why) for key, why in pairing.refused.items()},
         stored={key: experiment.hide(why) for key, why in pairing.stored.items()},
         added=[name for name in values if name not in former.systems],
         gone=[name for name in former.systems if name not in experiment.systems],
-        changed=pairing.changed,
-        reworded=pairing.reworded,
-        queries_only_now=sum(qid not in former.truth for qid in truth.qids),
-        queries_only_then=sum(qid not in truth for qid in former.truth.qids),
+        changed=pairing.changes.judged,
+        reworded=pairing.changes.reworded,
+        queries_only_now=len(pairing.changes.added),
+        queries_only_then=len(pairing.changes.gone),
         **shared,
     )
 
@@ -129,6 +142,20 @@ def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mappi
     return ""
 
 
+def former_values(former: Former, data: Data, name: str, metric: Metric) -> Floats:
+    """Returns the previous values of a system for today's queries: stored ones if possible, otherwise measured again.
+
+    Raises `DataError` if there are neither.
+    """
+    pairing = _Pairing(former, data.request, data.truth, "")
+    try:
+        return pairing.stored_values(name, metric)
+    except DataError:
+        if former.systems[name].run is None:
+            raise
+    return pairing.measured_again(former.systems[name], {str(metric): metric}, name)[str(metric)]
+
+
 class _Pairing:
     """Pairs current with previous queries by id and text, and finds their previous values.
 
@@ -137,16 +164,13 @@ class _Pairing:
 
     def __init__(self, former: Former, request: Request, truth: GroundTruth, stale: str) -> None:
         self.former, self.request, self.truth, self.stale = former, request, truth, stale
-        then = former.truth
-        there = [qid for qid in truth.qids if qid in then]
-        self.reworded = reworded(there, texts_of(truth), texts_of(then))
-        other = frozenset(self.reworded)
-        self.paired = np.array([qid in then and qid not in other for qid in truth.qids], dtype=np.bool_)
-        self.changed: list[str] = []
-        if truth.digest != then.digest:
-            self.changed = [qid for qid in there if qid not in other and _judged(truth, qid) != _judged(then, qid)]
+        self.changes = Changes.of(truth, former.truth)
+        other = frozenset([*self.changes.reworded, *self.changes.added])
+        self.paired = np.array([qid not in other for qid in truth.qids], dtype=np.bool_)
         self.stored: dict[tuple[str, str], str] = {}
         self.refused: dict[tuple[str, str], str] = {}
+        # Previous results that were measured again, over the paired queries.
+        self.again: dict[str, Evaluation] = {}
 
     def values(self, name: str, evaluation: Evaluation) -> dict[str, Floats]:
         """Returns the previous values of a system by metric."""
@@ -161,12 +185,12 @@ class _Pairing:
         again = {text: metric for text, metric in metrics.items() if text not in why}
         values: dict[str, Floats] = {}
         try:
-            values = self._again(system, again, name) if again else {}
+            values = self.measured_again(system, again, name) if again else {}
         except GroupgtError as error:
             why |= dict.fromkeys(again, f"its results of then cannot be measured: {error}")
         for text, reason in why.items():
             try:
-                values[text] = self._stored(name, metrics[text])
+                values[text] = self.stored_values(name, metrics[text])
                 self.stored[name, text] = reason
             except GroupgtError as error:
                 self.refused[name, text] = f"{reason}, and {error}"
@@ -187,7 +211,7 @@ class _Pairing:
             return "there is no corpus to measure the length of its former results"
         return ""
 
-    def _again(self, system: FormerSystem, metrics: dict[str, Metric], name: str) -> dict[str, Floats]:
+    def measured_again(self, system: FormerSystem, metrics: dict[str, Metric], name: str) -> dict[str, Floats]:
         """Measures the previous results again with the current metrics, policy and ground truth."""
         values: dict[str, Floats] = {text: np.full(len(self.truth), np.nan) for text in metrics}
         if not self.paired.any():
@@ -201,29 +225,19 @@ class _Pairing:
             evaluation = evaluate_run(
                 replace(self.request, metrics=metrics, policy=policy, by=()), truth, system.run, name
             )
+        self.again[name] = evaluation
         for text, column in values.items():
             column[self.paired] = evaluation.values[text]
         return values
 
-    def _stored(self, name: str, metric: Metric) -> Floats:
+    def stored_values(self, name: str, metric: Metric) -> Floats:
         """Returns stored values for queries with unchanged ground truth; raises `DataError` if they cannot be used."""
         column = self.former.values()[name].get(str(metric))
         if column is None:
             raise DataError("the metric was not measured then")
-        changed = frozenset(self.changed)
+        changed = frozenset(self.changes.judged)
         values = np.full(len(self.truth), np.nan)
         for position, qid in enumerate(self.truth.qids):
             if self.paired[position] and qid not in changed:
                 values[position] = column[self.former.truth.index[qid]]
         return values
-
-
-def _judged(truth: GroundTruth, qid: str) -> tuple[list[str], frozenset[str]]:
-    """Returns the judgments of a query in a form that ignores group names and the order of groups and alternatives."""
-    groups = []
-    for group in truth[qid]:
-        described = dict(group) if isinstance(group, Mapping) else {"alternatives": group}
-        described.pop("name", None)
-        groups.append(repr(sorted({**described, "alternatives": sorted(map(repr, described["alternatives"]))}.items())))
-    excluded = truth.excluded[truth.index[qid]] if truth.excluded else frozenset()
-    return sorted(groups), excluded

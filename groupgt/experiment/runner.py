@@ -11,10 +11,10 @@ from typing import Any
 from groupgt.comparison.across import Across, Measured, across, mean_length, texts_of
 from groupgt.comparison.compare import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
-from groupgt.errors import GroupgtError, RetrieverError
+from groupgt.errors import GroupgtError, RetrieverError, collecting
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.stages import METRIC, Stages, cut_of, stages_of
+from groupgt.evaluation.stages import METRIC, Stages, stages_of
 from groupgt.experiment.answers import Progress, SystemAnswers
 from groupgt.experiment.best import best_systems
 from groupgt.experiment.cache import AnswerCache
@@ -90,11 +90,13 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
                 run = _run_of(name, answers[dataset, name])
             if timing is not None:
                 timings.append(timing)
-            evaluation = evaluate_run(data.request, data.truth, run)
+            with collecting(data.doubts):
+                evaluation = evaluate_run(data.request, data.truth, run)
             _check_results(evaluation, dataset, name)
-            evaluations[dataset][name] = evaluation
             if system.config.stages:
-                stages.setdefault(dataset, {})[name] = _stages(experiment, data, dataset, name, run)
+                with collecting(data.doubts):
+                    stages.setdefault(dataset, {})[name] = _stages(system_answers, data, dataset, name, run)
+            evaluations[dataset][name] = evaluation
         except GroupgtError as error:
             if system.config.on_error == "fail" and not system_answers.lacks_input(dataset, name):
                 raise
@@ -110,6 +112,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answ
         failed=failed,
         stages=stages,
         absent={name: data.absent for name, data in datasets.items() if data.absent},
+        doubts={name: data.doubts for name, data in datasets.items()},
         truths={name: data.truth for name, data in datasets.items()},
         passages={name: data.request.lengths.texts for name, data in datasets.items() if data.request.lengths.texts},
     )
@@ -122,12 +125,28 @@ def _run_of(name: str, answers: Answers) -> Run:
     return Run(lists, name=name, excluded=answers.excluded)
 
 
-def _stages(experiment: Experiment, data: Data, dataset: str, name: str, run: Any) -> Stages:
-    """Evaluates each stage of a pipeline to show where it loses groups; the first stage is the system itself."""
-    parts: list[tuple[str, Any, int | None]] = [(name, run, None)]
-    for stage, text in experiment.systems[name].config.stages.items():
-        path, cutoff = cut_of(text.replace("{dataset}", dataset))
-        parts.append((stage, experiment.at(path), cutoff))
+def _stages(system_answers: SystemAnswers, data: Data, dataset: str, name: str, run: Run) -> Stages:
+    """Evaluates each stage of a pipeline to show where it loses groups.
+
+    The first stage is the system itself, unless it is named among its stages.
+    """
+    experiment = system_answers.experiment
+    stages = experiment.stages(name, dataset)
+    parts: list[tuple[str, Any, int | None]] = []
+    if not any(stage.is_system and stage.source == name for stage in stages):
+        parts.append((name, run, None))
+    for stage in stages:
+        source: Any
+        if not stage.is_system:
+            source = experiment.at(stage.source)
+        elif stage.source == name:
+            source = run
+        elif experiment.systems[stage.source].is_stored:
+            source = system_answers.run_of(dataset, stage.source, experiment.engine)
+        else:
+            depth = experiment.config.evaluate.depth
+            source = _run_of(stage.source, system_answers.answers(dataset, stage.source, depth)[0])
+        parts.append((stage.name, source, stage.cutoff))
     metrics = {METRIC: parse_metric(METRIC)}
     return stages_of(replace(data.request, metrics=metrics, convention="coverage", audit=None), data.truth, parts)
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from annotated_types import MinLen
 from typing_extensions import Doc
 
 from groupgt.engines.order import Direction
 from groupgt.errors import ConfigError, GroupgtError, near_names
+from groupgt.evaluation.stages import cut_of
 from groupgt.experiment.yaml import Document, Texts, as_yaml
 from groupgt.formats.detect import RUNS
 from groupgt.formats.modules import check_target
@@ -58,8 +59,9 @@ class SystemConfig:
     stages: Annotated[
         dict[str, str],
         Doc(
-            "The results of its later stages by name, in order, such as {reranked: reranked.trec@10}: the report shows "
-            "at which stage each group is lost."
+            "The stages of its pipeline by name, in order, such as {reranked: reranked.trec@10}: files, or systems of "
+            "this file. The report shows at which stage each group is lost. The system is the first stage, unless it "
+            "is named among them."
         ),
     ] = field(default_factory=dict)
     on_error: Annotated[
@@ -125,6 +127,22 @@ def combined(systems: Mapping[str, System], name: str) -> list[str]:
     for member in names:
         names += [below for below in systems[member].inputs if below not in names]
     return names
+
+
+class Stage(NamedTuple):
+    """A stage of a pipeline: its `source` is a system of the experiment or the path of a file with results."""
+
+    name: str
+    source: str
+    is_system: bool
+    cutoff: int | None
+
+
+def stages_of(config: SystemConfig, systems: Collection[str], dataset: str) -> Iterator[Stage]:
+    """Yields the stages listed under a system; raises `ConfigError` for an invalid cutoff."""
+    for name, text in config.stages.items():
+        source, cutoff = (text, None) if text in systems else cut_of(text.replace("{dataset}", dataset))
+        yield Stage(name, source, source in systems, cutoff)
 
 
 def placed(error: GroupgtError, dataset: str, system: str, kind: type[GroupgtError]) -> GroupgtError:

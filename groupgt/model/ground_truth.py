@@ -346,13 +346,14 @@ class GroundTruth:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 hash of the judgments: queries, groups, alternatives, grades and weights, in order."""
+        """SHA-256 hash of queries, texts, what is answerable, groups, names, weights and alternatives, in order."""
         digest = hashlib.sha256()
-        for texts in (self.qids, self.ids):
+        for texts in (self.qids, self.ids, self.texts or [], self.group_name or [], self.importance or []):
             digest.update(json.dumps(texts, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         for numbers, kind in ((self.group_of, "<i8"), (self.group_query, "<i8"), (self.grade, "<f8")):
             digest.update(numbers.astype(kind).tobytes())
         digest.update(self.group_weight.astype("<f8").tobytes())
+        digest.update(self.unanswerable.tobytes())
         if self.forms:
             digest.update(json.dumps([kind_of(form) for form in self.forms]).encode())
         if self.set_of is not None:

@@ -9,10 +9,11 @@ import csv
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from groupgt.errors import ConfigError, listed
 from groupgt.runtime import pl
@@ -113,14 +114,17 @@ def frame_of(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFr
     return pl.DataFrame(series).fill_nan(None)
 
 
-def junit_text(
-    suite: str, cases: Sequence[tuple[str, str, str | None]], kind: str = "failure", *, note: str = ""
-) -> str:
-    """Formats one JUnit suite from (class, name, failure or None) cases; `kind` is "error" if the run itself failed.
+# What became of a test case: passed if it has neither; a passed case may have output.
+CaseKind = Literal["failure", "error", "skipped", "system-out"]
 
-    The `note` on the whole suite is its output.
 
-    >>> print(junit_text("gates", [("handbook", "recall@5", "is 0.2"), ("handbook", "mrr", None)]))
+def junit_text(suite: str, cases: Sequence[tuple[str, str, CaseKind, str]], notes: Sequence[str] = ()) -> str:
+    """Formats one JUnit suite from cases (class, name, kind, text); without a text, a case has passed.
+
+    The notes become the output of the suite.
+
+    >>> cases = [("handbook", "recall@5", "failure", "is 0.2"), ("handbook", "mrr", "system-out", "")]
+    >>> print(junit_text("gates", cases, ["Old index."]))
     <?xml version="1.0" encoding="UTF-8"?>
     <testsuites>
       <testsuite name="gates" tests="2" failures="1" errors="0" skipped="0">
@@ -128,6 +132,7 @@ def junit_text(
           <failure message="is 0.2">is 0.2</failure>
         </testcase>
         <testcase classname="handbook" name="mrr"/>
+        <system-out>Old index.</system-out>
       </testsuite>
     </testsuites>
     """
@@ -137,22 +142,23 @@ def junit_text(
     def quoted(text: str) -> str:
         return quoteattr(xml_text(text))
 
-    count = sum(why is not None for _, _, why in cases)
-    failures, errors = (count, 0) if kind == "failure" else (0, count)
+    counts: Counter[str] = Counter(kind for _, _, kind, text in cases if text)
+    kinds = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+    told = " ".join(f'{name}="{counts[kind]}"' for name, kind in kinds.items())
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         "<testsuites>",
-        f'  <testsuite name={quoted(suite)} tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="0">',
+        f'  <testsuite name={quoted(suite)} tests="{len(cases)}" {told}>',
     ]
-    for family, name, why in cases:
+    for family, name, kind, text in cases:
         start = f"    <testcase classname={quoted(family)} name={quoted(name)}"
-        if why is None:
+        if not text:
             lines.append(f"{start}/>")
         else:
-            failure = f"      <{kind} message={quoted(why)}>{escape(xml_text(why))}</{kind}>"
-            lines += [f"{start}>", failure, "    </testcase>"]
-    if note:
-        lines.append(f"    <system-out>{escape(xml_text(note))}</system-out>")
+            message = "" if kind == "system-out" else f" message={quoted(text)}"
+            lines += [f"{start}>", f"      <{kind}{message}>{escape(xml_text(text))}</{kind}>", "    </testcase>"]
+    if notes:
+        lines.append(f"    <system-out>{escape(xml_text(chr(10).join(notes)))}</system-out>")
     return "\n".join([*lines, "  </testsuite>", "</testsuites>"])
 
 

@@ -12,7 +12,6 @@ import groupgt
 from groupgt.comparison.compare import Comparison
 from groupgt.errors import ConfigError, near_names, printable
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment.datasets import absent_ids
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
 from groupgt.render.document import Detail, Heading, Item, Verdict, document
@@ -25,7 +24,7 @@ from groupgt.report import across as datasets
 from groupgt.report import comparison, contrasts, curves, gates, means, previous, times, verdict
 from groupgt.report.results import means_grid, results_of
 from groupgt.report.sentences import doubt, enumerated, every, grouped, sentence_of
-from groupgt.report.stages import tables_of
+from groupgt.report.stages import items as staged
 from groupgt.report.tracking import tracked
 
 # What follows the gates.
@@ -159,7 +158,6 @@ def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = False) -> list[data.Sentence]:
     """Returns the sentences on one data set except gates, warnings last; `timed` adds sentences that vary by run."""
     compared = list(verdict.sentences(outcome.systems[dataset], brief=brief)) if outcome.evaluations[dataset] else []
-    absent = outcome.absent.get(dataset, [])
     told = [*previous.sentences(outcome, dataset), *compared]
     return [
         *(sentence for sentence in told if sentence["kind"] not in LAST),
@@ -168,7 +166,7 @@ def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = Fals
             sentence_of("doubt", "", name, f" failed and has no results: {why}")
             for name, why in outcome.failed.get(dataset, {}).items()
         ),
-        *([doubt(absent_ids(dataset, absent))] if absent else []),
+        *(doubt(each.text) for each in outcome.doubts.get(dataset, [])),
         *(sentence for sentence in told if sentence["kind"] in LAST),
     ]
 
@@ -233,7 +231,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     yield from previous.blocks(outcome, dataset)
     for name, stages in outcome.stages.get(dataset, {}).items():
         yield f"stages of {name}"
-        yield from tables_of(stages)
+        yield from staged(stages)
     yield outcome.experiment.hide(means.below_means(evaluations, [convention]))
     yield from means.corrected_blocks(evaluations, compared=is_compared)
     yield Detail(f"policy {evaluations[0].policy}")
@@ -312,6 +310,7 @@ def _times(outcome: Outcome) -> data.Times:
 
 def _dataset(outcome: Outcome, name: str) -> data.Dataset:
     dataset = comparison.dataset_of(outcome.systems[name], name)
+    dataset["previous"] = previous.page_part(outcome, name)
     dataset["failed"] = list(outcome.failed.get(name, {}).items())
     judged = gates.of_dataset(outcome, name, timed=False)
     dataset["gates"] = gates.page_rows(judged)

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.comparison.tests import SLACK
+from groupgt.comparison.tests import ENOUGH, SLACK
 from groupgt.experiment.gates import Drop, GateResult, members
 from groupgt.experiment.outcome import Outcome
 from groupgt.render.document import Block, Item
-from groupgt.render.exports import junit_text
+from groupgt.render.exports import CaseKind, junit_text
 from groupgt.render.page import data
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed, p_text
 from groupgt.report import times
-from groupgt.report.sentences import every, sentence_of
+from groupgt.report.sentences import doubt, every, sentence_of
 
 # Maximum number of reasons in a sentence, and of queries that a summary names.
 REASONS, FAILING = 3, 10
@@ -31,10 +31,12 @@ PROBLEMS = {
     "few audited": "cannot be corrected by the audit: too few audited queries, or a metric not between 0 and 1",
     "other machine": "was measured on another machine ({}) and cached; use --refresh to measure here",
     "not measured": "was not measured when the results were cached; use --refresh to measure",
-    "no previous run": "has no previous run (--against) to be compared with, and passes",
-    "new": "was not measured in the previous run, and passes",
+    "no previous run": "has no previous run (--against) to be compared with",
+    "new": "was not measured in the previous run",
     "refused": "cannot be compared with the previous run: {}",
 }
+# What the results of gates are called in JUnit.
+JUNIT: dict[str, CaseKind] = {"passed": "system-out", "skipped": "skipped", "FAILED": "failure"}
 
 
 def reason(result: GateResult) -> str:
@@ -49,6 +51,11 @@ def reason(result: GateResult) -> str:
         bound = f"minimum {asks.min:g}" if asks.min is not None else f"maximum {asks.max:g}"
         why = f"is {fixed(result.value)} ({bound})"
     return f"{result.system} on {result.dataset}{where}: {result.metric} {why}"
+
+
+def status(result: GateResult) -> str:
+    """Names the result of a gate in tables."""
+    return "skipped" if result.skipped else "passed" if result.passed else "FAILED"
 
 
 class GateResultTeller(Teller[GateResult]):
@@ -79,9 +86,7 @@ def _drop(result: GateResult, drop: Drop) -> str:
     side = f"{word} than {than} by {fixed(by)}" if by > 0 else f"no {word} than {than}"
     bound = f"minimum {asks.min_gain:g}" if is_gain else f"maximum {asks.max_drop:g}"
     text = f"is {side} ({bound}, {counted(against.pairs, 'query')})"
-    condition = asks.must if is_gain else asks.unless
-    # Regardless of the test, a gate on gains fails beyond its bound, and a gate on drops passes within it.
-    if condition is None or drop.is_beyond == is_gain:
+    if not asks.reads_test(is_beyond=drop.is_beyond):
         return text
     p_value = against.p_value if is_gain else against.raw_p_value
     if math.isnan(p_value):
@@ -90,8 +95,19 @@ def _drop(result: GateResult, drop: Drop) -> str:
     over = f"corrected ({settings.corrects}) over {counted(drop.comparisons, 'comparison')}"
     test = "t test, corrected by the audit" if drop.audited else settings.test
     how = f"{test}, {p_text(p_value)}, {over if is_corrected else 'not corrected'}, alpha {settings.alpha:g}"
+    few = _few(drop)
     significant = "significant" if result.passed == is_gain else "not significant"
-    return f"{text}; the {'gain' if is_gain else 'drop'} is {significant} ({how})"
+    return f"{text}; the {'gain' if is_gain else 'drop'} is {significant} ({how}){few and f'; {few}'}"
+
+
+def _few(drop: Drop) -> str:
+    """Explains that too few queries differ for the test that decides a gate; empty if enough do."""
+    if drop.needed is None:
+        return ""
+    count = f"only {counted(drop.against.differ, 'query differs', 'queries differ')}"
+    if drop.needed < ENOUGH:
+        return f"{count}, too few for any difference to be significant, which takes at least {drop.needed}"
+    return f"{count}, and {drop.settings.test} is unreliable below {drop.needed}: use test: randomization"
 
 
 def of_dataset(outcome: Outcome, dataset: str, *, timed: bool) -> list[GateResult]:
@@ -102,21 +118,26 @@ def of_dataset(outcome: Outcome, dataset: str, *, timed: bool) -> list[GateResul
 def sentences(gates: Sequence[GateResult], *, timed: bool) -> Iterator[data.Sentence]:
     """Reports whether all given gates passed, and why any failed."""
     reasons = [reason(gate) for gate in gates if not gate.passed]
-    what = "latency gate" if timed else "gate"
+    what, skipped = "latency gate" if timed else "gate", sum(gate.skipped for gate in gates)
     if reasons:
         count = every(1, what) if len(gates) == 1 else f"{len(reasons):,} of {counted(len(gates), what)}"
         yield sentence_of("failed", f"{count} failed: {'; '.join(reasons[:REASONS])}.")
+    elif skipped == len(gates) > 0:
+        verb = "was" if skipped == 1 else "were"
+        yield sentence_of("note", f"{every(skipped, what)} {verb} skipped: no previous result to compare with.")
     elif gates:
-        alone = sum(gate.problem is not None for gate in gates)
-        note = f" ({alone:,} had no previous result to be compared with)" if alone else ""
-        yield sentence_of("gate", f"{every(len(gates), what)} passed{note}.")
+        count = f"{len(gates) - skipped:,} of {counted(len(gates), what)}" if skipped else every(len(gates), what)
+        note = f", {skipped:,} skipped: no previous result to compare with" if skipped else ""
+        yield sentence_of("gate", f"{count} passed{note}.")
+    few = [reason(gate) for gate in gates if gate.passed and gate.drop is not None and gate.drop.needed is not None]
+    yield from map(doubt, few[:REASONS])
 
 
 def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
     """Yields a table of gates (including latency gates if `timed`), and the gates that matched no system."""
     gates = sorted((gate for gate in outcome.gates if timed or not gate.timed), key=lambda gate: gate.gate)
     if gates:
-        rows: list[list[Any]] = [[gate.gate, "passed" if gate.passed else "FAILED", reason(gate)] for gate in gates]
+        rows: list[list[Any]] = [[gate.gate, status(gate), reason(gate)] for gate in gates]
         yield ["gate", "result", "why"], rows
     if idle := outcome.idle_gates:
         yield f"{'gate' if len(idle) == 1 else 'gates'} {' and '.join(map(str, idle))} matched no system"
@@ -139,7 +160,7 @@ def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
         return
     evaluation = outcome.evaluations[gate.dataset][gate.system]
     text = evaluation.text_of(gate.metric)
-    values = np.where(members(gate.asks, evaluation), evaluation.values[text], np.nan)
+    values = np.where(members(gate.asks, evaluation.truth), evaluation.values[text], np.nan)
     bound: Any = gate.asks.min if gate.asks.min is not None else gate.asks.max
     sign = 1 if gate.asks.min is not None else -1
     if gate.drop is not None:
@@ -159,23 +180,27 @@ def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
 def page_rows(gates: Sequence[GateResult]) -> list[data.Row]:
     """Converts gate results for the page."""
     return [
-        {"number": gate.gate, "system": gate.system, "passed": gate.passed, "reason": reason(gate)} for gate in gates
+        {"number": gate.gate, "system": gate.system, "result": status(gate), "reason": reason(gate)} for gate in gates
     ]
 
 
 def junit_report(outcome: Outcome) -> str:
     """Formats gates as JUnit XML; each case is named after its data set, system and bound, not its number."""
-    cases: list[tuple[str, str, str | None]] = []
+    cases: list[tuple[str, str, CaseKind, str]] = []
     used: Counter[tuple[str, str]] = Counter()
     for gate in outcome.gates:
         case = f"{gate.dataset}.{gate.system}", gate.asks.bound
         used[case] += 1
         again = f" ({used[case]})" if used[case] > 1 else ""
-        cases.append((case[0], f"{case[1]}{again}", None if gate.passed else reason(gate)))
-    hide = outcome.experiment.hide.sure
-    return junit_text(outcome.experiment.title, hide(cases), note=hide(times.reused(outcome)))
+        # A gate that passed says why if that needs care.
+        is_told = not gate.passed or gate.skipped or (gate.drop is not None and gate.drop.needed is not None)
+        cases.append((case[0], f"{case[1]}{again}", JUNIT[status(gate)], reason(gate) if is_told else ""))
+    notes = [each.text for doubts in outcome.doubts.values() for each in doubts]
+    if reused := times.reused(outcome):
+        notes.append(reused)
+    return junit_text(outcome.experiment.title, *outcome.experiment.hide.sure((cases, notes)))
 
 
 def failure_junit(title: str, why: str) -> str:
     """Formats a run that ended in an error as JUnit XML with a single case."""
-    return junit_text(title, [("run", title, why)], "error")
+    return junit_text(title, [("run", title, "error", why)])

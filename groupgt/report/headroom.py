@@ -39,7 +39,7 @@ def lost_and_gained(systems: Systems) -> Iterator[Item]:
     for name in (name for name in systems.names if name != baseline):
         lost, gained = failures.lost(name, baseline), failures.lost(baseline, name)
         if lost or gained:
-            rows.append([name, _first_of(lost), _first_of(gained)])
+            rows.append([name, first_of(lost), first_of(gained)])
     if rows:
         yield ["run", "queries lost", "queries gained"], rows
         yield f"Lost: complete{at_cutoff(failures.cutoff)} in {baseline} and not in the run. Gained: the reverse."
@@ -49,7 +49,8 @@ def lost_and_gained(systems: Systems) -> Iterator[Item]:
 NAMED_IN_CELL = 10
 
 
-def _first_of(qids: Sequence[str]) -> str:
+def first_of(qids: Sequence[str]) -> str:
+    """Counts queries and names the first ones, for a table cell."""
     if not qids:
         return "none"
     return f"{len(qids):,}: {listed(qids, NAMED_IN_CELL)}"

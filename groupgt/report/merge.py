@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
+from groupgt.comparison.across import Changes
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
@@ -24,15 +26,18 @@ from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
 from groupgt.model.values import Lengths
+from groupgt.options import paths_of
+from groupgt.plugins import find
 from groupgt.render.drawing import Drawable, Figure, pictured
 from groupgt.render.page import data
 from groupgt.render.page.page import untimed_page
-from groupgt.render.tables import Grid, counted
+from groupgt.render.tables import Grid, counted, listed
 from groupgt.report.comparison import dataset_of, drawable
 from groupgt.report.curves import sweeps_of
 from groupgt.report.experiment import existing_figures
 from groupgt.report.folder import ResultFolder, Scored, order_of
 from groupgt.report.means import worth
+from groupgt.report.sentences import NAMED
 from groupgt.report.times import figure as latency
 from groupgt.store.stamped import age_of, has_stamp
 
@@ -123,29 +128,68 @@ def _datasets(folders: Sequence[ResultFolder]) -> list[str]:
 def _check(folders: Sequence[ResultFolder]) -> None:
     """Raises `DataError` with every difference between folders that makes them incomparable."""
     faults = Faults()
-    first = folders[0]
     holders: dict[str, ResultFolder] = {}
     for folder in folders:
-        for dataset, digest in folder.manifest.ground_truth.items():
-            holder = holders.setdefault(dataset, folder)
-            if holder.manifest.ground_truth[dataset] != digest:
-                faults.add(
-                    str(folder.path),
-                    f"the ground truth of data set {dataset!r} differs (digest {digest[:12]}, "
-                    f"{holder.manifest.ground_truth[dataset][:12]} in {holder.path}); evaluate both on the same",
-                )
-        labeller, others = (
-            json.dumps(each.config["evaluate"].get("labeller"), sort_keys=True, ensure_ascii=False)
-            for each in (folder, first)
-        )
+        for dataset in folder.manifest.ground_truth:
+            for _, what in _differences(folder, holders.setdefault(dataset, folder), dataset):
+                faults.add(str(folder.path), what)
+        for _, what in _differences(folder, folders[0]):
+            faults.add(str(folder.path), what)
+    faults.stop()
+
+
+def _differences(folder: ResultFolder, other: ResultFolder, dataset: str | None = None) -> Iterator[tuple[str, str]]:
+    """Yields what makes two folders incomparable on one data set or, without one, on all: its name, and a message."""
+    same = "evaluate both with the same"
+    if dataset is None:
+        (labeller, _), (other_labeller, _) = _labeller_of(folder), _labeller_of(other)
         for what, mine, theirs, way in (
-            ("convention", folder.convention, first.convention, f"run both with `convention: {first.convention}`"),
-            ("labeller", labeller, others, "evaluate both with the same"),
-            ("policy", folder.manifest.policy, first.manifest.policy, "evaluate both with the same"),
+            ("convention", folder.convention, other.convention, f"run both with `convention: {other.convention}`"),
+            ("labeller", labeller, other_labeller, same),
+            ("policy", folder.manifest.policy, other.manifest.policy, same),
         ):
             if mine != theirs:
-                faults.add(str(folder.path), f"the {what} is {mine}, and {theirs} in {first.path}; {way}")
-    faults.stop()
+                yield what, f"the {what} is {mine}, and {theirs} in {other.path}; {way}"
+        return
+    if changes := _changed_truth(replace(folder, dataset=dataset), replace(other, dataset=dataset)):
+        yield "ground truth", f"the ground truth of data set {dataset!r} differs from {other.path}: {changes}; {same}"
+    (_, files), (_, other_files) = _labeller_of(folder, dataset), _labeller_of(other, dataset)
+    for name, (path, digest) in files.items():
+        if name in other_files and digest != other_files[name][1]:
+            what = f"the labeller's {name}, {path}, has other contents than {other_files[name][0]} in {other.path}"
+            yield "labeller", f"data set {dataset!r}: {what}; {same}"
+
+
+def _changed_truth(folder: ResultFolder, other: ResultFolder) -> str:
+    """Describes the queries in which two folders differ in ground truth; empty if they are the same."""
+    digests = [each.manifest.ground_truth[each.dataset] for each in (folder, other)]
+    if digests[0] == digests[1]:
+        return ""
+    try:
+        truth, other_truth = (each.truth(each.policy) for each in (folder, other))
+    except GroupgtError:
+        return f"digest {digests[0][:12]}, and {digests[1][:12]}"
+    changes = Changes.of(truth, other_truth)
+    kinds = {
+        "with another text": changes.reworded,
+        "with other judgments": changes.judged,
+        "added": changes.added,
+        "left out": changes.gone,
+    }
+    parts = [f"{len(qids):,} {kind} ({listed(qids, NAMED)})" for kind, qids in kinds.items() if qids]
+    count, total = sum(map(len, kinds.values())), len(truth) + len(changes.gone)
+    return f"{count:,} of {counted(total, 'query')}, {', '.join(parts)}" if parts else ""
+
+
+def _labeller_of(folder: ResultFolder, dataset: str = "") -> tuple[str, dict[str, tuple[str, str]]]:
+    """Returns a description of a folder's labeller without its files, and each file's name and digest by option."""
+    spec = folder.config["evaluate"].get("labeller") or {"use": "id"}
+    options, files = dict(spec.get("with") or {}), {}
+    with suppress(GroupgtError):  # of a plug-in that is not installed
+        for name in paths_of(find("labeller", spec["use"]).options, options):
+            path = options.pop(name).replace("{dataset}", dataset)
+            files[name] = path, folder.manifest.files.get(path, "unknown")
+    return json.dumps({**spec, "with": options}, sort_keys=True, ensure_ascii=False), files
 
 
 def _common_metrics(holders: Sequence[ResultFolder], texts: Sequence[str]) -> dict[str, Metric]:
@@ -349,13 +393,8 @@ def _change(
 ) -> list[Any]:
     """Returns the change since the previous run, its p-value, and the reason if the runs are not comparable."""
     (folder_before, values_before), (folder_after, values_after) = before, after
-    then, now = folder_before.manifest, folder_after.manifest
-    for is_other, what in (
-        (then.ground_truth[dataset] != now.ground_truth[dataset], "ground truth"),
-        (then.policy != now.policy, "policy"),
-        (len(values_before) != len(values_after), "queries"),
-    ):
-        if is_other:
+    for of in (dataset, None):
+        for what, _ in _differences(folder_after, folder_before, of):
             return [None, None, f"other {what}"]
     # Skip CIs for a thousand runs: slow, and not shown.
     difference = values_after - values_before

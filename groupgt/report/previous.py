@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.comparison.systems import finite
-from groupgt.errors import DataError
+from groupgt.errors import ConfigError, DataError, near_names
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.previous import Against, Former, FormerSystem, Previous
 from groupgt.model.hits import Floats
 from groupgt.render.document import Detail, Item
 from groupgt.render.page import data
-from groupgt.render.tables import counted, listed
-from groupgt.report.contrasts import beside_grid, beside_rows
+from groupgt.render.tables import counted, fixed, listed, small, span
+from groupgt.report.contrasts import beside_grid, beside_rows, delta_text, p_header
 from groupgt.report.folder import Manifest, ResultFolder, folders_of, order_of
-from groupgt.report.sentences import doubt, grouped, sentence_of
+from groupgt.report.headroom import NAMED_IN_CELL, first_of
+from groupgt.report.sentences import at_cutoff, doubt, grouped, sentence_of
 from groupgt.report.shapes import plain
-from groupgt.report.verdict import Other, changes
+from groupgt.report.verdict import Other, changes, too_few
 from groupgt.store.stamped import LATEST
 
 # Names the first queries or systems in a line.
@@ -31,26 +32,39 @@ _listed = partial(listed, most=10, more=", and {:,} more")
 # --- Reading.
 
 
-def read_previous(path: Path, experiment: Experiment) -> Previous:
+def read_previous(path: Path, experiment: Experiment, *, allow_none: bool = False) -> Previous:
     """Reads the newest run of an experiment in a folder, or the folder itself if it is a result folder.
 
-    Raises `DataError` if the run cannot be read.
+    Raises `ConfigError` if there is none, unless it is allowed, and `DataError` if the run cannot be read.
     """
-    name = path.name or path
     if not path.exists():
-        return Previous("", f"{name}: no such folder")
-    if path.is_dir() and all(inside.name.startswith(".") for inside in path.iterdir()):
-        return Previous("", f"{name}: is empty")
-    for candidate in reversed(folders_of([path])):
+        siblings = path.absolute().parent
+        names = [each.name for each in siblings.iterdir() if each.is_dir()] if siblings.is_dir() else []
+        missing = f"no such folder{near_names(path.name, names)}"
+    elif path.is_dir() and all(inside.name.startswith(".") for inside in path.iterdir()):
+        missing = "expected a result folder, found an empty folder"
+    else:
+        for folder in earlier_runs(path, experiment):
+            datasets = {dataset: former_of(folder, dataset, experiment) for dataset in folder.manifest.counts}
+            return Previous(folder.stamp, datasets, folder.manifest.files)
+        there = dict.fromkeys(Manifest.at(folder).config["name"] for folder in folders_of([path]))
+        missing = f"expected a run of {experiment.title}, found {listed(list(there), 3)}"
+    if allow_none:
+        return Previous()
+    raise ConfigError(f"--against {path}: {missing}; a first run, which has no previous one, takes --allow-no-previous")
+
+
+def earlier_runs(path: Path, experiment: Experiment) -> Iterator[ResultFolder]:
+    """Yields the runs of an experiment in a folder, newest first, or the folder itself if it is a result folder."""
+    for each in reversed(folders_of([path])):
         # Files are searched for next to the current experiment file, wherever the folder comes from.
-        folder = ResultFolder(candidate, Manifest.at(candidate), home=experiment.path.parent.resolve())
-        if folder.name == experiment.hide(experiment.title) or path in (candidate, candidate.parent / LATEST):
-            datasets = {dataset: _former(folder, dataset, experiment) for dataset in folder.manifest.counts}
-            return Previous(folder.stamp, "", datasets, folder.manifest.files)
-    return Previous("", f"{name}: has no run of {experiment.title}")
+        folder = ResultFolder(each, Manifest.at(each), home=experiment.path.parent.resolve())
+        if folder.name == experiment.hide(experiment.title) or path in (each, each.parent / LATEST):
+            yield folder
 
 
-def _former(folder: ResultFolder, dataset: str, experiment: Experiment) -> Former:
+def former_of(folder: ResultFolder, dataset: str, experiment: Experiment) -> Former:
+    """Reads one data set of a previous run."""
     names = list(folder.manifest.counts[dataset])
     one = replace(folder, dataset=dataset, chosen=names)
     truth = one.truth(one.policy)
@@ -91,11 +105,10 @@ def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[st
     return values
 
 
-def will_compare(path: Path, experiment: Experiment) -> str:
+def will_compare(previous: Previous, experiment: Experiment) -> str:
     """Describes in one line which run a comparison would use."""
-    previous = read_previous(path, experiment)
     if not previous.name:
-        return f"no previous run ({previous.missing}): nothing to compare with; gates against it pass"
+        return "no previous run: nothing to compare with; gates against it are skipped"
     parts = []
     for dataset in experiment.config.datasets:
         former = previous.datasets.get(dataset)
@@ -127,6 +140,7 @@ def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     label = _label(outcome, against)
     other = Other("than in the previous run", "the previous run")
     yield from changes(against.contrasts(), other, label, against.settings)
+    yield from map(doubt, too_few(against.contrasts(), label, against.settings))
     for why, names in _by_reason(against, against.refused):
         yield doubt(f"{_listed(names)}: not compared with the previous run in {label}: {why}")
 
@@ -150,9 +164,23 @@ def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
     if against.contrasts():
         headers = ["against the previous run", "queries", f"{_label(outcome, against)} before", "now"]
         yield beside_grid(against, against.primary, headers)
+    yield from changed_queries(outcome, against)
     if notes := list(_notes(against)):
         yield "\n".join(notes)
     yield Detail(f"previous run: {outcome.previous}")
+
+
+def changed_queries(outcome: Outcome, against: Against) -> Iterator[Item]:
+    """Lists, for each system, the queries that are complete only in the previous run, or only now."""
+    rows = [
+        [name, first_of(lost), first_of(against.gained[name])]
+        for name, lost in against.lost.items()
+        if lost or against.gained[name]
+    ]
+    if rows:
+        cutoff = at_cutoff(against.metrics[against.primary].cutoff)
+        yield ["since the previous run", "queries lost", "queries gained"], rows
+        yield f"Lost: complete{cutoff} in the previous run and not in this one. Gained: the reverse."
 
 
 def _notes(against: Against) -> Iterator[str]:
@@ -170,6 +198,42 @@ def _notes(against: Against) -> Iterator[str]:
     for why, names in _by_reason(against, against.stored):
         left = ", except for queries with changed ground truth" if against.changed else ""
         yield f"stored values are used for {_listed(names)}{left}: {why}"
+
+
+# --- The page.
+
+
+def page_part(outcome: Outcome, dataset: str) -> data.Row | None:
+    """Returns each system beside its previous version for the page, as text; None without a previous run."""
+    against = outcome.against.get(dataset)
+    if against is None:
+        return None
+    convention, other = outcome.experiment.convention, Other("than in the previous run", "the previous run")
+    rows = grouped(
+        (
+            name,
+            [
+                against.metrics[text].label(text, convention),
+                f"{each.pairs:,}",
+                *map(fixed, (then, now)),
+                delta_text(each),
+                span(each.delta_interval),
+                small(each.p_value),
+            ],
+        )
+        for name, text, then, now, each in beside_rows(against)
+    )
+    contrasts, label = against.contrasts(), _label(outcome, against)
+    systems = []
+    for name, cells in rows.items():
+        alone = {name: contrasts[name]} if name in contrasts else {}
+        part: dict[str, Any] = {"name": name, "rows": cells}
+        part["verdict"] = list(changes(alone, other, label, against.settings))
+        for key, queries in (("lost", against.lost.get(name, [])), ("gained", against.gained.get(name, []))):
+            part |= {key: queries[:NAMED_IN_CELL], f"more{key.title()}": max(len(queries) - NAMED_IN_CELL, 0)}
+        systems.append(part)
+    heads = ["metric", "queries", "before", "now", "delta", "CI", p_header(against.settings)]
+    return {"run": outcome.previous, "heads": heads, "systems": systems, "notes": list(_notes(against))}
 
 
 # --- JSON.
@@ -194,6 +258,8 @@ def results(outcome: Outcome, dataset: str) -> dict[str, Any]:
         "run": outcome.previous,
         "rows": rows,
         "refused": [{"system": name, "metric": text, "why": why} for (name, text), why in against.refused.items()],
+        "lost_queries": {name: list(qids) for name, qids in against.lost.items()},
+        "gained_queries": {name: list(qids) for name, qids in against.gained.items()},
         "added": list(against.added),
         "gone": list(against.gone),
         "changed_queries": list(against.changed),

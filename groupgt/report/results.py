@@ -61,6 +61,8 @@ def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
     result: dict[str, Any] = {**best, "systems": evaluations}
     if dataset in outcome.failed:
         result["failed"] = outcome.failed[dataset]
+    if doubts := [vars(doubt) for doubt in outcome.doubts.get(dataset, [])]:
+        result["warnings"] = doubts
     if dataset in outcome.comparison:
         result["comparison"] = outcome.comparison[dataset].to_dict()
     if dataset in outcome.stages:
@@ -74,7 +76,7 @@ def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
 
 
 def _gates(outcome: Outcome) -> list[dict[str, Any]]:
-    names = ("gate", "system", "dataset", "metric", "passed", "reason", "value", "timed")
+    names = ("gate", "system", "dataset", "metric", "passed", "reason", "value", "skipped", "timed")
     return [
         {name: reason(gate) if name == "reason" else getattr(gate, name) for name in names} for gate in outcome.gates
     ]

@@ -29,6 +29,7 @@ def run_experiment(
     resume: bool = False,
     allow_code: bool = False,
     against: str | os.PathLike[str] | None = None,
+    allow_no_previous: bool = False,
     progress: Progress | None = None,
 ) -> Outcome:
     """Runs an experiment file and writes its results; raises `GroupgtError` with all errors.
@@ -47,7 +48,9 @@ def run_experiment(
             not examined. Raises `ConfigError` if there is none with the same options, changes, queries and corpora.
         allow_code: Allow the file to run custom code.
         against: Result folder of an earlier run, or a folder with several runs (the newest is used); every system is
-            compared with its previous version. If there is no earlier run, nothing is compared.
+            compared with its previous version.
+        allow_no_previous: Allow `against` to have no earlier run, as in a first run: nothing is compared, and gates
+            against it are skipped.
         progress: Progress callback.
     """
     with shared_process() as secrets:
@@ -55,8 +58,8 @@ def run_experiment(
         if resume and refresh:
             raise ConfigError("--resume: uses answers of an earlier run, and --refresh uses none; drop one of the two")
         running = Running(experiment, progress or Silence(), refresh=refresh, reuse=reuse)
+        previous = None if against is None else read_previous(Path(against), experiment, allow_none=allow_no_previous)
         running.begin(changes, only, resume=resume)
-        previous = None if against is None else read_previous(Path(against), experiment)
         outcome = running.outcome(changes, jobs, previous)
         folder = Path(output) if output is not None else experiment.at(experiment.config.output.folder)
         outcome = replace(outcome, folder=write_results(outcome, folder))

@@ -111,6 +111,7 @@ GATE = shape(
     passed=bool,
     reason=str,
     value=float | None,
+    skipped=bool,
     timed=bool,
 )
 FORMER = shape(
@@ -131,6 +132,8 @@ PREVIOUS = shape(
     run=str,
     rows=of(list, FORMER),
     refused=of(list, REFUSED),
+    lost_queries=dict[str, list[str]],
+    gained_queries=dict[str, list[str]],
     added=list[str],
     gone=list[str],
     changed_queries=list[str],
@@ -173,12 +176,14 @@ STAGES = shape(
     kept=Count,
     stages=of(list, typed(Stage)),
 )
+WARNING = shape("Warning", "A warning that changes the meaning of the numbers.", kind=str, text=str)
 DATASET = shape(
     "Dataset",
     "One data set: its systems, best first, and why others failed.",
     best=NotRequired[str | None],
     systems=of(list, EVALUATION),
     failed=NotRequired[dict[str, str]],
+    warnings=of(NotRequired, of(list, WARNING)),
     comparison=of(NotRequired, COMPARISON),
     stages=of(NotRequired, of(dict, str, STAGES)),
     previous=of(NotRequired, PREVIOUS),

@@ -10,7 +10,7 @@ from groupgt.render.document import Item, Table, Verdict
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, part_of
 from groupgt.report.means import policy_text
-from groupgt.report.sentences import doubt, doubts, sentence_of
+from groupgt.report.sentences import doubt, doubts, enumerated, sentence_of
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
@@ -27,7 +27,7 @@ class StagesTeller(Teller[Stages]):
 
     def blocks(self) -> list[Item]:
         """Returns the stage that loses the most groups, and tables of all stages overall and by slice."""
-        return [Verdict(list(self._sentences())), *tables_of(self.result)]
+        return list(items(self.result))
 
     def figure(self) -> Figure:
         """Draws the groups that each stage covers and does not cover."""
@@ -46,21 +46,6 @@ class StagesTeller(Teller[Stages]):
         about = About("groups", stages.queries, "coverage", policy_text(first.policy))
         return funnel(rows, about, stages.stages[0].name)
 
-    def _sentences(self) -> Iterator[data.Sentence]:
-        stages = self.result
-        total, lost = len(stages.groups), [stage for stage in stages.stages if stage.lost]
-        kept = f"{part_of(stages.kept, total, 'group')} covered by the last stage"
-        if not lost:
-            yield sentence_of("best", f"{kept}: none is lost.")
-        else:
-            worst = max(lost, key=lambda stage: stage.lost)
-            share = f": {worst.lost:,} ({100 * worst.lost / total:.0f} %)."
-            yield sentence_of("best", f"{kept}; most are lost at ", worst.name, share)
-        if gained := sum(stage.gained for stage in stages.stages):
-            text = f"{counted(gained, 'time')} a stage covers a group that the previous stage did not"
-            yield doubt(f"{text}: not all of its passages come from there")
-        yield from map(doubt, doubts({each.name: each for each in stages.evaluations}))
-
     def csv_rows(self) -> Grid:
         """Returns headers and one row per group."""
         headers = ["qid", "group", *(stage.name for stage in self.result.stages), "lost"]
@@ -68,8 +53,33 @@ class StagesTeller(Teller[Stages]):
         return headers, [[each["qid"], each["group"], *map(int, each["covered"]), each["lost"]] for each in groups]
 
 
-def tables_of(stages: Stages) -> Iterator[Item]:
-    """Yields tables of the stages overall and by slice, followed by the number of groups."""
+def sentences(stages: Stages) -> Iterator[data.Sentence]:
+    """Names the stage that loses the most groups, if there is one, and warns about stages that do not fit."""
+    total, most = len(stages.groups), max(stage.lost for stage in stages.stages)
+    worst = [stage.name for stage in stages.stages if stage.lost == most]
+    kept = f"{part_of(stages.kept, total, 'group')} covered by the last stage"
+    if not most:
+        yield sentence_of("best", f"{kept}: none is lost.")
+    else:
+        share = f"{most:,} ({100 * most / total:.0f} %)"
+        if len(worst) == 1:
+            yield sentence_of("best", f"{kept}; most are lost at ", worst[0], f": {share}.")
+        else:
+            parts = enumerated(worst, f" lose {share} each.")
+            yield sentence_of("same", f"{kept}; no stage alone loses most: {parts[0]}", *parts[1:])
+    if gained := sum(stage.gained for stage in stages.stages):
+        text = f"{counted(gained, 'time')} a stage covers a group that the previous stage did not"
+        yield doubt(f"{text}: not all of its passages come from there")
+    for stage in stages.stages:
+        if stage.cutoff is not None and 0 < stage.depth < stage.cutoff:
+            deepest = f"no query has more than {counted(stage.depth, 'result')}"
+            yield sentence_of("doubt", "", stage.name, f" is cut at {stage.cutoff:,}, but {deepest}.")
+    yield from map(doubt, doubts({each.name: each for each in stages.evaluations}))
+
+
+def items(stages: Stages) -> Iterator[Item]:
+    """Yields the verdict on a pipeline, tables of its stages overall and by slice, and the number of groups."""
+    yield Verdict(list(sentences(stages)))
     yield Table(HEADERS, list(map(_row, stages.stages)))
     for each in stages.slices:
         yield f"{each['by']} = {each['value']}"

@@ -219,27 +219,32 @@ def _changes_in_slices(systems: Systems) -> Iterator[data.Sentence]:
         yield sentence_of("gain" if contrast.standing == "better" else "loss", "", name, where, part.value, rest)
 
 
+def too_few(contrasts: Mapping[str, Contrast], label: str, settings: Settings) -> Iterator[str]:
+    """Warns about contrasts that a test cannot decide: too few queries differ, or too few resamples are drawn."""
+    tested = {name: each for name, each in contrasts.items() if not math.isnan(each.raw_p_value)}
+    least = out_of_reach(tested, settings)
+    few = {name: p for name, p in least.items() if counts_signs(tested[name], settings)}
+    if few:
+        factor = min(p / least_p(tested[name], settings) for name, p in few.items())
+        names = [f"{name} in {label} ({tested[name].differ:,})" for name in few]
+        test = "a randomization test" if settings.test == "randomization" else TESTS[settings.test].title
+        where = "every comparison" if 1 < len(few) == len(tested) else listed(names, LISTED, " … and {:,} more")
+        yield (
+            f"too few queries differ for {test} to reach alpha {settings.alpha:g}, which takes at least "
+            f"{fewest_differing(settings.alpha, factor)}: {where}"
+        )
+    if drawn := [p for name, p in least.items() if name not in few]:
+        yield more_resamples(min(drawn), settings, len(tested))
+    if doubtful := unreliable(tested, settings):
+        yield doubtful
+
+
 def warnings(systems: Systems) -> list[str]:
     """Returns warnings about the primary metric, such as few differing queries or excluded queries."""
     settings = systems.settings
     lines = [f"warning: {text}" for text in doubts(systems.evaluations)]
     contrasts = systems.against_baseline
-    tested = {name: each for name, each in contrasts.items() if not math.isnan(each.raw_p_value) and not systems.basis}
-    least = out_of_reach(tested, settings)
-    few = {name: p for name, p in least.items() if counts_signs(tested[name], settings)}
-    if few:
-        factor = min(p / least_p(tested[name], settings) for name, p in few.items())
-        names = [f"{name} in {systems.label} ({tested[name].differ:,})" for name in few]
-        test = "a randomization test" if settings.test == "randomization" else TESTS[settings.test].title
-        where = "every comparison" if 1 < len(few) == len(tested) else listed(names, LISTED, " … and {:,} more")
-        lines.append(
-            f"warning: too few queries differ for {test} to reach alpha {settings.alpha:g}, "
-            f"which takes at least {fewest_differing(settings.alpha, factor)}: {where}"
-        )
-    if drawn := [p for name, p in least.items() if name not in few]:
-        lines.append(f"warning: {more_resamples(min(drawn), settings, len(tested))}")
-    if doubtful := unreliable(tested, settings):
-        lines.append(f"warning: {doubtful}")
+    lines += [f"warning: {text}" for text in too_few({} if systems.basis else contrasts, systems.label, settings)]
     alone = [f"{name} in {systems.label} {each.unpaired:,}" for name, each in contrasts.items() if each.unpaired]
     if alone:
         lines.append(

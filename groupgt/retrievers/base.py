@@ -234,7 +234,7 @@ def warn_of_doubts(
     if counted and len(ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
         count = f"{max(lengths):,} result{'' if lengths == {1} else 's'}"
         text = f"system {name!r}: exactly {count} for every query, where {most:,} were asked for; "
-        warn(text + "metrics see no more than that")
+        warn(text + "metrics see no more than that", "few results")
 
 
 def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
@@ -249,8 +249,9 @@ def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
             f"system {name!r}: none of the {len(returned):,} ids it returns is in the corpus: {shown_ids}; expected "
             f"ids such as {shown(min(corpus_ids))}"
         )
-    text = f"system {name!r}: the corpus lacks {len(absent):,} of the {len(returned):,} ids it returns: "
-    warn(text + shown_ids)
+    verb = "is" if len(absent) == 1 else "are"
+    text = f"system {name!r}: {len(absent):,} of the {len(returned):,} ids it returns {verb} not in the corpus: "
+    warn(text + shown_ids, "unknown ids")
 
 
 def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list[float]]:

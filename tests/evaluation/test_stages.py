@@ -38,8 +38,27 @@ def test_by_hand() -> None:
     assert counts == [("retrieved", 3, 3, 1, 0, 1), ("reranked", None, 2, 0, 0, 0), ("prompt", 1, 2, 1, 1, 1)]
     assert (found.queries, found.kept) == (2, 2)
     shown = str(found)
-    assert "2 of 4 groups are covered by the last stage; most are lost at retrieved: 1 (25 %)." in shown
+    kept = "2 of 4 groups are covered by the last stage"
+    assert f"{kept}; no stage alone loses most: retrieved and prompt lose 1 (25 %) each." in shown
     assert "1 time a stage covers a group that the previous stage did not" in shown
+
+
+def test_one_stage_is_named_if_it_alone_loses_most() -> None:
+    """Of four groups the reranker loses two, and the prompt one: 2 ÷ 4 are 50 %."""
+    truth = {"q": [["a"], ["b"], ["c"], ["d"]]}
+    pipeline = {"retrieved": "abcd", "reranked": "ab", "prompt": "a"}
+    shown = str(groupgt.stages(truth, {name: {"q": list(ids)} for name, ids in pipeline.items()}))
+    assert "1 of 4 groups is covered by the last stage; most are lost at reranked: 2 (50 %)." in shown
+    whole = str(groupgt.stages(truth, {name: {"q": list("abcd")} for name in pipeline}))
+    assert "4 of 4 groups are covered by the last stage: none is lost." in whole
+
+
+def test_a_cutoff_beyond_the_results_is_told() -> None:
+    runs = {"retrieved@3": {"q1": ["a", "c", "d"], "q2": ["y"]}, "reranked@5": {"q1": ["a", "c"], "q2": ["e"]}}
+    found = groupgt.stages(TRUTH, runs)
+    assert [each.depth for each in found.stages] == [3, 2]
+    told = [line for line in str(found).splitlines() if "is cut at" in line]
+    assert told == ["warning: reranked is cut at 5, but no query has more than 2 results."]
 
 
 @given(st.integers(0, 10**6), st.integers(2, 5))
@@ -101,7 +120,10 @@ def test_citations_of_trec_rag(tmp_path: Path, capsys: pytest.CaptureFixture[str
             {"topic_id": "q1", "references": ["a"], "answer": [{"citations": [1]}]},
             "expected a position in references (0 to",
         ),
-        ({"topic_id": "q1", "references": ["a"], "answer": [{"citations": ["b"]}]}, "or one of its ids, found 'b'"),
+        (
+            {"topic_id": "q1", "references": ["a"], "answer": [{"citations": ["b"]}]},
+            "one of the ids in references, found 'b'",
+        ),
         ({"topic_id": "q1", "references": ["a"], "answer": [{"text": ""}]}, "sentence 1: expected citations (a list)"),
         ({"references": ["a"], "answer": []}, "expected topic_id, references (a list) and answer (a list), found ref"),
     ],
@@ -195,9 +217,65 @@ def test_stages_of_a_system_in_an_experiment(tmp_path: Path) -> None:
     assert "Groups covered by each stage" in found.plot().text
 
 
+LIVE = """
+version: 1
+name: live
+datasets: {one: {ground_truth: truth.jsonl, corpus: corpus.jsonl}}
+systems:
+  first: {use: bm25}
+  second: {use: results, with: {path: reranked.jsonl}, stages: {found: first@2, reranked: second, cited: cited.jsonl@9}}
+  third: {use: results, with: {path: reranked.jsonl}, stages: {again: second@1, at the end: first}}
+evaluate: {metrics: [recall@3], depth: 3}
+"""
+
+
+def test_stages_may_be_systems_of_the_file(tmp_path: Path) -> None:
+    """Only b, d and e are found by words; `second` puts them in its own order."""
+    staged(tmp_path)
+    words = {
+        "a": "tides",
+        "b": "harbour fares",
+        "c": "weather",
+        "d": "pier fares",
+        "e": "pier shop",
+        "n": "news",
+        "m": "map",
+    }
+    corpus = "".join(json.dumps({"doc_id": name, "contents": text}) + "\n" for name, text in words.items())
+    (tmp_path / "corpus.jsonl").write_text(corpus, encoding="utf-8")
+    rows = list(map(json.loads, (tmp_path / "truth.jsonl").read_text(encoding="utf-8").splitlines()))
+    for row, query in zip(rows, ("harbour", "pier")):
+        row["query"] = query
+    (tmp_path / "truth.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (tmp_path / "live.yaml").write_text(LIVE, encoding="utf-8")
+    outcome = groupgt.run_experiment(tmp_path / "live.yaml", only=["second", "third"])
+    assert list(outcome.evaluations["one"]) == ["second", "third"]
+    second, third = (outcome.stages["one"][name] for name in ("second", "third"))
+    # BM25 finds b, d and e: three groups of four; the reranked file has them all.
+    assert [(each.name, each.cutoff, each.covered) for each in second.stages] == [
+        ("found", 2, 3),
+        ("reranked", None, 4),
+        ("cited", 9, 2),
+    ]
+    # A system that does not name itself comes first.
+    assert [(each.name, each.cutoff, each.covered) for each in third.stages] == [
+        ("third", None, 4),
+        ("again", 1, 2),
+        ("at the end", None, 3),
+    ]
+    assert "warning: cited is cut at 9, but no query has more than 1 result." in str(outcome)
+    assert "first" not in json.loads((outcome.folder / "manifest.json").read_text(encoding="utf-8"))["files"]  # type: ignore[operator]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
+        (
+            "stages: {reranked: reranked.jsonl@2",
+            "stages: {reranked: othr@2",
+            "or is this a system (did you mean 'other'?)",
+        ),
+        ("jsonl@2, cited: cited.jsonl", "jsonl, b: other", "the system other is not run on dataset 'one'"),
         ("cited.jsonl}", "none.jsonl}", "systems.retrieved.stages.cited: file not found: "),
         ("reranked.jsonl@2", '"reranked.jsonl@0"', "stages.reranked: reranked.jsonl@0: expected a cutoff above 0"),
         (
@@ -209,7 +287,11 @@ def test_stages_of_a_system_in_an_experiment(tmp_path: Path) -> None:
 )
 def test_stages_that_an_experiment_refuses(old: str, new: str, expected: str, tmp_path: Path) -> None:
     path = staged(tmp_path)
-    path.write_text(EXPERIMENT.replace(old, new, 1), encoding="utf-8")
+    text = EXPERIMENT.replace(old, new, 1)
+    if "b: other" in new:
+        text = text.replace("datasets: {", "datasets: {two: {ground_truth: truth.jsonl}, ")
+        text = text.replace("path: reranked.jsonl}}", "path: reranked.jsonl}, only: [two]}")
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(groupgt.ConfigError) as error:
         groupgt.run_experiment(path)
     assert expected in str(error.value)

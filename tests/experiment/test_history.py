@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -127,6 +129,84 @@ def test_what_does_not_fit_is_refused(folder: Path, capsys: pytest.CaptureFixtur
     assert "the convention is autorag, and coverage" in err
     assert "run both with `convention: coverage`" in err
     assert "the policy is" in err
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Changes the ground truth, row by row."""
+    rows = list(map(json.loads, (folder / "truth.jsonl").read_text().splitlines()))
+    for row in rows:
+        change(row)
+    (folder / "truth.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+OTHERS: list[tuple[Callable[[dict[str, Any]], object], str]] = [
+    (
+        lambda row: row.update(query=f"Else {row['qid']}?"),
+        "6 of 6 queries, 6 with another text (=1+1, '-2, p and 3 more)",
+    ),
+    (
+        lambda row: row["qid"] == "q" and row.update(retrieval_gt=[["a"], [{"id": "b", "grade": 2}]]),
+        "1 of 6 queries, 1 with other judgments (q)",
+    ),
+    (
+        lambda row: row["qid"] == "r" and row.update(retrieval_gt=[["a"], {"alternatives": ["b"], "weight": 2}]),
+        "1 of 6 queries, 1 with other judgments (r)",
+    ),
+    (lambda row: row["qid"] == "s" and row.update(qid="t"), "2 of 7 queries, 1 added (t), 1 left out (s)"),
+    (
+        lambda row: row["qid"] == "u" and row.update(answerable=True),
+        "1 of 7 queries, 1 with other judgments (u)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), OTHERS)
+def test_other_content_of_the_ground_truth_is_refused(
+    folder: Path, change: Callable[[dict[str, Any]], object], words: str
+) -> None:
+    rewrite(folder, lambda row: row.update(query=f"What is {row['qid']}?"))
+    if "(u)" in words:
+        with (folder / "truth.jsonl").open("a") as file:
+            file.write('{"qid": "u", "query": "What is u?", "retrieval_gt": [], "answerable": false}\n')
+    policy = "evaluate.policy={empty_groups: drop}"
+    first = run(folder, policy)
+    rewrite(folder, change)
+    second = run(folder, policy)
+    folders = [ResultFolder.read(first), ResultFolder.read(second)]
+    with pytest.raises(groupgt.DataError) as told:
+        merged(folders, Settings())
+    assert f"the ground truth of data set 'own' differs from {first}: {words}; evaluate" in str(told.value)
+    _, rows = history(folders, Settings())["own"]
+    assert rows[1][-1] == "other ground truth"
+
+
+def test_the_same_content_in_another_order_and_with_other_names_is_merged(folder: Path) -> None:
+    first = run(folder)
+    named = [{"alternatives": ["b"], "name": "the second"}, ["a"]]
+    rewrite(folder, lambda row: row.update(retrieval_gt=named, query="only now"))
+    lines = (folder / "truth.jsonl").read_text().splitlines(keepends=True)
+    (folder / "truth.jsonl").write_text("".join(reversed(lines)))
+    folders = [ResultFolder.read(first), ResultFolder.read(run(folder))]
+    assert folders[0].manifest.ground_truth != folders[1].manifest.ground_truth
+    # Every value is the same, so that there is one version of each system.
+    assert merged(folders, Settings())["own"].names == ["two", "one"]
+
+
+def test_files_of_labellers_are_compared_by_their_contents(folder: Path) -> None:
+    labelled = "evaluate.labeller={use: parents, with: {mapping: %s}}"
+    table = [{"doc_id": name, "parent": name} for name in "abx"]
+    for name in ("map", "copy"):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table))
+    first = run(folder, labelled % "map.jsonl")
+    copied = run(folder, labelled % "copy.jsonl")
+    assert merged([ResultFolder.read(first), ResultFolder.read(copied)], Settings())["own"].names == ["two", "one"]
+    table[1]["parent"] = "x"
+    (folder / "map.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table))
+    other = run(folder, labelled % "map.jsonl")
+    with pytest.raises(groupgt.DataError) as told:
+        merged([ResultFolder.read(first), ResultFolder.read(other)], Settings())
+    what = f"data set 'own': the labeller's mapping, map.jsonl, has other contents than map.jsonl in {first}"
+    assert what in str(told.value)
 
 
 @pytest.mark.parametrize(

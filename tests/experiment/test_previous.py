@@ -17,8 +17,8 @@ from groupgt.cli.main import main
 from groupgt.errors import ConfigError, DataError
 from groupgt.experiment.outcome import Outcome
 from groupgt.metrics.language import parse_metric
-from groupgt.report.experiment import summary
-from groupgt.report.gates import reason
+from groupgt.report.experiment import page_of, summary
+from groupgt.report.gates import junit_report, reason
 from groupgt.report.run import run_experiment
 from groupgt.report.schema import results_schema
 
@@ -67,6 +67,7 @@ def ran(
     policy: str = "{}",
     gates: str = "[]",
     formats: str = "json, table",
+    first: bool = False,
 ) -> Outcome:
     """Runs the small experiment on some rankings."""
     folder.mkdir(exist_ok=True)
@@ -77,7 +78,7 @@ def ran(
     systems = ", ".join(f"{name}: {{use: results, with: {{path: {name}.jsonl}}}}" for name in runs)
     values = {"metrics": metrics, "labeller": labeller, "policy": policy, "gates": gates, "formats": formats}
     (folder / "small.yaml").write_text(FILE.format(systems=f"{{{systems}}}", **values), encoding="utf-8")
-    return run_experiment(folder / "small.yaml", against=against)
+    return run_experiment(folder / "small.yaml", against=against, allow_no_previous=first)
 
 
 def then(folder: Path, runs: Mapping[str, Rankings], **more: Any) -> Path:
@@ -272,7 +273,15 @@ def test_a_drop_and_a_gain(tmp_path: Path) -> None:
         "a on one: mrr is worse than in the previous run by 0.0938 (maximum 0.01, 16 queries); the drop is not "
         "significant (randomization, p = "
     )
-    assert told[2, "a"].endswith(", not corrected, alpha 0.05)")
+    # Of 16 queries two differ: p is at least 2 ÷ 2^2, and takes six to reach 2 ÷ 2^6 ≤ 0.05.
+    few = "only 2 queries differ, too few for any difference to be significant, which takes at least 6"
+    assert told[2, "a"].endswith(f", not corrected, alpha 0.05); {few}")
+    assert f"warning: {told[2, 'a']}." in verdict(outcome)
+    page = page_of(outcome)["datasets"][0]
+    assert sum(few in row["reason"] for row in page["gates"]) == sum(
+        few in "".join(each["parts"]) for each in page["verdict"]
+    )
+    assert f"<system-out>{told[2, 'a']}</system-out>" in junit_report(outcome)
     assert told[3, "b"].startswith(
         "b on one: mrr is better than in the previous run by 0.7500 (minimum 0.05, 16 queries); the gain is "
         "significant (randomization, p "
@@ -326,12 +335,22 @@ def test_queries_that_fail_a_gate_are_those_that_got_worse(tmp_path: Path) -> No
     assert "| q13, q14, q15 |" in " ".join(summary(outcome).split())
 
 
-@pytest.mark.parametrize("place", [None, "absent", "empty", "other"])
-def test_without_a_run_before_gates_pass_and_say_so(tmp_path: Path, place: str | None) -> None:
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        (None, ""),
+        ("mian", "no such folder (did you mean 'main'?)"),
+        ("empty", "expected a result folder, found an empty folder"),
+        ("other", "expected a run of small, found big"),
+    ],
+)
+def test_without_a_run_before_it_is_refused_or_gates_are_skipped(tmp_path: Path, place: str | None, words: str) -> None:
+    (tmp_path / "main").mkdir()
     if place == "empty":
         (tmp_path / place).mkdir()
         (tmp_path / place / ".gitkeep").touch()
     if place == "other":
+        (tmp_path / "main").rmdir()
         kept = then(tmp_path, {"a": GOOD})
         for file in kept.glob("*/manifest.json"):
             file.write_text(
@@ -339,18 +358,93 @@ def test_without_a_run_before_gates_pass_and_say_so(tmp_path: Path, place: str |
             )
         kept.rename(tmp_path / place)
     against = None if place is None else tmp_path / place
-    outcome = ran(tmp_path / "now", {"a": BAD}, against=against, gates=f"[{DROP}, {GAIN}]")
+    asked: dict[str, Any] = {"against": against, "gates": f"[{DROP}, {GAIN}]"}
+    if against is not None:
+        with pytest.raises(ConfigError) as told:
+            ran(tmp_path / "now", {"a": BAD}, **asked)
+        way = "a first run, which has no previous one, takes --allow-no-previous"
+        assert told.value.faults == (f"--against {against}: {words}; {way}",)
+    outcome = ran(tmp_path / "now", {"a": BAD}, **asked, first=True)
     assert outcome.passed
     assert outcome.previous == (None if place is None else "")
-    assert verdict(outcome)[0] == "Both gates passed (2 had no previous result to be compared with)."
+    assert verdict(outcome)[0] == "Both gates were skipped: no previous result to compare with."
     assert ("No previous run to compare with." in verdict(outcome)) == (place is not None)
-    assert reason(outcome.gates[0]) == ("a on one: mrr has no previous run (--against) to be compared with, and passes")
+    why = "a on one: mrr has no previous run (--against) to be compared with"
+    assert reason(outcome.gates[0]) == why
+    assert {row["result"] for row in page_of(outcome)["datasets"][0]["gates"]} == {"skipped"}
+    junit = junit_report(outcome)
+    assert 'tests="2" failures="0" errors="0" skipped="2"' in junit
+    assert f'<skipped message="{why}">' in junit
 
 
-def test_a_new_system_passes_and_says_so(tmp_path: Path) -> None:
+def test_a_gate_on_a_new_system_is_skipped(tmp_path: Path) -> None:
     outcome = ran(tmp_path / "now", {"a": GOOD, "b": BAD}, against=then(tmp_path, {"a": GOOD}), gates=f"[{DROP}]")
     assert outcome.passed
-    assert "b on one: mrr was not measured in the previous run, and passes" in map(reason, outcome.gates)
+    assert [(gate.system, gate.skipped) for gate in outcome.gates] == [("a", False), ("b", True)]
+    assert "b on one: mrr was not measured in the previous run" in map(reason, outcome.gates)
+    assert verdict(outcome)[0] == "1 of 2 gates passed, 1 skipped: no previous result to compare with."
+
+
+def test_the_shell_refuses_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main_run = then(tmp_path, {"a": GOOD})
+    ran(tmp_path / "now", {"a": BAD}, gates=f"[{DROP}]")
+    file, wrong = str(tmp_path / "now" / "small.yaml"), str(main_run.with_name("mian"))
+    for more in ([], ["--dry-run"]):
+        with pytest.raises(SystemExit) as end:
+            main(["run", file, "--against", wrong, *more])
+        assert end.value.code == 2
+        assert f"--against {wrong}: no such folder (did you mean 'main'?)" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as end:
+        main(["run", file, "--allow-no-previous"])
+    assert end.value.code == 2
+    assert "--allow-no-previous: goes with --against FOLDER" in capsys.readouterr().err
+    main(["run", file, "--against", wrong, "--allow-no-previous"])
+    assert "The gate was skipped: no previous result to compare with." in capsys.readouterr().out
+
+
+def test_queries_lost_and_gained_are_named(tmp_path: Path) -> None:
+    """Complete at 1 before and not now: q13, q14, q15. The other way round in `b`, which has 16."""
+    main_run = then(tmp_path, {"a": GOOD, "b": BAD, "c": GOOD}, metrics="recall@1")
+    now = {"a": some(13), "b": GOOD, "c": GOOD}
+    outcome = ran(tmp_path / "now", now, against=main_run, metrics="recall@1", formats="json, table, report")
+    against = outcome.against["one"]
+    assert (against.lost["a"], against.gained["a"]) == (["q13", "q14", "q15"], [])
+    assert (against.lost["b"], against.gained["b"]) == ([], QIDS)
+    rows = [" ".join(line.split()) for line in summary(outcome).splitlines()]
+    assert "| a | 3: q13, q14, q15 | none |" in rows
+    first = ", ".join(QIDS[:10])
+    assert f"| b | none | 16: {first} and 6 more |" in rows
+    assert "| c | none | none |" not in rows
+    assert "Lost: complete at 1 in the previous run and not in this one. Gained: the reverse." in rows
+    assert outcome.folder is not None
+    results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))
+    valid(results)
+    of_set = results["datasets"]["one"]["previous"]
+    assert of_set["lost_queries"] == {"a": ["q13", "q14", "q15"], "b": [], "c": []}
+    assert of_set["gained_queries"]["b"] == QIDS
+
+
+def test_the_page_has_each_system_beside_its_previous_version(tmp_path: Path) -> None:
+    outcome = ran(tmp_path / "now", {"a": some(4), "b": GOOD}, against=then(tmp_path, {"a": GOOD}), metrics="recall@1")
+    part = page_of(outcome)["datasets"][0]["previous"]
+    assert part is not None
+    (system,) = part["systems"]
+    assert (system["name"], system["lost"], system["moreLost"]) == ("a", QIDS[4:14], 2)
+    assert (system["gained"], system["moreGained"]) == ([], 0)
+    assert system["rows"][0][:5] == ["recall@1", "16", "1.0000", "0.2500", "-0.7500*"]
+    assert "".join(system["verdict"][0]["parts"]).startswith(
+        "a is significantly worse than in the previous run: -0.7500"
+    )
+    assert part["notes"] == ["not in the previous run: b"]
+    assert page_of(ran(tmp_path / "alone", {"a": GOOD}))["datasets"][0]["previous"] is None
+
+
+def test_queries_lost_are_of_those_that_both_runs_have(tmp_path: Path) -> None:
+    main_run = then(tmp_path, {"a": GOOD}, truth=truth_of(q05=None))
+    outcome = ran(
+        tmp_path / "now", {"a": BAD}, against=main_run, truth=truth_of(q01={"query": "Else?"}), metrics="recall@1"
+    )
+    assert outcome.against["one"].lost["a"] == [qid for qid in QIDS if qid not in ("q01", "q05")]
 
 
 def test_what_cannot_be_compared_fails_and_says_why(tmp_path: Path) -> None:
@@ -425,8 +519,10 @@ def test_a_dry_run_says_what_would_be_compared(tmp_path: Path, capsys: pytest.Ca
     told = " ".join(capsys.readouterr().err.split())
     parts = "one: a; not in the previous run: new; only in the previous run: old"
     assert told == f"groupgt: compared with the previous run {name}: {parts}"
-    main(["run", file, "--dry-run", "--against", str(tmp_path / "nowhere")])
-    assert "no previous run (nowhere: no such folder)" in " ".join(capsys.readouterr().err.split())
+    main(["run", file, "--dry-run", "--against", str(tmp_path / "nowhere"), "--allow-no-previous"])
+    assert "no previous run: nothing to compare with; gates against it are skipped" in " ".join(
+        capsys.readouterr().err.split()
+    )
 
 
 def valid(results: Any) -> None:
@@ -452,7 +548,7 @@ def test_results_hold_it(tmp_path: Path) -> None:
     assert of_set["rows"][0]["measured_again"]
     assert of_set["rows"][0]["significant"]
     assert (of_set["added"], of_set["gone"]) == (["c"], ["b"])
-    none = ran(tmp_path / "none", {"a": BAD}, against=tmp_path / "nowhere")
+    none = ran(tmp_path / "none", {"a": BAD}, against=tmp_path / "nowhere", first=True)
     assert none.folder is not None
     results = json.loads((none.folder / "results.json").read_text(encoding="utf-8"))
     valid(results)

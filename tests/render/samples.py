@@ -174,6 +174,7 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
         "slices": [],
         "tests": [],
         "headroom": [],
+        "previous": None,
         "cutoff": "@10",
         "facts": [("convention", "coverage")],
         "drawings": {},

@@ -17,6 +17,7 @@ from groupgt.render.drawing import has_converter
 from groupgt.render.page.page import page_bytes
 from groupgt.report.comparison import dataset_of
 from tests.browser import Tab
+from tests.experiment.test_previous import GOOD, ran, some, then
 from tests.render.samples import page
 from tests.render.test_page import HOSTILE
 
@@ -116,6 +117,50 @@ def test_a_group_that_cannot_be_met_is_told_from_one_that_was_missed(tab: Tab, t
         "other: ✕ not its only result",
     ]
     assert f"group 2 ({never}); group 3 (not among its 2 results)" in tab.text(".ranking .missing")
+    assert tab.errors == []
+
+
+@pytest.mark.slow
+def test_the_previous_run_can_be_chosen(tab: Tab, tmp_path: Path) -> None:
+    """Even of a single system: `a` lost three queries of sixteen, and its mean fell from 1 to (13 + 3 ÷ 4) ÷ 16."""
+    main_run = then(tmp_path, {"a": GOOD})
+    outcome = ran(tmp_path / "now", {"a": some(13), "b": GOOD}, against=main_run, metrics="mrr@4, recall@1")
+    outcome.to_html(path := tmp_path / "report.html")
+    tab.size(1280)
+    tab.open(path)
+    tab.settled()
+    assert "a\tq13, q14, q15\tnone" not in tab.texts("section table tbody tr")  # complete at 4 in both
+    tab.open(path, "#comparison?a=b&b=a")
+    tab.settled()
+    tab.choose("#second", "(previous run)")
+    tab.settled()
+    rows = [row.split("\t") for row in tab.texts("main table tbody tr")]
+    assert [row[:5] for row in rows] == [
+        ["mrr@4", "16", "1.0000", "0.8594", "-0.1406"],
+        ["recall@1", "16", "1.0000", "0.8125", "-0.1875"],
+    ]
+    assert "No significant difference from the previous run" in tab.texts(".verdict li")[0]
+    tab.choose("#second", "b")
+    tab.settled()
+    assert tab.count("#swap") == 1
+    assert tab.errors == []
+
+
+@pytest.mark.slow
+def test_queries_lost_since_the_previous_run_are_linked(tab: Tab, tmp_path: Path) -> None:
+    outcome = ran(tmp_path / "now", {"a": some(13)}, against=then(tmp_path, {"a": GOOD}), metrics="recall@1")
+    outcome.to_html(path := tmp_path / "report.html")
+    tab.size(1280)
+    tab.open(path)
+    tab.settled()
+    rows = tab.texts("section table tbody tr")
+    assert any(row.split("\t") == ["a", "q13, q14, q15", "none"] for row in rows)
+    tab.open(path, "#comparison")
+    tab.settled()
+    assert "q13, q14, q15" in tab.texts(".facts dd")
+    tab.click(".facts dd a")
+    tab.settled()
+    assert address(tab).startswith("#question?id=q13")
     assert tab.errors == []
 
 

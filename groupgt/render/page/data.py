@@ -76,8 +76,9 @@ class Dataset(TypedDict):
     are rows: two systems, a metric, a slice (-1 for all queries), and the values named in the scripts, such as the
     sentence for each of the two orders. `best` is the best system, `leading` lists the metrics of the leaderboard, and
     each tile is a figure, its label, and the view and filter it links to. Values that differ by at most `slack` are the
-    same; the `best` of a metric are all systems with the best mean. `details` starts with the most informative queries
-    and is iterated only once. `passages` maps ids to texts.
+    same; the `best` of a metric are all systems with the best mean. `previous` holds each system beside its version in
+    the previous run, as text. `details` starts with the most informative queries and is iterated only once. `passages`
+    maps ids to texts.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Dataset(TypedDict):
     slices: list[Row]
     tests: list[str]
     headroom: list[list[Any]]
+    previous: Row | None
     cutoff: str
     facts: list[tuple[str, str]]
     drawings: dict[str, Drawing]

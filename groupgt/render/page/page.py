@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
 
 FOLDER = Path(__file__).parent
-SCRIPTS = ("base", "address", "figures", "overview", "systems", "comparison", "questions", "question", "frame")
+VIEWS = ("overview", "systems", "previous", "comparison", "questions", "question")
+SCRIPTS = ("base", "address", "figures", *VIEWS, "frame")
 # Maximum size of a page that fits into an e-mail.
 MAX_SIZE = 25_000_000
 # Maximum number of systems in the table that works without scripts.

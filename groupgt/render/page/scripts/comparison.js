@@ -3,6 +3,7 @@
 
 async function comparison() {
   const { set, values, metric, place } = current();
+  if (set.previous && (set.systems.length < 2 || values.get("b") === PREVIOUS)) return againstPrevious(set, values.get("a"));
   if (set.systems.length < 2) return [h("h1", { tabindex: -1 }, "Comparison"), h("p", null, "There is only one system, so there is nothing to compare.")];
   const best = set.best ?? 0;
   let second = systemAt(set, values.get("b"), set.baseline === null ? (best === 0 ? 1 : 0) : set.baseline);
@@ -24,7 +25,7 @@ async function comparison() {
       { class: "controls" },
       select("first", "System", options, a, (value) => change({ a: value, b })),
       h("button", { type: "button", id: "swap", class: "quiet", onclick: () => change({ a: b, b: a }) }, "⇄", hidden("swap the two systems")),
-      select("second", "against", options, b, (value) => change({ a, b: value })),
+      select("second", "against", [...options, ...previousOption(set)], b, (value) => change({ a, b: value })),
       metricField(set, metric)
     ),
     first === second ? h("p", { class: "note" }, "Both sides are the same system; choose another.") : pairVerdict(a, b, each),

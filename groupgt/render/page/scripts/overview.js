@@ -36,6 +36,7 @@ async function overview() {
   if (sweeps.length) parts.push(section("Swept options", h("div", { class: "figures small" }, ...sweeps.map(([key, drawing]) => fixedFigure(key.replace(/\W+/g, "-"), drawing, { still: key, title: drawing.template.title.text.replace(`${set.metrics[set.primary].label} by `, "") })))));
   const gates = [...set.gates, ...(times.gates[set.name] || [])];
   if (gates.length) parts.push(section("Gates", gateTable(gates)));
+  if (set.previous) parts.push(sincePrevious(set));
   const measured = facts([...set.facts, ...page.facts, ["made", times.made], ...(times.machine ? [["times measured on", times.machine]] : [])]);
   parts.push(h("details", { class: "folded" }, h("summary", null, "Setup"), measured));
   const leftOut = [...set.leftOut, ...page.leftOut];
@@ -72,7 +73,7 @@ function tiles(set) {
   };
   const list = set.tiles.map((/** @type {any[]} */ [figure, label, view, show]) => tile(figure, label, link(view, show ? { show } : {})));
   const gates = [...set.gates, ...(times.gates[set.name] || [])];
-  if (gates.length) list.push(tile(`${gates.filter((each) => each.passed).length}/${gates.length}`, "gates passed"));
+  if (gates.length) list.push(tile(`${gates.filter((each) => each.result === "passed").length}/${gates.length}`, "gates passed"));
   return h("ul", { class: "tiles" }, ...list);
 }
 
@@ -92,11 +93,14 @@ function across() {
   return section("", page.across.length ? h("ul", { class: "verdict" }, ...page.across.map(say)) : null, table(heads, body, "Data sets side by side"));
 }
 
+/** @type {Record<string, string>} */
+const GATE_SIGNS = { passed: "✓", FAILED: "✕", skipped: "·" };
+
 /** @param {Plain[]} gates */
 const gateTable = (gates) =>
   table(
     ["gate", "result", "why"],
-    gates.map((gate) => [String(gate.number), h("td", { class: gate.passed ? "passed" : "failed" }, gate.passed ? "✓ passed" : "✕ FAILED"), visible(gate.reason)]),
+    gates.map((gate) => [String(gate.number), h("td", { class: gate.result.toLowerCase() }, `${GATE_SIGNS[gate.result]} ${gate.result}`), visible(gate.reason)]),
     "Gates",
     "gates"
   );

@@ -137,10 +137,10 @@ const hasMarks = (set, metrics) => set.systems.some((/** @type {any} */ _, /** @
 /** @param {Plain[]} gates @param {string} system */
 function gateCell(gates, system) {
   const own = gates.filter((gate) => gate.system === system);
-  const broken = own.filter((gate) => !gate.passed);
+  const broken = own.filter((gate) => gate.result === "FAILED");
   if (!own.length) return h("td", null, "");
   const title = broken.map((gate) => brief(gate.reason, 300)).join("\n") || null;
-  return h("td", { class: broken.length ? "failed" : "passed", title }, broken.length ? `✕ ${broken.length} failed` : `✓ ${own.length} passed`);
+  return h("td", { class: broken.length ? "failed" : "passed", title }, broken.length ? `✕ ${broken.length} failed` : `✓ ${own.filter((gate) => gate.result === "passed").length} passed`);
 }
 
 /** @param {Plain} set @param {number[]} columns */

@@ -1,0 +1,118 @@
+"""The smallest drop or gain that a gate detects, found before a run from the values of an earlier one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.tests import SLACK, p_values
+from groupgt.experiment.gates import Gate, decided
+from groupgt.metrics.language import Metric
+from groupgt.model.hits import Bools, Floats
+
+# Simulated runs, and resamples of the test in each.
+COPIES, RESAMPLES = 1000, 999
+# Fewer copies are simulated of more values than this.
+MOST_VALUES = 4_000_000
+# The probability with which a gate must react.
+CHANCE = 0.8
+# Share of queries that change both ways between two runs, if it was not measured.
+BOTH_WAYS = 0.1
+# Halvings of the interval in which the smallest change lies.
+STEPS = 10
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """The smallest mean changes that a gate detects in `CHANCE` of all runs over `queries` with the mean `mean`.
+
+    `one_way` holds if queries only drop (or only gain), `both_ways` if a `share` of them also changes in both
+    directions without net effect; None if the gate detects no change.
+    """
+
+    queries: int
+    mean: float
+    one_way: float | None
+    both_ways: float | None
+    share: float
+
+
+def has_limits(metric: Metric, *, is_gain: bool) -> bool:
+    """Returns True if it is known how far a query can still drop or gain: to 0, or to 1 with a bounded metric."""
+    return metric.definition.bounded or metric.higher_is_better != is_gain
+
+
+def share_of_changes(runs: Sequence[Floats]) -> float:
+    """Returns the share of queries that differ between two runs, or `BOTH_WAYS` without two runs that differ.
+
+    >>> share_of_changes([np.array([1.0, 0.0, 1.0, np.nan]), np.array([1.0, 1.0, 1.0, 1.0])]) == 1 / 3
+    True
+    >>> share_of_changes([np.array([1.0, 0.0])])
+    0.1
+    """
+    if len(runs) < 2:
+        return BOTH_WAYS
+    differences = runs[0] - runs[1]
+    differences = differences[~np.isnan(differences)]
+    return float((np.abs(differences) > SLACK).mean()) or BOTH_WAYS if len(differences) else BOTH_WAYS
+
+
+def detectable(
+    gate: Gate, values: Floats, metric: Metric, settings: Settings, comparisons: int = 1, share: float = BOTH_WAYS
+) -> Detectable:
+    """Simulates a gate on a drop or a gain on values of an earlier run, shape (n,), without NaN.
+
+    In each simulated run, n queries are drawn with replacement. A drop of X takes all of a query's value with
+    probability X ÷ mean (a gain: what it lacks to the best value), and a `share` of the queries changes up or down by
+    its value. The gate itself decides, with a corrected p multiplied by the number of `comparisons`.
+    """
+    count, is_gain = len(values), gate.min_gain is not None
+    copies = max(min(COPIES, MOST_VALUES // max(count, 1)), 100)
+    random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([settings.seed, 4, count])))
+    uniform = random.random((4, count, copies))
+    drawn = values[(uniform[0] * count).astype(np.int64)]
+    # What each query can lose, or gain; and by how much it changes without net effect, at 0 like the others.
+    rooms = drawn if metric.higher_is_better != is_gain else 1 - drawn
+    room = float((values if metric.higher_is_better != is_gain else 1 - values).mean())
+    others = values[np.abs(values) > SLACK]
+    sizes = np.where(np.abs(drawn) > SLACK, np.abs(drawn), np.abs(others).mean() if len(others) else 0.0)
+    settings = replace(settings, resamples=RESAMPLES)
+    factor = comparisons if is_gain and settings.corrects != "none" else 1
+
+    def is_detected(change: float, both_ways: float) -> bool:
+        hit = uniform[1] < change / room
+        noise = np.where(uniform[3] < 0.5, sizes, -sizes) * (~hit & (uniform[2] < both_ways))
+        lost = np.where(hit, -rooms if is_gain else rooms, noise)
+        passed = _passed(gate, lost, settings, factor)
+        return float((passed if is_gain else ~passed).mean()) >= CHANCE
+
+    def least(both_ways: float) -> float | None:
+        low, high = 0.0, room
+        if high <= SLACK or not is_detected(high, both_ways):
+            return None
+        for _ in range(STEPS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if is_detected(middle, both_ways) else (middle, high)
+        return high
+
+    return Detectable(count, float(values.mean()), least(0.0), least(share), share)
+
+
+def _passed(gate: Gate, lost: Floats, settings: Settings, factor: int) -> Bools:
+    """Decides a gate for each column of losses, shape (n, C); the test is computed only where it decides."""
+    means = lost.mean(axis=0)
+    is_beyond, passed = decided(gate, means, np.zeros(len(means), dtype=np.bool_))
+    tested = np.flatnonzero([gate.reads_test(is_beyond=each) for each in is_beyond.tolist()])
+    if len(tested):
+        # Equal columns have equal p-values: sorted, those of a metric with few values are often equal.
+        columns = np.sort(lost[:, tested].T, axis=1)
+        places: dict[bytes, int] = {}
+        place = [places.setdefault(column.tobytes(), len(places)) for column in columns]
+        distinct = columns[np.unique(place, return_index=True)[1]].T
+        p = p_values(settings.test, distinct, settings.resamples, settings.seed)[place] * factor
+        direction = means[tested] < 0 if gate.min_gain is not None else means[tested] > 0
+        passed[tested] = decided(gate, means[tested], (p <= settings.alpha) & direction)[1]
+    return passed

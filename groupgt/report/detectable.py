@@ -1,0 +1,179 @@
+"""Reports what each gate can detect, before a run, from the values of earlier runs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.tests import SLACK
+from groupgt.errors import DataError, GroupgtError, display
+from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.inputs import as_run
+from groupgt.evaluation.result import mean_of
+from groupgt.experiment.datasets import Data
+from groupgt.experiment.detectable import Detectable, detectable, has_limits, share_of_changes
+from groupgt.experiment.experiment import Experiment
+from groupgt.experiment.gates import Gate, members
+from groupgt.experiment.previous import former_values
+from groupgt.experiment.systems import matching
+from groupgt.experiment.timing import LATENCIES
+from groupgt.formats.parts import is_url
+from groupgt.metrics.language import Metric, parse_metric
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Floats
+from groupgt.options import read_section
+from groupgt.render.tables import fixed
+from groupgt.report.folder import ResultFolder, Scored, folders_of, slug
+from groupgt.report.previous import earlier_runs, former_of
+from groupgt.store.stamped import age_of
+
+# Values of one system and metric in the newest earlier runs, newest first, by query; raises `DataError` without any.
+Runs = Callable[[str, str, Metric], Sequence[Floats]]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known before a run: `systems` and `truths` by data set, and the values of earlier `runs`."""
+
+    gates: Sequence[Gate]
+    systems: Mapping[str, Sequence[str]]
+    truths: Mapping[str, GroundTruth]
+    runs: Runs
+    baseline: str | None
+    settings: Settings
+    convention: str
+
+    def lines(self) -> Iterator[str]:
+        """Yields a line for each gate, data set and system whose values decide; gates on latency are left out."""
+        for number, gate in enumerate(self.gates, 1):
+            for dataset in matching(gate.dataset, self.systems) if gate.metric not in LATENCIES else ():
+                names = matching(gate.system, self.systems[dataset])
+                is_shared = gate.is_relative and gate.against == "baseline"
+                # Whatever the system, a drop starts from the values of the baseline.
+                for name in [gate.system] if is_shared and names else names:
+                    start = f"gate {number} ({gate.bound}), {name} on {dataset}"
+                    try:
+                        yield f"{start}: {self._text(gate, dataset, self.baseline if is_shared else name)}"
+                    except GroupgtError as error:
+                        yield f"{start}: what it can detect is unknown: {error}"
+
+    def _text(self, gate: Gate, dataset: str, name: str | None) -> str:
+        if name is None:
+            raise DataError("there is no baseline")
+        metric, inside = parse_metric(gate.metric, self.convention), members(gate, self.truths[dataset])
+        runs = [values[inside] for values in self.runs(dataset, name, metric)]
+        values = runs[0][~np.isnan(runs[0])]
+        if not len(values):
+            raise DataError(f"no query has a value of {name} in the earlier run")
+        if not gate.is_relative:
+            return _of_bound(gate, mean_of(values))
+        is_gain = gate.min_gain is not None
+        if not has_limits(metric, is_gain=is_gain):
+            raise DataError(f"{metric.name} has no {'best' if is_gain else 'worst'} value")
+        others = max(len(self.systems[dataset]) - (gate.against == "baseline"), 1)
+        return detected(gate, detectable(gate, values, metric, self.settings, others, share_of_changes(runs)))
+
+
+def detected(gate: Gate, found: Detectable) -> str:
+    """Says which drop or gain a gate detects 8 times in 10."""
+    what, only = ("drop", "lost") if gate.min_gain is None else ("gain", "gained")
+    queries = f"with these {found.queries:,} queries" if found.queries != 1 else "with this query"
+    if found.one_way is None:
+        limit = "loss of everything" if what == "drop" else "gain of everything"
+        return f"{queries}, no {what} is detected 8 times in 10, not even the {limit}"
+    both = "none" if found.both_ways is None else f"{found.both_ways:.2g}"
+    text = f"{queries}, a {what} of {found.one_way:.2g} or more, 8 times in 10, if queries are only {only}; "
+    text += f"{both} if {100 * found.share:.2g}% also change both ways"
+    if gate.max_drop is not None and found.one_way > gate.max_drop + SLACK:
+        text += f"; most smaller drops pass, though beyond {gate.max_drop:g}"
+    return text
+
+
+def _of_bound(gate: Gate, mean: float) -> str:
+    """Says how far the mean of an earlier run is from a bound."""
+    bound = gate.min if gate.min is not None else gate.max or 0.0
+    room, change, back = (mean - bound, "drop", "gain") if gate.min is not None else (bound - mean, "rise", "drop")
+    if room < -SLACK:
+        return f"it fails at the mean of the earlier run, {fixed(mean)}, and passes from a {back} of {fixed(-room)} on"
+    return f"it fails from a {change} of more than {fixed(room)} on, since the mean of the earlier run is {fixed(mean)}"
+
+
+def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against: Path | None) -> Iterator[str]:
+    """Yields what each gate of an experiment can detect, from the folder that it is compared with, or from its own."""
+    config = experiment.config
+    path = against or experiment.at(config.output.folder) / slug(experiment.title)
+
+    @cache
+    def folders() -> list[ResultFolder]:
+        return list(islice(earlier_runs(path, experiment), 2)) if path.exists() and any(path.iterdir()) else []
+
+    def runs(dataset: str, name: str, metric: Metric) -> list[Floats]:
+        data, found, why = datasets[dataset], [], "there is no earlier run of it"
+        if data.request.audit is not None:
+            raise DataError("differences are corrected by an audit")
+        for folder in folders():
+            if name in folder.manifest.counts.get(dataset, {}):
+                try:
+                    found.append(former_values(former_of(folder, dataset, experiment), data, name, metric))
+                except GroupgtError as error:
+                    why = str(error)
+        if not found and name in experiment.systems and experiment.systems[name].is_stored:
+            if is_url(experiment.options(name, dataset).path) or config.engine.use == "spark":
+                raise DataError("there is no earlier run of it, and its results are not read before a run")
+            found.append(_measured(experiment, data, dataset, name, metric))
+        if not found:
+            raise DataError(why)
+        return found
+
+    served = {dataset: [name for each, name in experiment.pairs() if each == dataset] for dataset in datasets}
+    truths = {dataset: data.truth for dataset, data in datasets.items()}
+    settings, convention = experiment.settings, experiment.convention
+    return _Known(config.gate, served, truths, runs, config.baseline, settings, convention).lines()
+
+
+def _measured(experiment: Experiment, data: Data, dataset: str, name: str, metric: Metric) -> Floats:
+    """Measures a system whose results are files, which needs no run."""
+    options, text = experiment.options(name, dataset), str(metric)
+    how: dict[str, Any] = {"parts": True, "qids": data.qids, "engine": experiment.engine, "columns": options.columns}
+    run = as_run(options.path, data.truth, options.format, name, scores=data.request.scores, **how)
+    request = replace(data.request, metrics={text: metric}, by=())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a run reports suspicious data
+        return evaluate_run(request, data.truth, run, name).values[text]
+
+
+def in_folder(folder: ResultFolder, settings: Settings) -> Iterator[str]:
+    """Yields what each gate of a result folder's experiment can detect in the next run on one of its data sets."""
+    gates = [read_section(Gate, each, display)[0] for each in folder.config.get("gate", [])]
+    truth, dataset = folder.truth(folder.policy), folder.dataset
+
+    @cache
+    def scored() -> list[Mapping[str, Scored]]:
+        siblings = folders_of([folder.path.parent]) if folder.path.parent.is_dir() else []
+        older = [each for each in siblings if age_of(each) < age_of(folder.path)][-1:]
+        return [ResultFolder.read(each).systems.get(dataset, {}) for each in (folder.path, *older)]
+
+    def runs(dataset: str, name: str, metric: Metric) -> list[Floats]:
+        if folder.audit is not None:
+            raise DataError("differences are corrected by an audit")
+        found = []
+        for systems in scored():
+            values = systems[name].values.get(str(metric)) if name in systems else None
+            if values is not None:
+                places = {qid: place for place, qid in enumerate(systems[name].qids)}
+                at = np.array([places.get(qid, -1) for qid in truth.qids])
+                found.append(np.where(at < 0, np.nan, values[at]))
+        if not found:
+            raise DataError(f"the folder has no values of {name}")
+        return found
+
+    systems, baseline = {dataset: list(folder.manifest.counts[dataset])}, folder.baseline
+    return _Known(gates, systems, {dataset: truth}, runs, baseline, settings, folder.convention).lines()

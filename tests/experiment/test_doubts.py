@@ -1,0 +1,88 @@
+"""Warnings that change the meaning of numbers: they stand beside the numbers, not on standard error alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from groupgt.cli.main import main
+from groupgt.errors import Doubt, GroupgtWarning, collecting, warn
+from groupgt.report.experiment import page_of, summary
+from groupgt.report.gates import junit_report
+from groupgt.report.run import run_experiment
+
+FILE = """
+version: 1
+name: ferry
+datasets: {d: {ground_truth: truth.jsonl, corpus: corpus.jsonl}}
+systems: {stored: {use: results, with: {path: stored.trec}}, live: {use: bm25}}
+evaluate: {metrics: [recall@2], depth: 5}
+gate: [{system: stored, metric: recall@2, min: 0}]
+output: {folder: out, formats: [json, report]}
+"""
+# The old index had a passage "harbour"; `pier` has no text any more.
+OUTSIDE = "system 'stored': 1 of the 3 ids it returns is not in the corpus: 'harbour'"
+BLANK = "dataset 'd': 1 judged passage has no contents: 'pier'"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    def lines(name: str, *rows: object) -> None:
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    lines("corpus.jsonl", {"doc_id": "fares", "contents": "ferry fares"}, {"doc_id": "pier", "contents": ""})
+    lines(
+        "truth.jsonl",
+        {"qid": "q1", "query": "ferry fares", "retrieval_gt": [["fares"]], "kind": "full"},
+        {"qid": "q2", "query": "ferry pier", "retrieval_gt": [["pier"]], "kind": "empty"},
+    )
+    (tmp_path / "stored.trec").write_text("q1 Q0 fares 1 2 x\nq1 Q0 harbour 2 1 x\nq2 Q0 pier 1 1 x\n")
+    (tmp_path / "ferry.yaml").write_text(FILE, encoding="utf-8")
+    return tmp_path / "ferry.yaml"
+
+
+def test_they_stand_wherever_the_numbers_do(file: Path) -> None:
+    with pytest.warns(GroupgtWarning):
+        outcome = run_experiment(file)
+    assert outcome.doubts == {"d": [Doubt("blank passages", BLANK), Doubt("unknown ids", OUTSIDE)]}
+    assert outcome.folder is not None
+    told = [f"warning: {text}." for text in (BLANK, OUTSIDE)]
+    assert all(line in outcome.text() and f"- {line}" in summary(outcome) for line in told)
+    (dataset,) = page_of(outcome)["datasets"]
+    on_page = ["".join(each["parts"]) for each in dataset["verdict"] if each["kind"] == "doubt"]
+    assert on_page[:2] == [f"{BLANK}.", f"{OUTSIDE}."]
+    assert "not in the corpus" in (outcome.folder / "report.html").read_text(encoding="utf-8")
+    results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))
+    assert results["datasets"]["d"]["warnings"] == [
+        {"kind": "blank passages", "text": BLANK},
+        {"kind": "unknown ids", "text": OUTSIDE},
+    ]
+    assert ET.fromstring(junit_report(outcome)).findtext("testsuite/system-out") == f"{BLANK}\n{OUTSIDE}"
+
+
+def test_without_any_nothing_is_said(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(
+        ["run", str(file), "--only", "live", "--set", "datasets.d.where={kind: [full]}", "--junit", str(tmp_path / "g")]
+    )
+    assert "warning" not in "".join(capsys.readouterr())
+    assert ET.parse(tmp_path / "g").find("testsuite/system-out") is None
+
+
+def test_only_warnings_with_a_kind_are_collected_and_each_once() -> None:
+    doubts: list[Doubt] = []
+
+    def several() -> None:
+        warn("before", "no hits")
+        with collecting(doubts):
+            warn("inside", "no hits")
+            warn("inside", "no hits")
+            warn("of no account")
+        warn("after", "no hits")
+
+    with pytest.warns(GroupgtWarning) as issued:
+        several()
+    assert doubts == [Doubt("no hits", "inside")]
+    assert len(issued) == 5
