@@ -34,7 +34,7 @@ NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
         "query": _QUERIES,
         "retrieval_gt": ("retrieval_gt", *_GOLD),
         "group": ("group", "subtopic", "group_id", "subtopic_id", "aspect"),
-        "doc_id": (*_DOCS, "doc", "document"),
+        "doc_id": (*_DOCS, "doc"),
         "grade": ("grade", "relevance", "rel", "label", "relevancy", "relevance_grade", "rating", "judgment", "grades"),
         "weight": ("weight",),
         "answerable": ("answerable", "is_answerable"),
@@ -42,7 +42,7 @@ NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
     "run": {
         "qid": _QIDS,
         "query": _QUERIES,
-        "doc_id": (*_DOCS, "doc", "document", "id", "_id"),
+        "doc_id": (*_DOCS, "doc", "id", "_id"),
         "score": ("score", "similarity", "sim", "relevance_score", "retrieval_score"),
         "rank": ("rank",),
         "retrieved_ids": (
@@ -75,7 +75,7 @@ MEANINGS = {
 # Names that may be of a role, but also of something else: they are suggested, not taken.
 _NEAR: dict[str, tuple[str, ...]] = {
     "qid": ("q", "query_no", "number", "num", "tid", "topic_no", "questionid"),
-    "doc_id": ("chunk", "passage", "passage_no", "document_no", "source", "url", "title", "file", "page"),
+    "doc_id": ("chunk", "passage", "document", "passage_no", "document_no", "source", "url", "title", "file", "page"),
     "retrieval_gt": ("ground_truth_ids", "ground_truth_docs", "targets", "target", "evidence", "support"),
     "retrieved_ids": ("ids", "docs", "documents", "hits", "output", "search_results"),
     "score": ("distance", "probability", "confidence", "value", "relevance", "rel"),

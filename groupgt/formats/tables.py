@@ -310,7 +310,7 @@ def grades_of(cells: Sequence[Any], *, text: bool) -> Floats:
             return np.array(cells, dtype=np.float64)
         except OverflowError:
             pass
-    read: Callable[[Any], float | None] = (lambda cell: number_of(cell.strip())) if text else finite_number
+    read: Callable[[Any], float | None] = number_of if text else finite_number
     if not text:
         return np.array([np.nan if (number := read(cell)) is None else number for cell in cells], dtype=np.float64)
     numbers = {cell: np.nan if (number := read(cell)) is None else number for cell in set(cells)}

@@ -7,14 +7,23 @@ import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, count, islice, pairwise
+from itertools import islice, pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from groupgt import native
 from groupgt.errors import ConfigError, DataError, listed, near_names, refuse
-from groupgt.model.groups import ALONE, ANSWERABLE, Read, declared_unanswerable, read_excluded, read_groups, read_qrels
+from groupgt.model.groups import (
+    ALONE,
+    ANSWERABLE,
+    Read,
+    declared_unanswerable,
+    read_excluded,
+    read_groups,
+    read_judgments,
+    read_qrels,
+)
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
 from groupgt.model.policy import Policy
 from groupgt.model.validity import BLANK_IDS, shown
@@ -142,32 +151,10 @@ class GroundTruth:
         """Build ground truth from one judgment per row; rows with the same query and group form a group.
 
         Without `groups`, each row is a group of its own. Names that equal the number of their group are dropped. Ids
-        and grades must be valid; a group has the weight of its first row. The other arguments are fields, in which
-        `qids` may name further queries, without judgments.
+        and grades must be valid; a group has the weight of its first row. The other arguments are fields, and
+        `more_qids`, queries that may have no judgments.
         """
-        numbers = dict(zip(dict.fromkeys(chain(others.pop("more_qids", ()), qids)), count()))
-        query = np.fromiter(map(numbers.__getitem__, qids), np.int64, len(qids))
-        order = np.arange(len(ids)) if bool((query[1:] >= query[:-1]).all()) else np.argsort(query, kind="stable")
-        starts, names = np.arange(len(ids)), None
-        if groups is not None:
-            keys = list(zip(qids, groups))
-            codes = dict(zip(dict.fromkeys(keys), count()))
-            group = np.fromiter(map(codes.__getitem__, keys), np.int64, len(keys))
-            order = np.lexsort((group, query))
-            starts = np.flatnonzero(np.diff(group[order], prepend=-1))
-            firsts = order[starts]
-            places = np.arange(len(starts)) - np.searchsorted(query[firsts], query[firsts]) + 1
-            labels = map(groups.__getitem__, firsts.tolist())
-            names = [None if label == str(place) else label for label, place in zip(labels, places.tolist())]
-        columns = {
-            "qids": list(numbers),
-            "ids": list(map(ids.__getitem__, order.tolist())),
-            "group_of": np.searchsorted(starts, np.arange(len(ids)), side="right") - 1,
-            "grade": grades[order],
-            "group_query": query[order[starts]],
-            "group_weight": np.ones(len(starts)) if weights is None else weights[order[starts]],
-            "group_name": names if names and any(name is not None for name in names) else None,
-        }
+        columns = read_judgments(qids, ids, grades, groups, weights, others.pop("more_qids", ()))
         return cls._built((columns, {}), None, **others)
 
     @classmethod

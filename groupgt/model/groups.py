@@ -6,15 +6,15 @@ or a text, with or without a grade.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from groupgt import native
 from groupgt.errors import Faults, display, warn
-from groupgt.model.hits import Bools, Ints
+from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_fault, id_text, is_grade, is_integer, plain
 from groupgt.model.values import TEXT, Form, kind_of, span_of
@@ -121,6 +121,41 @@ def _plain_columns(qids: list[str], ids: list[str], groups: Ints, sizes: Ints) -
         "grade": np.ones(len(ids)),
         "group_query": np.repeat(np.arange(len(groups)), groups),
         "group_weight": np.ones(len(sizes)),
+    }
+
+
+def read_judgments(
+    qids: Sequence[str],
+    ids: Sequence[str],
+    grades: Floats,
+    groups: Sequence[str] | None,
+    weights: Floats | None,
+    more_qids: Iterable[str],
+) -> dict[str, Any]:
+    """Sort one valid judgment per row into the columns of a `GroundTruth`, in order of first appearance."""
+    numbers = dict(zip(dict.fromkeys(chain(more_qids, qids)), count()))
+    query = np.fromiter(map(numbers.__getitem__, qids), np.int64, len(qids))
+    order = np.arange(len(ids)) if bool((query[1:] >= query[:-1]).all()) else np.argsort(query, kind="stable")
+    starts: Ints = np.arange(len(ids))
+    names: list[str | None] = []
+    if groups is not None:
+        keys = list(zip(qids, groups))
+        codes = dict(zip(dict.fromkeys(keys), count()))
+        group = np.fromiter(map(codes.__getitem__, keys), np.int64, len(keys))
+        order = np.lexsort((group, query))
+        starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+        firsts = order[starts]
+        places = np.arange(len(starts)) - np.searchsorted(query[firsts], query[firsts]) + 1
+        labels = map(groups.__getitem__, firsts.tolist())
+        names = [None if label == str(place) else label for label, place in zip(labels, places.tolist())]
+    return {
+        "qids": list(numbers),
+        "ids": list(map(ids.__getitem__, order.tolist())),
+        "group_of": np.searchsorted(starts, np.arange(len(ids)), side="right") - 1,
+        "grade": grades[order],
+        "group_query": query[order[starts]],
+        "group_weight": np.ones(len(starts)) if weights is None else weights[order[starts]],
+        "group_name": _if_any(names),
     }
 
 
@@ -395,8 +430,8 @@ def _record_in(cells: Sequence[Any]) -> str | None:
     return f"{found}; {way}; for [title, sentence number] pairs keep the title (format hotpotqa reads such files)"
 
 
-def _if_any(cells: list[Any]) -> list[Any] | None:
-    return cells if any(cell is not None for cell in cells) else None
+def _if_any(cells: Sequence[Any]) -> list[Any] | None:
+    return list(cells) if any(cell is not None for cell in cells) else None
 
 
 def _in_order(cell: Any) -> Sequence[Any]:

@@ -260,13 +260,13 @@ def test_convert_keeps_calls(folder: Path, capsys: pytest.CaptureFixture[str], t
         {
             "qid": "q1",
             "retrieved_ids": ["a", "x", "c"],
-            **({"retrieve_scores": [2.0, 1.0, 9.0]} if to == "csv" else {}),
+            "retrieve_scores": [2.0, 1.0, 9.0],
             "retrieved_calls": [1, 1, 2],
         },
         {
             "qid": "q2",
             "retrieved_ids": ["d"],
-            **({"retrieve_scores": [5.0]} if to == "csv" else {}),
+            "retrieve_scores": [5.0],
             "retrieved_calls": [3],
         },
     ]

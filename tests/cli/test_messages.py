@@ -74,7 +74,7 @@ def test_a_json_array_is_read_in_place_of_lines(
     Path("array.json").write_text(json.dumps([rows()[0], 5, {"qid": "q2"}], indent=indent))
     text = said(capsys, "evaluate", "array.json", "run.trec")
     assert "expected a JSON object, found 5" in text
-    assert "expected the keys qid and retrieval_gt, found qid" in text
+    assert "expected the key retrieval_gt, found qid" in text
     assert "array.json:1:" in text if indent is None else "array.json:14:" in text
 
 
@@ -106,25 +106,22 @@ def test_runs_and_qrels_of_ranx(folder: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_columns_by_other_names(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("run.csv").write_text("query_id,document,score\nq1,a,1\nq1,b,0.5\n")
+    Path("run.csv").write_text("who,document,score\nq1,a,1\nq1,b,0.5\n")
     text = said(capsys, "evaluate", "truth.jsonl", "run.csv")
     assert "run.csv:1: the columns qid, doc_id are missing: expected qid, doc_id, score (or rank)" in text
-    assert "found query_id, document, score; rename query_id to qid, document to doc_id" in text
-    Path("truth.csv").write_text("qid,doc_id\nq1,a\n")
+    assert "found who, document, score; rename document to doc_id (or --columns doc_id=document)" in text
+    Path("truth.csv").write_text("question_id,chunk\nq1,a\n")
     text = said(capsys, "evaluate", "truth.csv", "run.trec")
-    assert "truth.csv:1: the column 'group' is missing: expected qid, group, doc_id, found qid, doc_id" in text
-    Path("truth.csv").write_text("question_id,chunk_id\nq1,a\n")
-    text = said(capsys, "evaluate", "truth.csv", "run.trec")
-    assert "the columns qid, group, doc_id are missing" in text
-    assert "rename question_id to qid, chunk_id to doc_id" in text
+    assert "truth.csv:1: the column 'retrieval_gt' is missing: expected qid and retrieval_gt (a row per query)" in text
+    assert "found question_id, chunk" in text
 
 
 def test_keys_by_other_names(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = [json.dumps({"question_id": f"q{number}", "results": ["a"]}) for number in range(500)]
+    lines = [json.dumps({"question_id": f"q{number}", "hits": ["a"]}) for number in range(500)]
     Path("run.jsonl").write_text("\n".join(lines))
     text = said(capsys, "evaluate", "truth.jsonl", "run.jsonl")
     assert "run.jsonl:1: expected the keys qid and retrieved_ids (a line per query), or qid, doc_id and score" in text
-    assert "found question_id, results; rename question_id to qid, results to retrieved_ids (500 times; also at" in text
+    assert "found question_id, hits; rename hits to retrieved_ids (or --columns retrieved_ids=hits) (500 times" in text
     assert text.count("expected") == 1
 
 

@@ -228,13 +228,13 @@ FAULTS = [
     ({"qid": pa.array([None], pa.string()), "doc_id": ["a"], "score": [1.0]}, TRUTH, "expected a qid and a doc_id"),
     ({"qid": [1.5], "retrieved_ids": [["a"]]}, TRUTH, "expected strings or integers in the column 'qid'"),
     ({"qid": ["q1", "q1"], "retrieved_ids": [["a"], ["b"]]}, TRUTH, "query 'q1' has two rows"),
-    ({"qid": ["q1"], "retrieved_ids": ["['a']"]}, TRUTH, "query 'q1': expected a list of ids"),
+    ({"qid": ["q1"], "retrieved_ids": ["['a']"]}, TRUTH, "query 'q1': expected a list in retrieved_ids"),
     (GOOD, None, "expected ground truth, as the argument truth or the column retrieval_gt; found qid, retrieved_ids"),
     (GOOD, "qa.parquet", "expected a GroundTruth or {query id: groups}, found 'qa.parquet'"),
-    (GOOD, {"q1": ["a"]}, "query 'q1': expected groups"),
+    (GOOD, {"q1": ["a", "b"]}, "query 'q1': expected groups"),
     (GOOD, {"q1": [["a"]], "q2": [[{"text": "b"}]]}, ""),
     (GOOD, {"q1": [[{"text": "a"}]]}, "query 'q1': the labeller id reads alternatives that are ids"),
-    ({**GOOD, "retrieval_gt": [["a"]]}, None, "query 'q1': expected groups"),
+    ({**GOOD, "retrieval_gt": [["a", "b"]]}, None, "query 'q1': expected groups"),
 ]
 
 

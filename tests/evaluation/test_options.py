@@ -16,25 +16,26 @@ from groupgt.evaluation import options
 from groupgt.evaluation.request import Request
 
 SOME = (
-    'policy=None, labeller="id", {}corpus=None, {}truth_format=None, run_format=None, {}scores="descending", '
+    'policy=None, labeller="id", {}corpus=None, {}truth_format=None, run_format=None, '
+    'truth_columns={{}}, run_columns={{}}, {}scores="descending", '
     'engine="auto"'
 )
 MEASURED = f"{SOME}, audit=None, assume_random=False"
 SIGNATURES = {
     "evaluate": f"truth, run, metrics, *, convention='auto', k=(), by=(), {MEASURED}",
     "evaluate_runs": f"truth, runs, metrics, *, convention='auto', k=(), by=(), {MEASURED}",
-    "compare": "truth, runs, metrics, *, baseline=None, primary=None, test='randomization', correction='holm', "
+    "compare": "truth, runs, metrics, *, baseline=None, primary=None, test='randomization', correction=None, "
     "alpha=0.05, confidence=0.95, resamples=10000, seed=0, pairs=False, annotators=(), "
     f"convention='auto', k=(), by=(), {MEASURED}",
     "power": "truth, runs, metrics, *, baseline=None, primary=None, difference=None, power=0.8, test='randomization', "
-    f"correction='holm', alpha=0.05, convention='auto', k=(), by=(), {MEASURED}",
+    f"correction=None, alpha=0.05, convention='auto', k=(), by=(), {MEASURED}",
     "misses": f"truth, run, k=10, worst=20, *, {SOME}",
     "depth": f"truth, run, share=0.9, *, unit='results', by=(), confidence=0.95, lengths=None, {SOME}",
     "check": f"truth, runs=None, *, near_duplicates=False, threshold=0.9, {SOME}",
     "agree": f"truth, run=None, *, other_truth=None, other_labeller=None, parts=False, {SOME}",
-    "suggest": "truth, corpus, threshold=0.9, *, policy=None, truth_format=None",
+    "suggest": "truth, corpus, threshold=0.9, *, policy=None, truth_format=None, truth_columns={{}}",
     "rechunk": "truth, old=None, new=None, *, method=None, min_overlap=0.5, threshold=0.9, unit='chars', "
-    "drop_lost=False, policy=None, truth_format=None",
+    "drop_lost=False, policy=None, truth_format=None, truth_columns={{}}",
 }
 LENGTHS, NAME, PARTS = "lengths=None, ", "name='', ", "parts=False, "
 MIDDLES = {

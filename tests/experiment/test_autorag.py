@@ -201,10 +201,7 @@ def test_what_cannot_agree_is_said(tmp_path: Path) -> None:
 def test_flat_ground_truth_is_one_group(tmp_path: Path) -> None:
     nodes = {"0/line/retrieval/0": {"retrieved_ids": [["b"]], "retrieval_recall": [0.5]}}
     project = make(tmp_path / "p", [["a", "b"]], nodes)
-    with pytest.warns(GroupgtWarning, match="character by character"):
-        assert "policy: {preset: autorag, flat_gt: or}" in experiment_text(
-            survey(project), tmp_path / "experiment.yaml"
-        )
+    assert "policy: autorag\n" in experiment_text(survey(project), tmp_path / "experiment.yaml")
 
 
 def test_a_trial_that_was_stopped(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_questions_in_a_file_of_their_own(tmp_path: Path) -> None:
 def test_questions_that_are_not_those_of_the_ground_truth(tmp_path: Path) -> None:
     with pytest.raises(groupgt.DataError, match=r"topics: none of its query ids is .* such as '7', .* such as '301'"):
         run_experiment(searched(tmp_path, "7\tcrime\n"))
-    with pytest.raises(groupgt.ConfigError, match=r"dataset 'own': 1 queries have no text \(query\): 302$"):
+    with pytest.raises(groupgt.ConfigError, match=r"dataset 'own': 1 query has no text \(query\): 302$"):
         run_experiment(searched(tmp_path, "301\tcrime\n"))
     file = searched(tmp_path, "301\tcrime\n")
     file.write_text(file.read_text().replace("queries: topics, ", ""))

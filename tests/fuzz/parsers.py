@@ -79,6 +79,9 @@ def trec_run(data: bytes) -> Run:
             raise Refused("a bare carriage return")
         if not cells:
             continue
+        is_row = len(cells) >= 6 and RANK.fullmatch(cells[3]) and NUMBER.fullmatch(cells[4])
+        if cells[0].startswith("#") and not is_row:
+            continue
         if not 6 <= len(cells) <= 10 or (len(cells) > 6 and NUMBER.fullmatch(cells[5])):
             raise Refused(f"{len(cells)} cells")
         qid, second, doc, rank, score, *rest = cells
@@ -103,7 +106,7 @@ def qrels(data: bytes, *, subtopics: bool = False) -> Truth:
         cells = words(line)
         if "\r" in line:
             raise Refused("a bare carriage return")
-        if not cells or cells[0].startswith("#"):
+        if not cells or (cells[0].startswith("#") and (len(cells) != 4 or not NUMBER.fullmatch(cells[3]))):
             continue
         if len(cells) != 4:
             raise Refused(f"{len(cells)} cells")
@@ -207,7 +210,7 @@ def csv_run(data: bytes) -> Run:
     order = "score" if "score" in columns else "rank"
     run: Run = {}
     if not {"qid", "doc_id", order} <= columns:
-        raise Refused("a column is missing")
+        raise Unsure("another column may have its role")
     for row in rows:
         value = number(row[order].strip(" \t\x0b\x0c"))
         run.setdefault(check_id(row["qid"]), []).append(
@@ -219,9 +222,11 @@ def csv_run(data: bytes) -> Run:
 def csv_truth(data: bytes) -> Truth:
     rows = []
     columns = columns_of(data)
+    if columns - {"qid", "group", "doc_id", "grade"}:
+        raise Unsure("another column may have its role")
     is_flat = "group" not in columns and {"qid", "doc_id", "grade"} <= columns
     if not is_flat and not {"qid", "group", "doc_id"} <= columns:
-        raise Refused("a column is missing")
+        raise Unsure("another column may have its role")
     for number_of_row, row in enumerate(table(data, delimiter_of(data))) if is_flat else ():
         if row["grade"].strip() != row["grade"]:
             raise Unsure("blanks beside a grade")
@@ -256,6 +261,8 @@ def _objects(data: bytes) -> Iterator[dict[str, Any]]:
     text = text_of(data)
     if text.lstrip(" \t\r\n").startswith("["):
         raise Unsure("an array, or a line that is none")
+    if not text.lstrip().partition("\n")[0].rstrip().endswith("}"):
+        raise Unsure("an object over several lines, or a line that is none")
     for line in text.split("\n"):
         if not line.strip(" \t\r\x0b\x0c"):
             continue
@@ -298,7 +305,9 @@ def jsonl_run(data: bytes) -> Run:
     long: Run = {}
     for row in _objects(data):
         lists = [key for key in row if key.startswith("retrieved_ids")]
-        qid = _id(row.get("qid"))
+        if "qid" not in row:
+            raise Unsure("another key may have its role")
+        qid = _id(row["qid"])
         if lists == ["retrieved_ids"]:
             ids = row["retrieved_ids"]
             if qid in nested or not isinstance(ids, list):
@@ -325,7 +334,7 @@ def jsonl_truth(data: bytes) -> Truth:
     truth: Truth = {}
     for row in _objects(data):
         if not {"qid", "retrieval_gt"} <= set(row):
-            raise Refused("a key is missing")
+            raise Unsure("another key may have its role")
         qid, groups = _id(row["qid"]), row["retrieval_gt"]
         if qid in truth:
             raise Refused("a query twice")

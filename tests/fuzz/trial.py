@@ -87,10 +87,12 @@ def expected(kind: str, data: bytes) -> Verdict | None:
                 qid: [doc for doc, _ in sorted(own, key=lambda row: (row[1], row[0].encode()), reverse=True)]
                 for qid, own in read.items()
             }
+            if run and not run.keys() & TRUTH.keys():
+                return f"{REFUSED}: no query in common"
             return figures({qid: set(docs) for qid, docs in TRUTH.items()}, run)
         groups = parsers.qrels(data, subtopics=True) if kind == "subtopics" else getattr(parsers, kind)(data)
-        if not groups:
-            return f"{REFUSED}: no query"
+        if not groups.keys() & RUN.keys():
+            return f"{REFUSED}: no query in common"
         relevant = {
             qid: {doc for group in own for doc, grade in group.items() if grade > 0} for qid, own in groups.items()
         }

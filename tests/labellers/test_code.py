@@ -184,10 +184,10 @@ def test_what_was_judged_before_a_failure_is_kept(tmp_path: Path) -> None:
         return judge(pairs)
 
     with pytest.raises(groupgt.DataError, match="ConnectionError"):
-        evaluated(tires, tmp_path, batch_size=3)
-    # The same function, rested: only what is left is asked.
+        evaluated(tires, tmp_path, batch_size=3, version="1")
+    # The same version, rested: only what is left is asked.
     judge.batches.append([])
-    evaluated(tires, tmp_path, batch_size=3)
+    evaluated(tires, tmp_path, batch_size=3, version="1")
     assert [len(batch) for batch in judge.batches] == [3, 3, 0, 3, 1]
 
 
@@ -212,7 +212,7 @@ def test_what_was_judged_before_a_kill_is_kept(tmp_path: Path) -> None:
     lines = (json.dumps({"qid": qid, "retrieved_ids": ids}) + "\n" for qid, ids in RUN.items())
     results.write_text("".join(lines), encoding="utf-8")
     words = [sys.executable, "-m", "groupgt", "evaluate", str(truth), str(results), "-m", "recall", "--allow-code"]
-    words += ["--labeller", "code", "--with", "target=mine:judge", "--with", "batch_size=4"]
+    words += ["--labeller", "code", "--with", "target=mine:judge", "--with", "batch_size=4", "--with", "version=1"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(words, cwd=tmp_path, env=environment) as first:  # our own interpreter
         while not (tmp_path / "waiting").exists():

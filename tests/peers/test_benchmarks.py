@@ -373,7 +373,7 @@ def saved(rng: random.Random, most: int) -> dict[str, Any]:
         rng.shuffle(parts)
         texts.append("\n".join(parts))
     return {
-        "query": "?",
+        "query": f"question {rng.getrandbits(64)}",
         "answer": "",
         "question_type": "inference_query",
         "retrieval_list": [{"text": text, "score": 1.0} for text in texts],
