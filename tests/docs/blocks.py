@@ -49,6 +49,7 @@ ELSEWHERE = {
     "docs/ray-and-dask.md": {"python": "tests/docs/test_ray_and_dask.py"},
     "docs/conformance.md": {"python": "tests/docs/test_conformance.py", "console": "tests/docs/test_conformance.py"},
     "docs/benchmarks.md": {},
+    "docs/formats.md": {},
     "docs/report.md": {},
     "SECURITY.md": {},
     "examples/python_stdlib/README.md": {},

@@ -307,7 +307,7 @@ def test_a_project_becomes_an_experiment_by_init(tmp_path: Path, capsys: pytest.
     file = tmp_path / "moved" / "experiment.yaml"
     main(["convert", str(PROJECT), str(tmp_path / "moved" / "other.yaml"), "--to", "experiment"])
     assert file.read_text(encoding="utf-8") == (tmp_path / "moved" / "other.yaml").read_text(encoding="utf-8")
-    assert re.search(r"(\d+) of the \1 means stored by AutoRAG are reproduced", said)
+    assert re.search(r"(\d+) of \1 means stored by AutoRAG are reproduced", said)
     assert "left out: 1/pre_retrieve_node_line/query_expansion/0.parquet: it contains no retrieved ids" in said
     assert "left out: 1/retrieve_node_line/retrieval/0.parquet: a copy of the best table of another node" in said
     with pytest.raises(SystemExit) as end:

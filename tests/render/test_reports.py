@@ -387,7 +387,9 @@ def test_figures_that_cannot_be_drawn_are_refused(handbook: Outcome, tmp_path: P
     manifest["ground_truth"] = dict.fromkeys(manifest["ground_truth"], "0" * 64)
     (other / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     (truth,) = (other / "truth").iterdir()
-    truth.write_text(truth.read_text(encoding="utf-8").replace("ferry", "barge"), encoding="utf-8")
+    first, *rest = truth.read_text(encoding="utf-8").splitlines()
+    judged = json.dumps({**json.loads(first), "retrieval_gt": [["another"]]})
+    truth.write_text("\n".join([judged, *rest]) + "\n", encoding="utf-8")
     (tmp_path / "empty").mkdir()
     unkept = tmp_path / "unkept"
     shutil.copytree(folder, unkept)
