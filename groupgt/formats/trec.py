@@ -369,12 +369,14 @@ def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
         return BARE_RETURN
     what = f"expected {MIN_COLUMNS} columns ({RUN_COLUMNS}), found {len(cells)}"
     if not MIN_COLUMNS <= len(cells) <= MAX_COLUMNS:
-        return what if len(cells) < MIN_COLUMNS else f"{what}: are two lines joined?"
+        way = "; a table of other columns needs a header line, such as qid, doc_id, score"
+        return f"{what}{way}" if len(cells) < MIN_COLUMNS else f"{what}: are two lines joined?"
     qid, _, document, rank, _, sixth = (cell.decode() for cell in cells[:MIN_COLUMNS])
     if len(cells) > MIN_COLUMNS and validity.is_number(sixth):
         fault: str | None = f"{what}, the sixth being the number {sixth}: does an id contain a blank?"
     elif not validity.is_rank(rank):
-        fault = f"expected a whole number as the rank, found {display(rank)}"
+        header = "; is this a header line? Remove it" if rank.isalpha() else ""
+        fault = f"expected a whole number as the rank, found {display(rank)}{header}"
     else:
         fault = ids_fault(qid, document)
     return None if fault is None else f"query {display(qid)}: {fault}"
