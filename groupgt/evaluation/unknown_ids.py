@@ -145,16 +145,9 @@ def _near_documents(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
     sample = carrier_of(run).sample(FEW_RESULTS, unmatched)
     looked_at = [qid for qid, results in sample.items() if results and qid in unmatched]
     pairs = [pair for qid in looked_at for pair in _near_results(unmatched[qid], sample[qid])]
-    # A judged id, and one that is a result as it stands, are no chunks of another document.
-    judged, whole = (set(truth.ids), set(_documents(run))) if pairs else (set(), set())
-    near = _shown(
-        "document",
-        [
-            (name, result)
-            for name, result in pairs
-            if result not in judged and (_key(name) == _key(result) or name not in whole)
-        ],
-    )
+    # A result that is judged itself, and an id that is also a result as it stands, are other documents.
+    judged, results = (set(truth.ids), set(_documents(run))) if pairs else (set(), set())
+    near = _shown("document", [pair for pair in pairs if pair[0] not in results and pair[1] not in judged])
     note = f"; looked at {len(looked_at):,} of {len(distinct):,} queries with an unmatched id"
     return near + note if near and len(looked_at) < len(distinct) else near
 

@@ -210,7 +210,7 @@ def _apply(state: QueryState, act: Act) -> None:
         if {group, act["into"]} <= set(groups) and group != act["into"]:
             state.merge(group, act["into"])
     elif kind == "split":
-        for member in [doc for doc in act["docs"] if doc in groups.get(group, Group()).docs]:
+        for member in [doc for doc in dict.fromkeys(act["docs"]) if doc in groups.get(group, Group()).docs]:
             groups.setdefault(act["new"], Group()).docs[member] = groups[group].docs.pop(member)
     elif kind == "answer":
         # The last answer to a question counts.

@@ -1,145 +1,122 @@
-"""Scores that are distances, and orders that contradict scores or ranks."""
+"""The order of results is written once in each carrier; on ties, repeats and other names all give the same."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import groupgt
-from groupgt.engines.carriers import all_rankings
-from groupgt.engines.order import contradictions, with_distances
+from groupgt.engines.base import Labelled
+from groupgt.engines.carriers import all_rankings, carrier_of, local_carrier_of, renamed
+from groupgt.engines.choice import Engine
+from groupgt.engines.columns import reader
+from groupgt.evaluation.sources import labeller_of
 from groupgt.model.policy import Policy
-from groupgt.model.run import Remote, Run
-from tests.conftest import Cli
 
-TRUTH = {"q": [["a"], ["b"]], "r": [["c"]]}
-# Distances: a 0.1 and b 0.7 for q, c 0.2 for r; at most 0.5 leaves a and c.
-SHAPES: dict[str, Any] = {
-    "pairs": {"q": [("a", 0.1), ("b", 0.7)], "r": [("c", 0.2)]},
-    "mappings": {"q": {"b": 0.7, "a": 0.1}, "r": {"c": 0.2}},
-    "trec": "q Q0 a 1 0.1 t\nq Q0 b 2 0.7 t\nr Q0 c 1 0.2 t\n",
-    "csv": "qid,doc_id,score\nq,b,0.7\nq,a,0.1\nr,c,0.2\n",
-    "jsonl": '{"qid": "q", "retrieved_ids": ["a", "b"], "retrieve_scores": [0.1, 0.7]}\n'
-    '{"qid": "r", "retrieved_ids": ["c"], "retrieve_scores": [0.2]}\n',
-}
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("size", ["small", "large"])
-def test_declared_distances_rank_the_lowest_first_and_are_cut_from_above(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: str, size: str
-) -> None:
-    """recall at most 0.5: a of two groups is 1/2, c is 1: .75; mrr 1, as both queries begin with a hit."""
-    monkeypatch.setattr("groupgt.formats.source.SMALL", 0 if size == "large" else 1 << 20)
-    run: Any = SHAPES[shape]
-    if isinstance(run, str):
-        path = tmp_path / f"run.{shape}"
-        path.write_text(run)
-        run = path
-    found = groupgt.evaluate(TRUTH, run, ["recall.coverage@0.5score", "mrr.coverage"], scores="ascending")
-    assert found.means == {"recall.coverage@0.5score": 0.75, "mrr.coverage": 1.0}
-    assert "rising_scores" not in found.counts
-    assert "contradicted_ranks" not in found.counts
-    given = dict(all_rankings(found.run, Policy()))
-    assert given == {"q": (["a", "b"], [0.1, 0.7]), "r": (["c"], [0.2])}
-    assert with_distances(found.run) is found.run
+QIDS = ("q", "r", "unjudged")
+# Bytes order them otherwise than letters would.
+DOCS = ("a", "b", "B", "é", "z", "𝛼", "\uff5a")
+ROWS = st.lists(
+    st.tuples(st.sampled_from(QIDS), st.sampled_from(DOCS), st.sampled_from((-1.5, -0.0, 0.0, 2.0))), max_size=24
+)
+GROUPS = st.lists(st.lists(st.sampled_from(DOCS), min_size=1, max_size=3, unique=True), min_size=1, max_size=3)
+POLICIES = st.builds(
+    Policy, duplicates=st.sampled_from(("penalize", "drop", "keep")), ties=st.sampled_from(("id", "input"))
+)
+# Several documents have one parent, so that results repeat once they are renamed.
+LABELLERS = {"id": "id", "parents": {"use": "parents", "with": {"mapping": {doc: doc.lower() for doc in DOCS}}}}
+Rows = list[tuple[str, str, float]]
 
 
-def test_distances_that_are_not_declared_are_told_and_cannot_be_cut() -> None:
-    found = groupgt.evaluate(TRUTH, SHAPES["pairs"], ["mrr"])
-    # q alone has two results.
-    assert found.counts["rising_scores"] == 1
-    told = " ".join(groupgt.evaluate_runs(TRUTH, {"far": SHAPES["pairs"]}, ["mrr"]).text().split())
-    assert "queries whose scores rise from the first result to the last: far 1; their order counts;" in told
-    with pytest.raises(groupgt.DataError, match=r"falling scores, found 0.1 before 0.7; if the scores are distances"):
-        groupgt.evaluate(TRUTH, SHAPES["pairs"], ["recall@0.5score"])
+def as_lists(rows: Rows) -> groupgt.Run:
+    rankings: dict[str, list[str]] = {}
+    scores: dict[str, list[float]] = {}
+    for qid, doc, score in rows:
+        rankings.setdefault(qid, []).append(doc)
+        scores.setdefault(qid, []).append(score)
+    return groupgt.Run.of(rankings, scores=scores)
 
 
-def test_falling_scores_that_are_declared_as_ascending_are_told() -> None:
-    run = {"q": [("a", 0.7), ("b", 0.1)]}
-    found = groupgt.evaluate_runs({"q": [["a"]]}, {"far": run}, ["mrr"], scores={"far": "ascending"})
-    assert "scores fall, although declared as ascending," in " ".join(found.text().split())
-    with pytest.raises(groupgt.DataError, match=r"rising scores, found 0.7 before 0.1$"):
-        groupgt.evaluate({"q": [["a"]]}, run, ["recall@0.5score"], scores="ascending")
+def as_columns(rows: Rows) -> groupgt.Run:
+    schema = {"qid": pl.String, "doc_id": pl.String, "score": pl.Float64}
+    return groupgt.read_run(pl.DataFrame(rows, schema=schema, orient="row"))
 
 
-@pytest.mark.parametrize("size", ["small", "large"])
-def test_ranks_that_contradict_scores(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: str) -> None:
-    """In q the second rank has the better score; in r equal ranks say nothing; in s ranks and scores agree."""
-    monkeypatch.setattr("groupgt.formats.source.SMALL", 0 if size == "large" else 1 << 20)
-    (tmp_path / "truth").write_text("q 0 a 1\nr 0 a 1\ns 0 a 1\n")
-    lines = ["q Q0 a 1 0.1 t", "q Q0 b 2 0.3 t", "r Q0 a 0 0.1 t", "r Q0 b 0 0.3 t", "s Q0 b 2 0.1 t", "s Q0 a 1 0.3 t"]
-    (tmp_path / "run.trec").write_text("\n".join(lines) + "\n")
-    run = groupgt.read_run(tmp_path / "run.trec")
-    assert contradictions(run, thorough=True).contradicted_ranks == 1
-    assert contradictions(run).contradicted_ranks == (1 if size == "small" else 0)
-    out = cli("check", tmp_path / "truth", tmp_path / "run.trec").out
-    (line,) = [line for line in out.splitlines() if "ranks contradict their scores" in line]
-    assert line.split()[-1] == "1"
-    out = cli("evaluate", tmp_path / "truth", tmp_path / "run.trec", "-m", "mrr").out
-    assert ("queries whose ranks contradict their scores: run 1;" in " ".join(out.split())) == (size == "small")
+def by_hand(rows: Rows, policy: Policy) -> dict[str, list[str]]:
+    """A stable sort by score, under `ties=id` by bytes of the id before it; of repeats the first, where asked."""
+    found: dict[str, list[str]] = {}
+    ordered = list(rows)
+    if policy.ties == "id":
+        ordered.sort(key=lambda row: row[1].encode(), reverse=True)
+    ordered.sort(key=lambda row: -row[2])
+    for qid, doc, _ in ordered:
+        found.setdefault(qid, []).append(doc)
+    return {qid: list(dict.fromkeys(ids)) if policy.duplicates == "drop" else ids for qid, ids in found.items()}
 
 
-@pytest.mark.parametrize("size", ["small", "large"])
-def test_ranks_alone_are_no_distances(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: str) -> None:
-    monkeypatch.setattr("groupgt.formats.source.SMALL", 0 if size == "large" else 1 << 20)
-    (tmp_path / "run.csv").write_text("qid,doc_id,rank\nq,a,1\nq,b,2\n")
-    found = groupgt.evaluate({"q": [["a"]]}, tmp_path / "run.csv", ["mrr"], scores="ascending")
-    assert found["mrr"] == 1.0
-    assert not found.run.ascending
+def as_nested(rows: Rows, policy: Policy) -> groupgt.Run:
+    """One row per query, whose order rules."""
+    rankings = by_hand(rows, replace(policy, duplicates="keep"))
+    columns = {"qid": list(rankings), "retrieved_ids": list(rankings.values())}
+    return groupgt.read_run(pl.DataFrame(columns, schema={"qid": pl.String, "retrieved_ids": pl.List(pl.String)}))
 
 
-def test_distances_on_a_cluster_are_refused() -> None:
-    with pytest.raises(groupgt.ConfigError, match="scores=ascending is not supported on a cluster"):
-        with_distances(Run(Remote(None), name="far"))
-    assert contradictions(Run(Remote(None)), thorough=True) == (0, 0)
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of five rows: blocks of equal scores span them."""
+    monkeypatch.setattr(reader, "MOST_ROWS", 5)
+    monkeypatch.setattr(reader, "FEWEST_ROWS", 5)
 
 
-def test_scores_are_declared_for_all_runs_or_by_name(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "truth").write_text("q 0 a 1\n")
-    (tmp_path / "near.trec").write_text("q Q0 a 1 0.1 t\nq Q0 b 2 0.3 t\n")
-    (tmp_path / "likely.trec").write_text("q Q0 a 1 0.9 t\nq Q0 b 2 0.3 t\n")
-    command = ["evaluate", tmp_path / "truth", tmp_path / "near.trec", tmp_path / "likely.trec", "-m", "mrr"]
-
-    def means(*options: str) -> list[str]:
-        ended = cli(*command, "--format", "csv", *options)
-        assert ended.status == 0
-        return [line.split(",")[1] for line in ended.out.splitlines()[1:]]
-
-    assert means() == ["0.5", "1.0"]
-    assert means("--scores", "near=ascending") == ["1.0", "1.0"]
-    assert means("--scores", "ascending") == ["1.0", "0.5"]
-    for wrong in (["rising"], ["near=up"], ["ascending", "near=ascending"], ["near=ascending", "near=descending"]):
-        ended = cli(*command, *(word for each in wrong for word in ("--scores", each)))
-        assert ended.status == 2
-        assert "--scores: expected descending or ascending, or NAME=ascending" in ended.err
-    for name in ("evaluate", "check"):
-        ended = cli(name, *command[1:4], "--scores", "nearby=ascending")
-        assert ended.status == 2
-        assert "expected the name of a run, near or likely, found 'nearby'" in ended.err
-    with pytest.raises(groupgt.ConfigError, match="scores: expected descending or ascending"):
-        groupgt.evaluate(TRUTH, SHAPES["pairs"], ["mrr"], scores="up")
+def seen(labelled: Labelled, *, ties: bool = True) -> list[Any]:
+    """The hits, and what was noted on the way; blocks of equal scores are known only where there are scores."""
+    hits, size = labelled.hits, len(labelled.present)
+    found: list[Any] = [hits.query, hits.rank, hits.alternative, hits.repeat, hits.length, labelled.present]
+    found += [labelled.extra, labelled.duplicated, labelled.no_match]
+    if ties:
+        found += [labelled.tied_at([depth]) for depth in (None, np.full(size, 1), np.full(size, 3))]
+    return [each.tolist() if isinstance(each, np.ndarray) else each for each in found]
 
 
-def test_a_threshold_on_distances_is_found_from_the_other_side() -> None:
-    """The unanswerable query's best distance is 0.5: a threshold below it, at 0.2 at least, leaves it empty."""
-    import polars as pl
-
-    rows = {"qid": ["a", "b"], "retrieval_gt": [[["x"]], []], "answerable": [True, False]}
-    run = {"a": {"x": 0.2}, "b": {"y": 0.5}}
-    found = groupgt.thresholds(pl.DataFrame(rows, strict=False), run, 1.0, scores="ascending")
-    (chosen,) = (each for each in found.thresholds if each.asked)
-    assert chosen.threshold is not None
-    assert 0.2 <= chosen.threshold < 0.5
-    assert (chosen.abstains, chosen.recall) == (1.0, 1.0)
-    told = " ".join(found.text().split())
-    assert f"up to a distance of {chosen.threshold:g};" in told
-    assert "results above the threshold are ignored" in told
+def labelled(truth: groupgt.GroundTruth, run: groupgt.Run, name: str, policy: Policy) -> tuple[groupgt.Run, Labelled]:
+    labeller = labeller_of(LABELLERS[name])
+    grouped = labeller.read(truth)
+    run = renamed(grouped, run, labeller, policy)
+    return run, carrier_of(run).label(grouped, labeller, policy, Engine())
 
 
-def test_scores_made_from_ranks_are_no_scores() -> None:
-    run = {"q": [("a", 1.0), ("b", 0.5)]}
-    with pytest.raises(groupgt.DataError, match="these have only an order"):
-        groupgt.evaluate({"q": [["a"]]}, run, ["recall@0.7score"])
+@pytest.mark.filterwarnings("ignore:.*the file is empty")
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("name", sorted(LABELLERS))
+@given(rows=ROWS, groups=st.tuples(GROUPS, GROUPS), policy=POLICIES)
+def test_every_carrier_has_one_order(name: str, rows: Rows, groups: Any, policy: Policy) -> None:
+    truth = groupgt.GroundTruth.of(dict(zip(QIDS, groups)))
+    lists, expected = labelled(truth, as_lists(rows), name, policy)
+    columns, found = labelled(truth, as_columns(rows), name, policy)
+    assert seen(found) == seen(expected)
+    _, nested = labelled(truth, as_nested(rows, policy), name, policy)
+    assert seen(nested, ties=False) == seen(expected, ties=False)
+    flats = [local_carrier_of(run, "rows").flat(truth, policy) for run in (lists, columns)]
+    for column in ("query", "rank"):
+        assert np.array_equal(*(getattr(flat, column) for flat in flats)), column
+    assert flats[0].ids == flats[1].ids
+
+
+@given(rows=ROWS, policy=POLICIES)
+def test_rankings_are_those_by_hand(rows: Rows, policy: Policy) -> None:
+    truth = groupgt.GroundTruth.of({qid: [["a"]] for qid in QIDS})
+    expected, whole = by_hand(rows, policy), by_hand(rows, replace(policy, duplicates="keep"))
+    for run in (as_lists(rows), as_columns(rows)):
+        assert {qid: ids for qid, (ids, _) in all_rankings(run, policy)} == whole
+        assert {qid: carrier_of(run).ranking(qid, policy)[0] for qid in expected} == expected
+        flat = local_carrier_of(run, "rows").flat(truth, policy)
+        assert flat.ids == [name for qid in QIDS for name in expected.get(qid, [])]
+        assert flat.sizes(len(QIDS)).tolist() == [len(expected.get(qid, [])) for qid in QIDS]
+        assert flat.rank.tolist() == [at for qid in QIDS for at in range(1, len(expected.get(qid, [])) + 1)]
+        assert [qid for qid, _ in all_rankings(run, policy)] == list(dict.fromkeys(qid for qid, _, _ in rows))

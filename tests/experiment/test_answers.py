@@ -99,7 +99,7 @@ def test_a_part_of_a_system_is_kept(file: Path, way: str) -> None:
     with pytest.raises(groupgt.RetrieverError, match="SIGKILL" if way == "killed" else "KeyboardInterrupt"):
         run_experiment(file, allow_code=True)
     assert asked(file) == 64
-    again = run_experiment(file, allow_code=True)
+    again = run_experiment(file, allow_code=True, resume=True)
     assert asked(file) == 100
     assert again.evaluations["mine"]["own"].means == whole.evaluations["mine"]["own"].means
     assert again.answers["mine", "own"].ids == whole.answers["mine", "own"].ids
@@ -120,7 +120,7 @@ def test_ids_of_which_the_corpus_knows_none(file: Path) -> None:
 
 @pytest.mark.slow
 def test_ids_of_which_the_corpus_knows_some(file: Path) -> None:
-    with pytest.warns(groupgt.GroupgtWarning, match="1 of the 2 ids it returns are not in the corpus: 'doc_2.txt'"):
+    with pytest.warns(groupgt.GroupgtWarning, match="1 of the 2 ids it returns is not in the corpus: 'doc_2.txt'"):
         run_experiment(file, allow_code=True, changes=['systems.own.with.target="own_answers:some"'])
 
 

@@ -397,7 +397,9 @@ def fill(
             results = [cell() for _ in range(90 if number == 20 else rng.choice((0, 1, 2, 3, 5, 8, 13)))]
             again = rng.choices(results, k=rng.choice((0, 0, 1, 3))) if results else []
             world.run[f"q{number}"] = rng.sample([*results, *again], len(results) + len(again))
-    world.run["no ground truth"] = [cell()]
+    # A run that answers no query of the ground truth is refused.
+    if any(world.run.values()):
+        world.run["no ground truth"] = [cell()]
     world.run = {qid: world.run[qid] for qid in rng.sample(list(world.run), len(world.run))}
 
 

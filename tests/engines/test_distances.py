@@ -1,0 +1,145 @@
+"""Scores that are distances, and orders that contradict scores or ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import groupgt
+from groupgt.engines.carriers import all_rankings
+from groupgt.engines.order import contradictions, with_distances
+from groupgt.model.policy import Policy
+from groupgt.model.run import Remote, Run
+from tests.conftest import Cli
+
+TRUTH = {"q": [["a"], ["b"]], "r": [["c"]]}
+# Distances: a 0.1 and b 0.7 for q, c 0.2 for r; at most 0.5 leaves a and c.
+SHAPES: dict[str, Any] = {
+    "pairs": {"q": [("a", 0.1), ("b", 0.7)], "r": [("c", 0.2)]},
+    "mappings": {"q": {"b": 0.7, "a": 0.1}, "r": {"c": 0.2}},
+    "trec": "q Q0 a 1 0.1 t\nq Q0 b 2 0.7 t\nr Q0 c 1 0.2 t\n",
+    "csv": "qid,doc_id,score\nq,b,0.7\nq,a,0.1\nr,c,0.2\n",
+    "jsonl": '{"qid": "q", "retrieved_ids": ["a", "b"], "retrieve_scores": [0.1, 0.7]}\n'
+    '{"qid": "r", "retrieved_ids": ["c"], "retrieve_scores": [0.2]}\n',
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_declared_distances_rank_the_lowest_first_and_are_cut_from_above(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: str, size: str
+) -> None:
+    """recall at most 0.5: a of two groups is 1/2, c is 1: .75; mrr 1, as both queries begin with a hit."""
+    monkeypatch.setattr("groupgt.formats.source.SMALL", 0 if size == "large" else 1 << 20)
+    run: Any = SHAPES[shape]
+    if isinstance(run, str):
+        path = tmp_path / f"run.{shape}"
+        path.write_text(run)
+        run = path
+    found = groupgt.evaluate(TRUTH, run, ["recall.coverage@0.5score", "mrr.coverage"], scores="ascending")
+    assert found.means == {"recall.coverage@0.5score": 0.75, "mrr.coverage": 1.0}
+    assert "rising_scores" not in found.counts
+    assert "contradicted_ranks" not in found.counts
+    given = dict(all_rankings(found.run, Policy()))
+    assert given == {"q": (["a", "b"], [0.1, 0.7]), "r": (["c"], [0.2])}
+    assert with_distances(found.run) is found.run
+
+
+def test_distances_that_are_not_declared_are_told_and_cannot_be_cut() -> None:
+    found = groupgt.evaluate(TRUTH, SHAPES["pairs"], ["mrr"])
+    # q alone has two results.
+    assert found.counts["rising_scores"] == 1
+    told = " ".join(groupgt.evaluate_runs(TRUTH, {"far": SHAPES["pairs"]}, ["mrr"]).text().split())
+    assert "queries whose scores rise from the first result to the last: far 1; their order counts;" in told
+    with pytest.raises(groupgt.DataError, match=r"falling scores, found 0.1 before 0.7; if the scores are distances"):
+        groupgt.evaluate(TRUTH, SHAPES["pairs"], ["recall@0.5score"])
+
+
+def test_falling_scores_that_are_declared_as_ascending_are_told() -> None:
+    run = {"q": [("a", 0.7), ("b", 0.1)]}
+    found = groupgt.evaluate_runs({"q": [["a"]]}, {"far": run}, ["mrr"], scores={"far": "ascending"})
+    assert "scores fall, although declared as ascending," in " ".join(found.text().split())
+    with pytest.raises(groupgt.DataError, match=r"rising scores, found 0.7 before 0.1$"):
+        groupgt.evaluate({"q": [["a"]]}, run, ["recall@0.5score"], scores="ascending")
+
+
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_ranks_that_contradict_scores(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: str) -> None:
+    """In q the second rank has the better score; in r equal ranks say nothing; in s ranks and scores agree."""
+    monkeypatch.setattr("groupgt.formats.source.SMALL", 0 if size == "large" else 1 << 20)
+    (tmp_path / "truth").write_text("q 0 a 1\nr 0 a 1\ns 0 a 1\n")
+    lines = ["q Q0 a 1 0.1 t", "q Q0 b 2 0.3 t", "r Q0 a 0 0.1 t", "r Q0 b 0 0.3 t", "s Q0 b 2 0.1 t", "s Q0 a 1 0.3 t"]
+    (tmp_path / "run.trec").write_text("\n".join(lines) + "\n")
+    run = groupgt.read_run(tmp_path / "run.trec")
+    assert contradictions(run, thorough=True).contradicted_ranks == 1
+    assert contradictions(run).contradicted_ranks == (1 if size == "small" else 0)
+    out = cli("check", tmp_path / "truth", tmp_path / "run.trec").out
+    (line,) = [line for line in out.splitlines() if "ranks contradict their scores" in line]
+    assert line.split()[-1] == "1"
+    out = cli("evaluate", tmp_path / "truth", tmp_path / "run.trec", "-m", "mrr").out
+    assert ("queries whose ranks contradict their scores: run 1;" in " ".join(out.split())) == (size == "small")
+
+
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_ranks_alone_are_no_distances(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: str) -> None:
+    monkeypatch.setattr("groupgt.formats.source.SMALL", 0 if size == "large" else 1 << 20)
+    (tmp_path / "run.csv").write_text("qid,doc_id,rank\nq,a,1\nq,b,2\n")
+    found = groupgt.evaluate({"q": [["a"]]}, tmp_path / "run.csv", ["mrr"], scores="ascending")
+    assert found["mrr"] == 1.0
+    assert not found.run.ascending
+
+
+def test_distances_on_a_cluster_are_refused() -> None:
+    with pytest.raises(groupgt.ConfigError, match="scores=ascending is not supported on a cluster"):
+        with_distances(Run(Remote(None), name="far"))
+    assert contradictions(Run(Remote(None)), thorough=True) == (0, 0)
+
+
+def test_scores_are_declared_for_all_runs_or_by_name(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "truth").write_text("q 0 a 1\n")
+    (tmp_path / "near.trec").write_text("q Q0 a 1 0.1 t\nq Q0 b 2 0.3 t\n")
+    (tmp_path / "likely.trec").write_text("q Q0 a 1 0.9 t\nq Q0 b 2 0.3 t\n")
+    command = ["evaluate", tmp_path / "truth", tmp_path / "near.trec", tmp_path / "likely.trec", "-m", "mrr"]
+
+    def means(*options: str) -> list[str]:
+        ended = cli(*command, "--format", "csv", *options)
+        assert ended.status == 0
+        return [line.split(",")[1] for line in ended.out.splitlines()[1:]]
+
+    assert means() == ["0.5", "1.0"]
+    assert means("--scores", "near=ascending") == ["1.0", "1.0"]
+    assert means("--scores", "ascending") == ["1.0", "0.5"]
+    for wrong in (["rising"], ["near=up"], ["ascending", "near=ascending"], ["near=ascending", "near=descending"]):
+        ended = cli(*command, *(word for each in wrong for word in ("--scores", each)))
+        assert ended.status == 2
+        assert "--scores: expected descending or ascending, or NAME=ascending" in ended.err
+    for name in ("evaluate", "check"):
+        ended = cli(name, *command[1:4], "--scores", "nearby=ascending")
+        assert ended.status == 2
+        assert "expected the name of a run, near or likely, found 'nearby'" in ended.err
+    with pytest.raises(groupgt.ConfigError, match="scores: expected descending or ascending"):
+        groupgt.evaluate(TRUTH, SHAPES["pairs"], ["mrr"], scores="up")
+
+
+def test_a_threshold_on_distances_is_found_from_the_other_side() -> None:
+    """The unanswerable query's best distance is 0.5: a threshold below it, at 0.2 at least, leaves it empty."""
+    import polars as pl
+
+    rows = {"qid": ["a", "b"], "retrieval_gt": [[["x"]], []], "answerable": [True, False]}
+    run = {"a": {"x": 0.2}, "b": {"y": 0.5}}
+    found = groupgt.thresholds(pl.DataFrame(rows, strict=False), run, 1.0, scores="ascending")
+    (chosen,) = (each for each in found.thresholds if each.asked)
+    assert chosen.threshold is not None
+    assert 0.2 <= chosen.threshold < 0.5
+    assert (chosen.abstains, chosen.recall) == (1.0, 1.0)
+    told = " ".join(found.text().split())
+    assert f"up to a distance of {chosen.threshold:g};" in told
+    assert "results above the threshold are ignored" in told
+
+
+def test_scores_made_from_ranks_are_no_scores() -> None:
+    run = {"q": [("a", 1.0), ("b", 0.5)]}
+    with pytest.raises(groupgt.DataError, match="these have only an order"):
+        groupgt.evaluate({"q": [["a"]]}, run, ["recall@0.7score"])
