@@ -320,7 +320,9 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
     if recognized is None:
         shapes = "qrels, CSV with a header line, JSON, JSON Lines or parquet"
         what = f"expected {wanted} ({shapes}), but its first line is {kind}"
-        raise DataError(f"{source.path}: {what}; name its format with --{'truth' if is_truth else 'run'}-format if it is another")
+        raise DataError(
+            f"{source.path}: {what}; name its format with --{'truth' if is_truth else 'run'}-format if it is another"
+        )
     other = "a run" if is_truth else "ground truth"
     name = {"trec truth": "qrels", "beir truth": "beir"}.get(f"{recognized.name} {kind}", f"{recognized.name} {kind}")
     columns = roles.of_other_kind(keys_of(source), is_truth=is_truth)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -113,7 +114,7 @@ def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against:
 
     @cache
     def folders() -> list[ResultFolder]:
-        return list(islice(earlier_runs(path, experiment), 2)) if path.exists() and any(path.iterdir()) else []
+        return list(islice(earlier_runs(path, experiment), 2)) if os.path.isdir(path) and os.listdir(path) else []
 
     def runs(dataset: str, name: str, metric: Metric) -> list[Floats]:
         data, found, why = datasets[dataset], [], "there is no earlier run of it"
