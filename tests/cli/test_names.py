@@ -92,7 +92,7 @@ def test_two_files_of_one_name(runs: list[str], files: str, folder: Path, capsys
 def test_a_wrong_baseline_is_told_before_anything_is_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(folder, "one.trec", "two.trec")
     (folder / "qrels").write_text("no qrels\n")
-    for command in (["compare"], ["power"], ["plot", "means", "-o", "x.svg"]):
+    for command in (["compare"], ["power"], ["plot", "means", "-o", "x.json"]):
         with pytest.raises(SystemExit) as end:
             main([*command, "qrels", "one.trec", "two.trec", "-m", "map", "--baseline", "tow"])
         assert end.value.code == 2

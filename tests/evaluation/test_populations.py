@@ -194,6 +194,7 @@ def audited_gates(world: World, metrics: list[str]) -> Any:
 
 
 def power(world: World, metrics: list[str]) -> Any:
+    pytest.importorskip("scipy")
     powers = world.comparison(metrics).power(difference=0.1).powers
     return [(each.metric, each.queries, each.delta, each.spread, each.needed) for each in powers]
 
