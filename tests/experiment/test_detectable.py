@@ -38,6 +38,7 @@ def test_a_bound_without_a_test() -> None:
     assert detectable(gate, np.ones(60), RECALL, Settings()).one_way == pytest.approx(0.148, abs=0.008)
 
 
+@pytest.mark.slow
 def test_a_gain_is_the_mirror_of_a_drop() -> None:
     gain = Gate("*", "recall@2", min_gain=0.01, must="significant")
     found = detectable(gain, np.zeros(60), RECALL, Settings())
@@ -142,6 +143,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     return [line for line in lines if line.startswith("gate")]
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_what_gates_can_detect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = written(tmp_path, lost=12)
     lines = said(capsys, str(file))
@@ -163,6 +165,7 @@ def test_a_dry_run_says_what_gates_can_detect(tmp_path: Path, capsys: pytest.Cap
     assert lines[5] == f"gate 6 (recall@2, min 0.9), b on d: {fails} gain of 0.1000 on"
 
 
+@pytest.mark.slow
 def test_it_is_told_from_earlier_runs_and_what_changed_between_two(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
