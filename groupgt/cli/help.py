@@ -12,8 +12,18 @@ UNGROUPED_OPTIONS = 10
 # Options by topic. Options of a single command come first, under `Options`.
 GROUPS = {
     "Input": (
-        *("--truth-format", "--where", "--policy", "--run-format", "--parts", "--memory", "--names", "--system"),
-        *("--runs", "--dataset", "--labeller", "--with", "--corpus", "--allow-code", "--tokenizer"),
+        *("--truth-format", "--columns", "--where", "--policy", "--run-format", "--scores", "--parts", "--memory"),
+        *(
+            "--names",
+            "--system",
+            "--runs",
+            "--dataset",
+            "--labeller",
+            "--with",
+            "--corpus",
+            "--allow-code",
+            "--tokenizer",
+        ),
         *("--audit", "--assume-random", "--annotator"),
     ),
     "Metrics": ("--metric", "-m", "-k", "--by", "--convention"),
