@@ -70,6 +70,7 @@ _TEXTS = "texts that were retrieved, not ground truth"
 MEANINGS = {
     **dict.fromkeys(("answer", "answers", "expected_output", "expected_answer", "expected_answers"), _ANSWERS),
     **dict.fromkeys(("reference", "references", "ground_truth", "ground_truths", "generation_gt"), _ANSWERS),
+    "distance": "distances, which can be declared: --columns score=distance --scores ascending",
     **dict.fromkeys(("retrieval_context", "retrieved_contexts", "contexts", "context"), _TEXTS),
 }
 # Names that may be of a role, but also of something else: they are suggested, not taken.
@@ -78,7 +79,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "doc_id": ("chunk", "passage", "document", "passage_no", "document_no", "source", "url", "title", "file", "page"),
     "retrieval_gt": ("ground_truth_ids", "ground_truth_docs", "targets", "target", "evidence", "support"),
     "retrieved_ids": ("ids", "docs", "documents", "hits", "output", "search_results"),
-    "score": ("distance", "probability", "confidence", "value", "relevance", "rel"),
+    "score": ("probability", "confidence", "value", "relevance", "rel"),
     "group": ("fact", "nugget", "slot", "cluster", "aspect_id"),
     "grade": ("score", "gain", "value"),
     "text": ("title",),
