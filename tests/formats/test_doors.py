@@ -242,6 +242,18 @@ def test_records_without_ids_are_paired_by_the_text_of_the_query(tmp_path: Path)
     assert groupgt.evaluate(truth, run_with_ids, ["mrr"])["mrr"] == 1
 
 
+def test_rows_of_results_by_question(tmp_path: Path) -> None:
+    """The same in lists, as columns and from a frame; é is one character in one file and two in the other."""
+    truth = put(tmp_path / "t.jsonl", '{"question": "Which caf\u00e9?", "retrieval_gt": [["a"]]}\n')
+    rows = [("Which  cafe\u0301?", "x", 0.9), ("Which cafe\u0301? ", "a", 0.4)]
+    run = put(tmp_path / "r.csv", "question,doc_id,score\n" + "".join(f"{q},{d},{s}\n" for q, d, s in rows))
+    frame = pl.DataFrame(rows, schema=["question", "doc_id", "score"], orient="row")
+    for results, engine in ((run, "auto"), (run, "streaming"), (frame, "auto")):
+        assert groupgt.evaluate(truth, results, ["mrr"], engine=engine)["mrr"] == 0.5
+    with_ids = put(tmp_path / "i.jsonl", '{"qid": "q1", "query": "Which caf\u00e9?", "retrieval_gt": [["a"]]}\n')
+    assert groupgt.evaluate(with_ids, run, ["mrr"])["mrr"] == 0.5
+
+
 def test_what_has_no_partner_is_named(tmp_path: Path) -> None:
     truth = put(tmp_path / "truth.jsonl", paired("truth", (0, 1), "question"))
     run = put(
