@@ -249,9 +249,8 @@ def _streamed(source: Source) -> Run:
     """Return lazy columns if the byte layout is regular; otherwise use the strict reader."""
     header = list(canonical(header_of(source), source.columns))
     order = _order(header)
-    has_columns = {query_column(header), "doc_id", order} <= set(header) and len(set(header)) == len(
-        header
-    ) <= WIDEST_TABLE
+    names = set(header)
+    has_columns = {query_column(header), "doc_id", order} <= names and len(names) == len(header) <= WIDEST_TABLE
     layout = layout_of(source, delimiter_of(source.first_line)) if has_columns else Layout(regular=False)
     if not layout.has_columns(len(header)):
         return _read_strictly(source)

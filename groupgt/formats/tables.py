@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import io
 import json
+import math
 import tokenize
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -235,7 +236,7 @@ class Judged:
     ) -> GroundTruth:
         """Build ground truth; raises `DataError` with every fault. If they are `sound`, ids need no check."""
         if not sound or not bool((np.abs(self.grades) <= GRADE_LIMIT).all()):
-            self.checked(faults)
+            self._check(faults)
         truth = GroundTruth.from_judgments(
             self.qids, self.documents, self.grades, self.groups, policy=policy, shape=shape, **others
         )
@@ -247,8 +248,8 @@ class Judged:
             return self.without_repeats().truth(policy, shape, **others) if is_flat else truth
         return truth
 
-    def checked(self, faults: Faults | None = None) -> Judged:
-        """Return these judgments if ids and grades are valid; otherwise raises `DataError` with every fault."""
+    def _check(self, faults: Faults | None) -> None:
+        """Raise `DataError` with every fault if an id or a grade is invalid."""
         faults = Faults() if faults is None else faults
         columns = (self.qids, self.documents, *(() if self.groups is None else (self.groups,)))
         is_text = all(set(map(type, column)) <= {str} for column in columns)
@@ -256,7 +257,6 @@ class Judged:
         if not is_sound or not bool((np.abs(self.grades) <= GRADE_LIMIT).all()):
             self.report(faults)
         faults.stop()
-        return self
 
     def without_repeats(self) -> Judged:
         """Return these judgments without those that repeat an earlier one."""
@@ -305,16 +305,19 @@ def grades_of(cells: Sequence[Any], *, text: bool) -> Floats:
     >>> grades_of(["1", "0.5", "x"], text=True).tolist(), grades_of([1, True, 2.0], text=False).tolist()
     ([1.0, 0.5, nan], [1.0, nan, 2.0])
     """
-    if not text and set(map(type, cells)) <= {int, float}:
+    if text:
+        numbers = {cell: _or_nan(number_of(cell)) for cell in set(cells)}
+        return np.fromiter(map(numbers.__getitem__, cells), np.float64, len(cells))
+    if set(map(type, cells)) <= {int, float}:
         try:
             return np.array(cells, dtype=np.float64)
         except OverflowError:
             pass
-    read: Callable[[Any], float | None] = number_of if text else finite_number
-    if not text:
-        return np.array([np.nan if (number := read(cell)) is None else number for cell in cells], dtype=np.float64)
-    numbers = {cell: np.nan if (number := read(cell)) is None else number for cell in set(cells)}
-    return np.fromiter(map(numbers.__getitem__, cells), np.float64, len(cells))
+    return np.array([_or_nan(finite_number(cell)) for cell in cells], dtype=np.float64)
+
+
+def _or_nan(number: float | None) -> float:
+    return math.nan if number is None else number
 
 
 def texts_of_ids(cells: Sequence[Any]) -> list[Any]:

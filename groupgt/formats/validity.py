@@ -53,8 +53,8 @@ def number_of(text: pl.Expr) -> pl.Expr:
 
 
 def normal_texts(text: pl.Expr) -> pl.Expr:
-    """Return texts as `normal_text` does."""
-    return text.str.normalize("NFC").str.replace_all(r"\s+", " ").str.strip_chars(" ")
+    """Return texts as `normal_text` does; Python also counts four separators of ASCII as blanks."""
+    return text.str.normalize("NFC").str.replace_all(r"[\s\x1c-\x1f]+", " ").str.strip_chars(" ")
 
 
 def is_number(text: pl.Expr) -> pl.Expr:

@@ -17,6 +17,7 @@ import groupgt
 from groupgt.formats import validity as of_columns
 from groupgt.formats.fields import call_of
 from groupgt.model import validity
+from groupgt.model.values import normal_text
 
 # Surrogates stand in no column of polars, and in no file that is UTF-8.
 SURROGATES = [chr(code) for code in range(0xD800, 0xE000, 15)]
@@ -49,6 +50,14 @@ def test_every_character_in_an_id(place: str) -> None:
     # Of what has no width and gives direction only the byte order mark is refused.
     refused = [letter for letter, holds in zip(letters(), python) if not holds and unicodedata.category(letter) == "Cf"]
     assert refused == ["\ufeff"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_texts_of_queries_are_normalized_alike(place: str) -> None:
+    """A question read from a column pairs with the same question read row by row."""
+    texts = [place.format(letter) for letter in letters()]
+    column = pl.DataFrame({"text": texts}).select(of_columns.normal_texts(pl.col("text")))["text"].to_list()
+    assert column == [normal_text(text) for text in texts]
 
 
 @pytest.mark.parametrize("place", PLACES)
