@@ -21,8 +21,8 @@ from groupgt.cli.output import (
     format_option,
     prepared,
     repeatable_option,
-    say,
     show,
+    show_beside,
     show_result,
     table_option,
     together,
@@ -240,5 +240,4 @@ def power_command(
         return
     show_result(comparison.power(difference=difference, power=power), style)
     for line in gates:
-        # Data for other programs stays alone on standard output.
-        (say if style in ("json", "csv") else show)(line)
+        show_beside(line, style)

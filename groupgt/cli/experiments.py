@@ -25,6 +25,7 @@ from groupgt.cli.output import (
     repeatable_option,
     say,
     show,
+    show_beside,
     show_csv,
     show_document,
     show_json,
@@ -234,8 +235,7 @@ def _show_plan(made: Any, against: Path | None, style: str, *, allow_no_previous
     if previous is not None:
         say(experiment.hide.sure(will_compare(previous, experiment)))
     for line in in_experiment(experiment, made.datasets, against if previous is not None and previous.name else None):
-        # Data for other programs stays alone on standard output.
-        (say if style in ("json", "csv") else show)(experiment.hide.sure(line))
+        show_beside(experiment.hide.sure(line), style)
 
 
 def _show_outcome(outcome: Any, style: str) -> None:

@@ -50,6 +50,11 @@ def say(text: str) -> None:
     click.echo(line, err=True, color=True)
 
 
+def show_beside(text: str, style: str) -> None:
+    """Prints a line beside a table; data for other programs stays alone on standard output."""
+    (say if style in ("json", "csv") else show)(text)
+
+
 def show_document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "") -> None:
     """Prints a document with the terminal's width and colors; details are included on request."""
     click.echo(document(items, style, title, screen()), color=True)

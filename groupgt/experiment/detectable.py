@@ -75,8 +75,9 @@ def detectable(
     uniform = random.random((4, count, copies))
     drawn = values[(uniform[0] * count).astype(np.int64)]
     # What each query can lose, or gain; and by how much it changes without net effect, at 0 like the others.
-    rooms = drawn if metric.higher_is_better != is_gain else 1 - drawn
-    room = float((values if metric.higher_is_better != is_gain else 1 - values).mean())
+    to_zero = metric.higher_is_better != is_gain
+    rooms = drawn if to_zero else 1 - drawn
+    room = float((values if to_zero else 1 - values).mean())
     others = values[np.abs(values) > SLACK]
     sizes = np.where(np.abs(drawn) > SLACK, np.abs(drawn), np.abs(others).mean() if len(others) else 0.0)
     settings = replace(settings, resamples=RESAMPLES)
