@@ -170,7 +170,7 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
     answered = populations.defined & labelled.present
     if fault := fault_of_queries(truth, run, labelled):
         warn(fault)
-    warn_of_no_match(truth, run, labeller, labelled)
+    warn_of_no_match(truth, run, request, labelled)
     comments = run.by_original_ids.resolved.comments
     contradicted = contradictions(run, thorough=True)
     lengths = labelled.hits.length[labelled.present]

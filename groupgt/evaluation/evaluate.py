@@ -92,7 +92,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
     if fault := fault_of_queries(grouped, system, labelled):
         raise DataError(fault)
     if not warn_of_unknown(system, labeller):
-        warn_of_no_match(grouped, system, labeller, labelled)
+        warn_of_no_match(grouped, system, request, labelled)
     evaluation = Evaluation(
         truth=grouped,
         run=system,

@@ -16,6 +16,7 @@ import numpy as np
 from groupgt.engines.base import Labelled
 from groupgt.engines.carriers import carrier_of
 from groupgt.errors import DataError, display, first_of, warn
+from groupgt.evaluation.request import Request
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run
@@ -75,14 +76,15 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
 OF_IDS = ("id", "parents")
 
 
-def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, labelled: Labelled) -> None:
+def warn_of_no_match(truth: GroundTruth, run: Run, request: Request, labelled: Labelled) -> None:
     """Warn about ids that match nothing but nearly would, with a pair, and about results that match nothing at all."""
+    labeller = request.labeller
     if not labelled.present.any():
         return
     missing = np.flatnonzero(truth.judgments.defined & ~labelled.present).tolist()
     near = ""
     if labeller.name == "id" or (labeller.name in OF_IDS and labelled.no_match):
-        near = _near_documents(truth, run, labelled)
+        near = _near_documents(truth, run, request, labelled)
     if labelled.no_match and truth.ids:
         near = _no_match(truth, run, labeller, labelled, near)
     for finding in (_near_queries(truth, run, labelled, missing) if labelled.extra and missing else "", near):
@@ -128,7 +130,7 @@ def _near_queries(truth: GroundTruth, run: Run, labelled: Labelled, missing: Ite
     return _shown("query", pairs)
 
 
-def _near_documents(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
+def _near_documents(truth: GroundTruth, run: Run, request: Request, labelled: Labelled) -> str:
     """Describe relevant alternatives that no result matches, although a result of the same query nearly does."""
     hits = labelled.uncondensed or labelled.hits
     missed = truth.is_relevant & labelled.present[truth.query_of]
@@ -145,9 +147,13 @@ def _near_documents(truth: GroundTruth, run: Run, labelled: Labelled) -> str:
     sample = carrier_of(run).sample(FEW_RESULTS, unmatched)
     looked_at = [qid for qid, results in sample.items() if results and qid in unmatched]
     pairs = [pair for qid in looked_at for pair in _near_results(unmatched[qid], sample[qid])]
-    # A result that is judged itself, and an id that is also a result as it stands, are other documents.
-    judged, results = (set(truth.ids), set(_documents(run))) if pairs else (set(), set())
-    near = _shown("document", [pair for pair in pairs if pair[0] not in results and pair[1] not in judged])
+    if pairs:
+        # A result that is judged itself, an id that is also a result, and two passages of a corpus differ indeed.
+        judged, results = set(truth.ids), set(_documents(run))
+        passages = request.lengths.texts or request.sources.texts(None, "corpus")
+        pairs = [pair for pair in pairs if pair[0] not in results and pair[1] not in judged]
+        pairs = [pair for pair in pairs if not (pair[0] in passages and pair[1] in passages)]
+    near = _shown("document", pairs)
     note = f"; looked at {len(looked_at):,} of {len(distinct):,} queries with an unmatched id"
     return near + note if near and len(looked_at) < len(distinct) else near
 

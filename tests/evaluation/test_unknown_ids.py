@@ -164,3 +164,14 @@ def test_texts_that_are_longer_than_every_passage_are_told() -> None:
     labeller = {"use": "text", "with": {"corpus": {"c": "one two three"}}}
     with pytest.warns(groupgt.GroupgtWarning, match="1 of 2 alternatives can be hit by no result, such as .*'q'; comp"):
         groupgt.evaluate(truth, {"q": ["c"]}, ["recall"], labeller=labeller)
+
+
+def test_two_passages_of_one_corpus_are_no_near_misses() -> None:
+    truth, run = {"q": [["signature"], ["a"]]}, {"q": ["Signature", "a"]}
+    texts = {"a": "one", "signature": "a function", "Signature": "a class"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert groupgt.evaluate(truth, run, ["recall"], corpus=texts)["recall"] == 0.5
+        groupgt.check(truth, {"r": run}, corpus=texts)
+    with pytest.warns(groupgt.GroupgtWarning, match="nearly match"):
+        groupgt.evaluate(truth, run, ["recall"], corpus={"a": "one", "signature": "a function"})
