@@ -1,17 +1,14 @@
-"""Process helpers: lazy imports, delayed garbage collection, and guards for user code."""
+"""Process helpers: lazy imports, delayed garbage collection, and what surrounds user code."""
 
 from __future__ import annotations
 
 import gc
 import os
-import re
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,8 +24,6 @@ else:
         def __getattr__(self, attribute: str) -> Any:
             if attribute.startswith("__"):  # asked for by tools that inspect any object
                 raise AttributeError(attribute)
-            if _was_forked:
-                raise RuntimeError(FORKED)
             value = getattr(import_module(self._name), attribute)
             setattr(self, attribute, value)
             return value
@@ -36,42 +31,6 @@ else:
     # Importing polars takes longer than evaluating a small file.
     pl = _LazyModule("polars")
     sql = _LazyModule("pyspark.sql.functions")
-
-FORKED = (
-    "this process was forked after polars had started threads, which the fork lost: polars "
-    'would wait for them without end; start workers with multiprocessing.get_context("spawn") or "forkserver"'
-)
-_was_forked = False
-
-
-def _polars_works() -> bool:
-    """Return whether polars has running threads in this process or, if unknown, whether it has been imported."""
-    if "polars" not in sys.modules:
-        return False
-    try:
-        names = [task.joinpath("comm").read_text() for task in Path("/proc/self/task").iterdir()]
-    except OSError:
-        return True
-    return any(re.match("polars-[0-9]", name) for name in names)
-
-
-def _before_fork() -> None:
-    global _is_at_work  # noqa: PLW0603  # between the two hooks of one fork
-    _is_at_work = _polars_works()
-
-
-def _after_fork() -> None:
-    """Forget the imported parts of polars in a child process, so that using them raises an error."""
-    global _was_forked  # noqa: PLW0603  # of this process, once
-    _was_forked = _was_forked or _is_at_work
-    if _was_forked:
-        for name in [name for name in vars(pl) if name != "_name"]:
-            delattr(pl, name)
-
-
-_is_at_work = False
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
 
 __all__ = ["pl", "sql"]  # for modules that import it from here
 
@@ -88,38 +47,9 @@ def no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-@contextmanager
-def users_code() -> Iterator[None]:
-    """Run user code with its output sent to standard error; raise an error if it tries to end the process."""
-    with no_silent_exit(), redirect_stdout(sys.stderr):
-        yield
-
-
-@contextmanager
-def no_silent_exit() -> Iterator[None]:
-    """Make `os._exit(0)` in user code act like `sys.exit`, since otherwise it would look like success without results.
-
-    User code runs in this process because a child process would have to read all data again, and would hide the code's
-    modules, debuggers and objects from the user.
-    """
-    leave, process, thread, is_active = os._exit, os.getpid(), threading.get_ident(), True
-
-    def refused(status: int) -> NoReturn:
-        if status or not is_active or os.getpid() != process:  # the user's own forks may exit in any way
-            leave(status)
-        if threading.get_ident() == thread:
-            raise SystemExit("os._exit(0)")
-        # Exceptions in another thread would be lost.
-        print("groupgt: your code ended the run: os._exit(0)", file=sys.stderr, flush=True)  # noqa: T201
-        leave(2)
-
-    os._exit = refused
-    try:
-        yield
-    finally:
-        is_active = False
-        if os._exit is refused:
-            os._exit = leave
+def users_code() -> AbstractContextManager[Any]:
+    """Run user code with its output sent to standard error."""
+    return redirect_stdout(sys.stderr)
 
 
 @contextmanager
@@ -154,7 +84,7 @@ def raised(error: BaseException) -> str:
 
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    frames = traceback.extract_tb(error.__traceback__)
     installed = tuple({os.path.join(sysconfig.get_path(key), "") for key in ("stdlib", "platlib", "purelib")})
     ours = os.path.join(os.path.dirname(__file__), "")
     users = [frame for frame in frames if not frame.filename.startswith((*installed, ours, "<frozen"))]

@@ -28,8 +28,7 @@ from groupgt.errors import ConfigError, GroupgtError, RetrieverError
 from groupgt.formats.modules import imported
 from groupgt.private import private_messages
 from groupgt.retrievers.base import Answers, Corpus, Queries, RetrieverPlugin, Setting, ask
-from groupgt.runtime import interrupts_blocked, no_silent_exit, raised, users_code
-from groupgt.store.files import umask
+from groupgt.runtime import interrupts_blocked, raised, users_code
 
 # The parent handles Ctrl-C and ends this process.
 BEGIN = """
@@ -168,24 +167,21 @@ def _send(stream: Any, message: Any) -> None:
 def shared_process() -> Iterator[dict[str, str]]:
     """Lets user code modify the process during a run, and turns any attempt to exit into an error.
 
-    Modules may extend `sys.path` or change the umask, working folder or standard output; these changes last until the
-    run ends and are then undone. Imported modules stay in `sys.modules`. Secrets added to the yielded dict are removed
-    from errors and warnings.
+    Modules may extend `sys.path` or change the working folder; these changes last until the run ends and are then
+    undone. Imported modules stay in `sys.modules`. Secrets added to the yielded dict are removed from errors and
+    warnings.
     """
     secrets: dict[str, str] = {}
-    path, mask, streams, folder = [*sys.path], umask(), (sys.stdout, sys.stderr), working_folder()
+    path, folder = [*sys.path], working_folder()
     try:
         with private_messages(secrets):
             try:
-                with no_silent_exit():
-                    yield secrets
+                yield secrets
             except SystemExit as error:
                 ended_by = error.code if isinstance(error.code, str) else f"sys.exit({error.code or ''})"
                 raise GroupgtError(f"your code ended the run: {ended_by}") from None
     finally:
         sys.path[:] = path
-        os.umask(mask)
-        sys.stdout, sys.stderr = streams
         if folder is not None and folder != working_folder():
             os.chdir(folder)
 
@@ -203,11 +199,10 @@ def working_folder() -> str | None:
 
 def serve(folder: str) -> NoReturn:
     """Builds a retriever as requested, then answers queries until the parent process exits."""
-    leave = os._exit
     sys.path[:] = [folder, *(path for path in sys.path if path != folder)]
     requests, replies = _channels()
     messages: SimpleQueue[Any] = SimpleQueue()
-    threading.Thread(target=_listen, args=[requests, messages, leave], daemon=True).start()
+    threading.Thread(target=_listen, args=[requests, messages], daemon=True).start()
     # Bytecode written next to modules would be stale if a file changes twice within a second.
     sys.dont_write_bytecode = True
     system, build, options, parts = messages.get()
@@ -257,11 +252,11 @@ def _channels() -> tuple[BinaryIO, Any]:
     return os.fdopen(requests, "rb"), os.fdopen(replies, "wb", buffering=0)
 
 
-def _listen(requests: BinaryIO, messages: SimpleQueue[Any], leave: Any) -> None:
+def _listen(requests: BinaryIO, messages: SimpleQueue[Any]) -> None:
     """Queues incoming messages; exits as soon as the parent process does, even in the middle of a query."""
     try:
         while True:
             (length,) = LENGTH.unpack(requests.read(LENGTH.size))
             messages.put(pickle.loads(requests.read(length)))  # noqa: S301 - from who has started us
     except BaseException:
-        leave(1)
+        os._exit(1)

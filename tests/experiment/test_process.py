@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +12,6 @@ import groupgt
 from groupgt.cli.main import main
 from groupgt.experiment.fresh import shared_process
 from groupgt.experiment.plan import plan
-from groupgt.store.files import umask
 from tests.experiment.faulty_files import GATES, STORED, changed, written
 
 FILE = """\
@@ -44,15 +40,13 @@ def module(file: Path, text: str) -> None:
 
 
 CHANGING = """
-import io, os, sys
+import os, sys
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "below"))
-os.umask(0o027)
 os.chdir("/")
 
 def search(queries, k):
     import my_helper  # found by the path that this module has set
-    sys.stdout = io.StringIO()
     return [my_helper.found for _ in queries]
 """
 
@@ -61,10 +55,10 @@ def test_what_a_module_changes_is_nothing_of_ours(file: Path) -> None:
     module(file, CHANGING)
     (file.parent / "below").mkdir()
     (file.parent / "below" / "my_helper.py").write_text('found = ["a"]\n')
-    path, mask, stdout, folder = [*sys.path], umask(), sys.stdout, Path.cwd()
+    path, folder = [*sys.path], Path.cwd()
     outcome = groupgt.run_experiment(file, allow_code=True)
     assert outcome.evaluations["own"]["mine"]["recall"] == 1.0
-    assert (sys.path, umask(), sys.stdout, Path.cwd()) == (path, mask, stdout, folder)
+    assert (sys.path, Path.cwd()) == (path, folder)
     assert not {"my_search", "my_helper"} & set(sys.modules)
 
 
@@ -79,72 +73,6 @@ def test_a_run_that_fails_puts_it_back_too(file: Path) -> None:
     assert sys.path == path
 
 
-ENDINGS = {
-    "while it is imported": "import os\nos._exit(0)\nsearch = None\n",
-    "while it answers": "import os\n\ndef search(queries, k):\n    os._exit(0)\n",
-    "in another thread": (
-        "import os, threading, time\n\ndef search(queries, k):\n"
-        "    threading.Thread(target=os._exit, args=[0]).start()\n    time.sleep(60)\n"
-    ),
-}
-
-
-@pytest.mark.faults
-@pytest.mark.parametrize("how", ENDINGS)
-def test_leaving_at_once_is_no_success(file: Path, how: str) -> None:
-    module(file, ENDINGS[how])
-    done = subprocess.run(
-        [sys.executable, "-m", "groupgt", "run", file, "--allow-code"],
-        env={**os.environ, "PYTHONPATH": str(Path(groupgt.__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "os._exit(0)" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (file.parent / "out").exists()
-
-
-@pytest.mark.slow
-def test_leaving_is_told_with_its_line(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    module(file, ENDINGS["while it answers"])
-    with pytest.raises(SystemExit) as end:
-        main(["run", str(file), "--allow-code"])
-    assert end.value.code == 2
-    where = f"({file.parent / 'my_search.py'}:4 in search)"
-    told = f"groupgt: dataset 'own': system 'mine': query 'q0' and 31 more: SystemExit: os._exit(0) {where}\n"
-    assert capsys.readouterr().err == told
-
-
-@pytest.mark.faults
-def test_a_worker_that_leaves_at_once(file: Path) -> None:
-    module(file, ENDINGS["while it answers"])
-    changes = ['systems.other={use: python, version: "2", with: {target: "my_search:search"}}']
-    with pytest.raises(groupgt.RetrieverError, match=r"SystemExit: os\._exit\(0\) \(.*my_search.py:4 in search\)"):
-        groupgt.run_experiment(file, changes=changes, jobs=2, allow_code=True)
-
-
-FORKING = """
-import os
-
-def search(queries, k):
-    child = os.fork()
-    if not child:
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    return [["a"] for _ in queries]
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_fork_may_leave_as_it_likes(file: Path) -> None:
-    module(file, FORKING)
-    assert groupgt.run_experiment(file, allow_code=True).evaluations["own"]["mine"]["recall"] == 1.0
-
-
 def test_sys_exit_of_what_is_no_retriever(file: Path) -> None:
     (file.parent / "my_search.py").write_text("def count(texts):\n    raise SystemExit(0)\n")
     (file.parent / "run.jsonl").write_text('{"qid": "q0", "retrieved_ids": ["a"], "retrieved_contents": ["x"]}\n')
@@ -157,26 +85,10 @@ def test_sys_exit_of_what_is_no_retriever(file: Path) -> None:
         groupgt.run_experiment(file, changes=changes, allow_code=True)
 
 
-def test_runs_within_runs_and_beside_one_another_leave_the_process_as_it_was() -> None:
-    leave = os._exit
-    with shared_process():
-        with shared_process():
-            assert os._exit != leave
-        assert os._exit != leave
-    assert os._exit == leave
-    outer, inner = shared_process(), shared_process()
-    outer.__enter__()
-    inner.__enter__()
-    outer.__exit__(None, None, None)
-    inner.__exit__(None, None, None)
-    threads = [threading.Thread(target=lambda: shared_process().__enter__()) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-        thread.join()
-    os._exit = leave
-    for error in (SystemExit(0), SystemExit(), SystemExit("bye")):
-        with pytest.raises(groupgt.GroupgtError, match="your code ended the run"), shared_process():
-            raise error
+@pytest.mark.parametrize("error", [SystemExit(0), SystemExit(), SystemExit("bye")])
+def test_code_that_exits_ends_the_run_with_an_error(error: SystemExit) -> None:
+    with pytest.raises(groupgt.GroupgtError, match="your code ended the run"), shared_process():
+        raise error
 
 
 REVERSING = """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -71,11 +70,8 @@ class Batches:
 
     def check_memory(self) -> None:
         """Raise `DataError` if the process exceeds the memory limit."""
-        if self.ceiling and resident() > self.ceiling:
-            _give_back()
-            bytes_used = resident()
-            if bytes_used <= self.ceiling:
-                return
+        bytes_used = resident() if self.ceiling else 0
+        if bytes_used > self.ceiling:
             raise DataError(
                 f"{self.title}: memory limit of {bytes_text(self.ceiling)} exceeded: {bytes_text(bytes_used)} in use; "
                 "raise it, write parquet with smaller row groups, or leave columns out of the ground truth"
@@ -150,17 +146,6 @@ def _flowing(rows: pl.LazyFrame, size: int, guard: Callable[[Callable[[], Any]],
             received = waiting.get()
     if received is not None:
         raise received
-
-
-def _give_back() -> None:
-    """Free unused memory, and make the C library return it to the system if possible."""
-    import ctypes
-    import gc
-
-    gc.collect()
-    # Other C libraries do not have this function.
-    with suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def results_by_query(rows: pl.DataFrame) -> dict[str, list[str]]:
