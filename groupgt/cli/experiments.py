@@ -283,8 +283,9 @@ def report_command(
     """
     from groupgt.render.page.page import page_bytes
     from groupgt.report.contrasts import described
-    from groupgt.report.folder import folders_of, read_folders
-    from groupgt.report.merge import compared_metrics, history, merged, merged_page, settings_of
+    from groupgt.report.merged import merged_page
+    from groupgt.results.folder import folders_of, read_folders
+    from groupgt.results.merge import compared_metrics, history, merged, settings_of
     from groupgt.store.files import write_bytes
 
     if as_history and page is not None:

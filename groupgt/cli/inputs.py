@@ -42,7 +42,7 @@ from groupgt.model.values import Lengths
 from groupgt.store.verdicts import VerdictStore
 
 if TYPE_CHECKING:
-    from groupgt.report.folder import ResultFolder
+    from groupgt.results.folder import ResultFolder
 
 CACHE = Path(".groupgt/cache")
 N = TypeVar("N", int, float)
@@ -85,7 +85,7 @@ class Inputs:
         """The result folder that replaces TRUTH and RUNS; it also provides values for options that were not typed."""
         if not (self.takes_folder and _is_result_folder(self.truth_path)):
             return None
-        from groupgt.report.folder import ResultFolder
+        from groupgt.results.folder import ResultFolder
 
         return ResultFolder.opened(self.truth_path, self.dataset_name, self.systems)
 

@@ -25,7 +25,7 @@ from groupgt.store.stamped import LAST, LATEST
 
 if TYPE_CHECKING:
     from groupgt.comparison.systems import Systems
-    from groupgt.report.folder import ResultFolder
+    from groupgt.results.folder import ResultFolder
 
 NEEDS = "; name one result folder, or TRUTH and RUNS, for those that need rankings"
 
@@ -126,8 +126,9 @@ def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None
 
 def _of_folders(inputs: Inputs, request: FigureRequest) -> Figure:
     from groupgt.report.experiment import chosen
-    from groupgt.report.folder import folders_of, read_folders
-    from groupgt.report.merge import compared_metrics, merged, merged_figures, settings_of
+    from groupgt.report.merged import merged_figures
+    from groupgt.results.folder import folders_of, read_folders
+    from groupgt.results.merge import compared_metrics, merged, settings_of
 
     accepted = {"truth_path", "run_paths", "metric_texts"}
     reading = Inputs.__dataclass_fields__.keys() - accepted

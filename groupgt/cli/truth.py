@@ -236,7 +236,7 @@ def convert_command(
 
 def import_autorag(project: Path, target: Path) -> None:
     """Writes an experiment for an AutoRAG project and reports what it reproduces and what it leaves out."""
-    from groupgt.report.autorag import import_project
+    from groupgt.results.autorag import import_project
 
     if target.exists():
         raise ConfigError(f"{target}: already exists; choose another file")

@@ -35,6 +35,7 @@ from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates
 from groupgt.model.hits import Bools, Floats, Ints
+from groupgt.model.policy import Policy
 from groupgt.model.values import Budget
 from groupgt.private import Hide
 
@@ -67,9 +68,9 @@ def shared(func: Callable[[Any], T]) -> cached_property[T]:
 class Systems:
     """Systems evaluated on one ground truth, in table order: `values[system][metric]`, shape (Q,).
 
-    `evaluations` is empty if only metric values are available; `population` and `rules` then describe the measurement.
-    `passages` maps ids to texts, `absent` contains the ground-truth ids missing from the corpus, and `hide` removes
-    secrets from texts.
+    `evaluations` is empty if only metric values are available; `population`, `policy` and `labeller` (empty if results
+    were matched by id) then describe the measurement. `passages` maps ids to texts, `absent` contains the ground-truth
+    ids missing from the corpus, and `hide` removes secrets from texts.
 
     Systems are compared with the `baseline` on the metrics in `compared` (default: all). Without a baseline, nothing is
     compared, and means have no confidence intervals. `is_baseline_named` is True if the user chose the baseline, and
@@ -85,7 +86,8 @@ class Systems:
     passages: Mapping[str, str] = field(default_factory=dict)
     absent: Collection[str] = ()
     hide: Hide = field(default_factory=Hide)
-    rules: str = ""
+    policy: Policy = field(default_factory=Policy)
+    labeller: str = ""
     baseline: str = ""
     settings: Settings = field(default_factory=Settings)
     compared: Sequence[str] = ()

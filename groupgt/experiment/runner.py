@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from groupgt.comparison.across import Across, Measured, across, mean_length, texts_of
@@ -15,11 +16,12 @@ from groupgt.errors import GroupgtError, RetrieverError, collecting
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.stages import METRIC, Stages, stages_of
-from groupgt.experiment.answers import Progress, SystemAnswers
+from groupgt.experiment.answers import Progress, Silence, SystemAnswers
 from groupgt.experiment.best import best_systems
 from groupgt.experiment.cache import AnswerCache
 from groupgt.experiment.datasets import Data, digests, read_all
-from groupgt.experiment.experiment import Experiment
+from groupgt.experiment.experiment import Experiment, load
+from groupgt.experiment.fresh import shared_process
 from groupgt.experiment.gates import judged
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.previous import Previous, against
@@ -68,6 +70,16 @@ class Running:
         """Marks results as written, so that the next run queries external code and services again."""
         self.answers.finish()
         self.verdicts.finish()
+
+
+def outcome_of(path: Path) -> Outcome:
+    """Runs an experiment file as it is, and writes no results."""
+    with shared_process() as secrets:
+        running = Running(load(path, secrets=secrets), Silence(), refresh=False, reuse=False)
+        running.begin((), (), resume=False)
+        outcome = running.outcome((), 1)
+        running.finish()
+    return outcome
 
 
 def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answers: SystemAnswers) -> Outcome:

@@ -71,6 +71,10 @@ class Metric:
         """True if higher values are better."""
         return self.definition.higher_is_better
 
+    def worth(self, mean: float) -> float:
+        """Return a sort key for means: higher is better, and undefined is lowest."""
+        return -math.inf if math.isnan(mean) else mean if self.higher_is_better else -mean
+
     def valued(self, populations: Populations) -> Bools:
         """Returns a mask of the queries that have a value of this metric, shape (Q,)."""
         definition = self.definition

@@ -26,11 +26,10 @@ from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed
 from groupgt.report.comparison import OF_CONTRAST, cells_of
 from groupgt.report.contrasts import beside_grid, beside_rows, how_tested, marks_in, verdict_by
-from groupgt.report.folder import AGAIN, ResultFolder
-from groupgt.report.means import worth
 from groupgt.report.sentences import doubt, sentence_of
 from groupgt.report.shapes import plain
 from groupgt.report.verdict import Other, changes
+from groupgt.results.folder import AGAIN, ResultFolder
 
 # Number of systems for which the best data set is reported.
 SYSTEMS = 3
@@ -215,7 +214,7 @@ def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evalua
         ordered = list(rows.items())
         if (primary := experiment.config.evaluate.primary) is not None:
             text = first.text_of(primary)
-            ordered.sort(key=lambda row: worth(first.metrics[text], row[1].means[text]), reverse=True)
+            ordered.sort(key=lambda row: first.metrics[text].worth(row[1].means[text]), reverse=True)
         lines = [[*place, *each.means.values()] for place, each in ordered]
         yield ["dataset", "system", *map(first.label_of, first.metrics)], lines
         if experiment.across is not None:

@@ -33,11 +33,6 @@ UNDECLARED = "(no ground truth; set answerable: false if no answer exists)"
 MOST_COLUMNS = 4
 
 
-def worth(metric: Metric, mean: float) -> float:
-    """Returns a sort key for means: higher is better, and undefined is lowest."""
-    return -math.inf if math.isnan(mean) else mean if metric.higher_is_better else -mean
-
-
 # --- Tables.
 
 
@@ -436,11 +431,11 @@ def about(systems: Systems, label: str = "", note: str = "", level: str = "") ->
     """
     from groupgt.render.encodings import About
 
-    rules = systems.rules
+    policy, labeller = systems.policy, systems.labeller
     if systems.evaluations:
-        labeller = systems.first.labeller
-        named = "" if labeller.name == "id" else f" · labeller {systems.hide(str(labeller))}"
-        rules = policy_text(systems.first.policy) + named
+        policy, matching = systems.first.policy, systems.first.labeller
+        labeller = "" if matching.name == "id" else systems.hide(str(matching))
+    rules = policy_text(policy) + (f" · labeller {labeller}" if labeller else "")
     level = level or f"{100 * systems.settings.confidence:g} % CI"
     queries = max(map(systems.queries_of, systems.names))
     return About(label or systems.label, queries, systems.convention, rules, note, level)

@@ -98,9 +98,13 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
                 for count in counts:
                     value = differences.power(row.difference, count, row.alpha, systems.settings.test)
                     points.append({**shared, "queries": count, "power": value})
-        rules = policy_text(systems.first.policy) if systems.evaluations else systems.rules
         evaluated = max((row.queries for row in systems.rows), default=0)
-        about = About(systems.label, evaluated, systems.convention, rules)
+        about = About(
+            systems.label,
+            evaluated,
+            systems.convention,
+            policy_text(systems.first.policy if systems.evaluations else systems.policy),
+        )
         return tradeoffs.power(points, about, self.result.power, queries, systems.baseline)
 
     def csv_rows(self) -> Grid:

@@ -18,11 +18,11 @@ from groupgt.render.document import Detail, Item
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed, listed, small, span
 from groupgt.report.contrasts import beside_grid, beside_rows, delta_text, p_header
-from groupgt.report.folder import Manifest, ResultFolder, folders_of, order_of
 from groupgt.report.headroom import NAMED_IN_CELL, first_of
 from groupgt.report.sentences import at_cutoff, doubt, grouped, sentence_of
 from groupgt.report.shapes import plain
 from groupgt.report.verdict import Other, changes, too_few
+from groupgt.results.folder import Manifest, ResultFolder, folders_of, order_of
 from groupgt.store.stamped import LATEST
 
 # Names the first queries or systems in a line.

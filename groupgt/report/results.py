@@ -25,11 +25,11 @@ from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text, write_rows
 from groupgt.render.tables import Grid
 from groupgt.report import previous
-from groupgt.report.folder import Manifest, file_name, slug
 from groupgt.report.gates import reason
 from groupgt.report.means import means_and_slices
 from groupgt.report.shapes import plain
 from groupgt.report.times import from_cache
+from groupgt.results.folder import Manifest, file_name, slug
 from groupgt.store.stamped import write_stamped
 
 # --- Their contents.

@@ -8,7 +8,6 @@ import csv
 import math
 import os
 import re
-import tempfile
 import textwrap
 import warnings
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 import yaml
 
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning
+from groupgt.experiment.runner import outcome_of
 from groupgt.formats import parquet
 from groupgt.formats.detect import read_ground_truth, read_run
 from groupgt.formats.fields import NESTED
@@ -24,7 +24,6 @@ from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.validity import number_of
-from groupgt.report.run import run_experiment
 from groupgt.runtime import pl
 from groupgt.store.files import write_text
 
@@ -270,8 +269,7 @@ def import_project(project: Path, target: Path) -> Imported:
     contents = survey(project)
     write_text(target, experiment_text(contents, target))
     stored = stored_means(contents)
-    with tempfile.TemporaryDirectory() as folder:
-        evaluations = next(iter(run_experiment(target, output=folder).evaluations.values()))
+    (evaluations,) = outcome_of(target).evaluations.values()
     different = [
         f"{system}: {metric} is {evaluations[system][metric]:.6f} here, and {mean:.6f} was stored"
         for system, means in stored.items()

@@ -1,7 +1,7 @@
 """Finds, checks and reads a result folder of `groupgt run`, and measures its results again.
 
 `groupgt report` and `plot` read values from result folders; `misses`, `explain`, `compare`, `depth`, `power` and
-`evaluate` accept one in place of ground truth and runs. `results` writes result folders; `merge` combines several.
+`evaluate` accept one in place of ground truth and runs. `write` writes result folders; `merge` combines several.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ from groupgt.model.hits import Floats
 from groupgt.model.policy import Policy
 from groupgt.options import paths_of
 from groupgt.plugins import find
-from groupgt.report.means import policy_text
-from groupgt.report.per_query import read_columns
-from groupgt.report.sentences import grouped
+from groupgt.results.per_query import read_columns
 from groupgt.store.files import sha256
 from groupgt.store.stamped import LAST, LATEST, age_of
 from groupgt.store.verdicts import VerdictStore
@@ -192,10 +190,9 @@ class ResultFolder:
         return Policy.of(self.manifest.policy)
 
     @property
-    def rules(self) -> str:
-        """The policy and labeller, as stated in figures."""
-        name = (self.config["evaluate"].get("labeller") or {}).get("use", "id")
-        return policy_text(self.policy) + ("" if name == "id" else f" · labeller {name}")
+    def labeller_name(self) -> str:
+        """The name of the labeller of the run."""
+        return str((self.config["evaluate"].get("labeller") or {}).get("use", "id"))
 
     @property
     def primary(self) -> str | None:
@@ -254,7 +251,9 @@ class ResultFolder:
         except GroupgtError as error:
             raise DataError(f"{self.path / LAST}: {error}") from None
         title, columns = read_columns(self.path, metrics)
-        rows = grouped((key, row) for row, key in enumerate(zip(columns["dataset"], columns["run"])))
+        rows: dict[tuple[str, str], list[int]] = {}
+        for row, key in enumerate(zip(columns["dataset"], columns["run"])):
+            rows.setdefault(key, []).append(row)
         faults = Faults()
         systems: dict[str, dict[str, Scored]] = {}
         for dataset, by_system in self.manifest.counts.items():
@@ -408,7 +407,10 @@ def folders_of(paths: Sequence[Path]) -> list[Path]:
             faults.add(str(path), f"expected a result folder of `groupgt run`, found {what}")
         folders += below
     faults.stop()
-    return [paths[0] for paths in grouped((path.resolve(), path) for path in folders).values()]
+    distinct: dict[Path, Path] = {}
+    for path in folders:
+        distinct.setdefault(path.resolve(), path)
+    return list(distinct.values())
 
 
 def order_of(qids: Sequence[str], wanted: Sequence[str], fault: str) -> NDArray[np.int64]:

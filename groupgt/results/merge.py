@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
@@ -15,7 +15,6 @@ import numpy as np
 from groupgt.comparison.across import Changes
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import SLACK, p_values
 from groupgt.errors import RENAMED, ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, near_names
 from groupgt.evaluation.evaluate import evaluate_run
@@ -28,21 +27,14 @@ from groupgt.model.hits import Floats
 from groupgt.model.values import Lengths
 from groupgt.options import paths_of
 from groupgt.plugins import find
-from groupgt.render.drawing import Drawable, Figure, pictured
-from groupgt.render.page import data
-from groupgt.render.page.page import untimed_page
 from groupgt.render.tables import Grid, counted, listed
-from groupgt.report.comparison import dataset_of, drawable
-from groupgt.report.curves import sweeps_of
-from groupgt.report.experiment import existing_figures
-from groupgt.report.folder import ResultFolder, Scored, order_of
-from groupgt.report.means import worth
-from groupgt.report.sentences import NAMED
-from groupgt.report.times import figure as latency
+from groupgt.results.folder import ResultFolder, Scored, order_of
 from groupgt.store.stamped import age_of, has_stamp
 
 # --- Several folders as one comparison.
 
+# Maximum number of queries in an error.
+NAMED = 3
 OTHER_QUERIES = "has other queries than the first folder, with the same ground truth"
 
 
@@ -66,7 +58,7 @@ def merged(
         decisive = None if first.primary is None else parse_metric(first.primary, first.convention)
         primary = next((text for text, metric in common.items() if metric == decisive), None)
         if primary is not None:
-            systems.sort(key=lambda system: worth(common[primary], mean_of(system.values[primary])), reverse=True)
+            systems.sort(key=lambda system: common[primary].worth(mean_of(system.values[primary])), reverse=True)
         names = [system.name for system in systems]
         # The requested system, the first folder's baseline, or the first system.
         chosen = baseline if baseline is not None else first.baseline or ""
@@ -89,7 +81,8 @@ def merged(
             first.convention,
             {system.name: system.values for system in systems},
             primary or next(iter(common)),
-            rules=first.rules,
+            policy=first.policy,
+            labeller="" if first.labeller_name == "id" else first.labeller_name,
             baseline=chosen,
             settings=settings,
             population=footer,
@@ -235,34 +228,7 @@ def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, 
     ]
 
 
-def merged_page(
-    comparisons: Mapping[str, Comparison], folders: Sequence[ResultFolder], metric: str | None = None
-) -> data.Page:
-    """Builds the page for merged result folders, with texts and rankings if they can still be read."""
-    title = ", ".join(dict.fromkeys(folder.name for folder in folders))
-    primary = metric or folders[0].primary
-    datasets = []
-    for name, table in comparisons.items():
-        holders = [folder for folder in folders if name in folder.systems]
-        manifest = holders[0].manifest
-        lost: list[tuple[str, str]] = []
-        try:
-            table = _measured(table, holders, name)
-        except GroupgtError as error:
-            digest = f"SHA-256 {manifest.ground_truth[name]}"
-            lost = [("policy", manifest.policy), ("ground truth", digest), ("rankings", f"not on this page: {error}")]
-        dataset = dataset_of(table.by(primary), name)
-        dataset["facts"] += lost
-        if len(holders) == 1:
-            dataset["drawings"] |= pictured(_swept(holders[0], table.by(primary)))
-        for folder in holders:
-            contents = f"{counted(len(folder.systems[name]), 'system')}, groupgt {folder.manifest.groupgt}"
-            dataset["facts"].append((f"{folder.name}/{folder.stamp}", contents))
-        datasets.append(dataset)
-    return untimed_page(title, datasets)
-
-
-def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) -> Comparison:
+def measured_again(table: Comparison, holders: Sequence[ResultFolder], dataset: str) -> Comparison:
     """Measures the systems of a comparison again with all metrics, which adds rankings, groups and texts.
 
     Raises `DataError` or `ConfigError` if this is not possible, and `DataError` if any value has changed.
@@ -316,26 +282,6 @@ def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
     )
 
 
-def _swept(folder: ResultFolder, systems: Systems) -> dict[str, Figure]:
-    entries = {family: entry.get("matrix", {}) for family, entry in folder.config.get("systems", {}).items()}
-    resolved = folder.manifest.systems
-    options = {name: resolved[name]["options"] for name in resolved if name in systems.values}
-    families = {name: name.partition("[")[0] for name in options}
-    return sweeps_of(systems, entries, families, options)
-
-
-def merged_figures(
-    folders: Sequence[ResultFolder], table: Comparison, dataset: str, metric: str | None = None
-) -> Drawable:
-    """Returns figures for a data set in merged folders by name; sweeps and latency require a single folder."""
-    systems = table.by(metric or folders[0].primary)
-    figures = drawable(systems, table)
-    if len(folders) > 1:
-        return figures
-    folder = folders[0]
-    return {**figures, **existing_figures(_swept(folder, systems), latency(systems, folder.latencies(dataset)))}
-
-
 # --- One experiment's history.
 
 HEADERS = ("run", "groupgt", "systems", "queries", "best")
@@ -372,7 +318,7 @@ def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, r
         text = next((text for text, candidate in folder.metrics.items() if candidate == metric), None)
         best, values = "–", np.full(len(systems[0].qids), np.nan)
         if text is not None:
-            means = {system: worth(metric, mean_of(system.values[text])) for system in systems}
+            means = {system: metric.worth(mean_of(system.values[text])) for system in systems}
             leader = max(systems, key=means.__getitem__)
             # By query id, so that runs can be compared.
             order = np.argsort(np.array(leader.qids, dtype=object), kind="stable")

@@ -13,8 +13,8 @@ import pytest
 
 from groupgt.cli.main import main
 from groupgt.errors import ConfigError, DataError, GroupgtWarning
-from groupgt.report.autorag import METRICS, experiment_text, stored_means, survey
 from groupgt.report.run import run_experiment
+from groupgt.results.autorag import METRICS, experiment_text, stored_means, survey
 
 PROJECT = Path(__file__).parent / "autorag_project"
 LEXICAL = PROJECT / "0" / "retrieve_node_line" / "lexical_retrieval"

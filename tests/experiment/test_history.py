@@ -13,9 +13,9 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.comparison.settings import Settings
-from groupgt.report.folder import ResultFolder, folders_of
-from groupgt.report.merge import history, merged
 from groupgt.report.run import run_experiment
+from groupgt.results.folder import ResultFolder, folders_of
+from groupgt.results.merge import history, merged
 
 FILE = """\
 version: 1

@@ -13,8 +13,8 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.experiment.outcome import Outcome
-from groupgt.report.folder import ResultFolder
 from groupgt.report.run import run_experiment
+from groupgt.results.folder import ResultFolder
 from tests.experiment.conftest import MEMBERS
 
 TRUTH = [

@@ -10,8 +10,8 @@ import pytest
 import groupgt
 from groupgt.engines.carriers import all_rankings
 from groupgt.model.policy import Policy
-from groupgt.report.folder import ResultFolder
 from groupgt.report.run import run_experiment
+from groupgt.results.folder import ResultFolder
 from tests.experiment.conftest import MEMBERS
 from tests.experiment.faulty_files import GATES, STORED, changed, written
 from tests.experiment.folders import file_of

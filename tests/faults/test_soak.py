@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from groupgt.comparison.settings import Settings
-from groupgt.report.folder import folders_of, read_folders
-from groupgt.report.merge import history
 from groupgt.report.run import run_experiment
+from groupgt.results.folder import folders_of, read_folders
+from groupgt.results.merge import history
 from groupgt.store.stamped import TIME
 from tests.soak import WARM, Held, growth, rounds, scratch
 

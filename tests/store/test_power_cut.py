@@ -125,7 +125,7 @@ def test_an_experiment(tmp_path: Path, disk: Disk) -> None:
 @pytest.mark.parametrize("content", [b"", b"\0" * 26, b"20260101T000000-lost\n"], ids=["empty", "zeros", "lost"])
 def test_a_name_of_the_newest_that_was_lost_is_not_believed(tmp_path: Path, content: bytes) -> None:
     """What an older version wrote, or another file system gave back."""
-    from groupgt.report.folder import folders_of
+    from groupgt.results.folder import folders_of
 
     folder = write_stamped(tmp_path / "runs", "aa", {"manifest.json": put})
     (tmp_path / "runs" / "latest").write_bytes(content)
