@@ -208,7 +208,7 @@ class Inputs:
 
     def truth_at(self, path: Any, format: str | None) -> GroundTruth:
         """Reads ground truth from a path and applies --policy and --where."""
-        return self._chosen(as_ground_truth(path, self.policy, format, self.engine.ceiling, self.columns_of(path)))
+        return self._chosen(as_ground_truth(path, self.policy, format, self.engine, self.columns_of(path)))
 
     def _chosen(self, truth: GroundTruth) -> GroundTruth:
         """Filters ground truth by --where."""

@@ -101,9 +101,9 @@ def _of_lists(lists: Lists, left_out: Mapping[str, frozenset[str]]) -> tuple[Lis
     )
 
 
-def check_condensed(policy: Policy, labeller: Labeller) -> None:
-    """Raise `ConfigError` if the policy drops unjudged results, but ids do not identify them."""
-    if policy.unjudged == "drop" and labeller.name != "id":
+def check_condensed(labeller: Labeller) -> None:
+    """Raise `ConfigError` if unjudged results cannot be dropped, because ids do not identify them."""
+    if labeller.name != "id":
         raise ConfigError(
             f"unjudged=drop compares ids, and with the labeller {labeller.name} a result of any id may be relevant; "
             "choose unjudged=nonrelevant, or the labeller id"

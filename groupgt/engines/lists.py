@@ -120,7 +120,8 @@ class ListCarrier(LocalCarrier):
         """Return scores with their own sign; None unless all results have one."""
         if scores is None or len(scores) != size or None in scores:
             return None
-        return [self.run.sign * float(score) for score in scores]
+        sign = self.run.sign
+        return [sign * float(score) for score in scores]
 
     def listed_scores(self, key: Any) -> Sequence[float | None] | None:
         """Return the scores of results that are already in order, which may contradict it; None if there are none."""

@@ -23,9 +23,9 @@ from groupgt.evaluation.inputs import Scores, refuse_swapped
 from groupgt.evaluation.options import EvaluateOptions, takes_options
 from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.slices import Slicer
+from groupgt.evaluation.slices import check_columns
 from groupgt.evaluation.sources import Sources, labeller_of
-from groupgt.evaluation.unknown_ids import fault_of_queries, warn_of_no_match, warn_of_unknown, warn_of_unreachable
+from groupgt.evaluation.unknown_ids import warn_of_mismatch
 from groupgt.formats.detect import require_columns
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
@@ -64,7 +64,8 @@ def evaluate(
     with no_garbage_collection():
         request = Request.of(metrics, **options)
         refuse_swapped(truth, run)
-        require_columns(request.run_columns, [run])
+        if request.run_columns:
+            require_columns(request.run_columns, [run])
         return evaluate_run(request, request.truth_of(truth), run)
 
 
@@ -72,11 +73,13 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
     """Evaluate one run as requested: label it, compute every metric, and warn about likely mistakes."""
     request = request.resolved(truth)
     labeller, policy = request.labeller, request.policy
-    check_condensed(policy, labeller)
+    if policy.unjudged == "drop":
+        check_condensed(labeller)
     with no_garbage_collection():
         grouped = labeller.read(truth)
         check_sets(request.metrics.values(), grouped.set_of is not None)
-        slicer = Slicer(grouped, request.by)
+        if request.by:
+            check_columns(grouped, request.by)
         system = renamed(grouped, request.run_of(run, grouped, name), labeller, policy)
         labelled = label_run(
             grouped, system, policy, labeller, lengths=request.lengths, budgets=request.budgets, engine=request.engine
@@ -87,12 +90,9 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
             carried_texts = {**labeller.texts(), **request.sources.texts(None, "corpus")}
             texts = contents(truth, system, policy, carried_texts)
             labelled = replace(labelled, hits=replace(labelled.hits, contents=texts))
-    _check_population(grouped, labelled, policy)
-    warn_of_unreachable(grouped, labeller)
-    if fault := fault_of_queries(grouped, system, labelled):
-        raise DataError(fault)
-    if not warn_of_unknown(system, labeller):
-        warn_of_no_match(grouped, system, request, labelled)
+    if "error" in (policy.missing, policy.extra):
+        _check_population(grouped, labelled, policy)
+    warn_of_mismatch(grouped, system, request, labelled)
     evaluation = Evaluation(
         truth=grouped,
         run=system,
@@ -102,7 +102,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
         policy=policy,
         convention=request.convention,
         is_auto=request.is_auto,
-        slicer=slicer,
+        by=request.by,
         labeller=labeller,
     )
     if request.audit is None and not request.annotators:
@@ -265,7 +265,8 @@ def label_run(
 
     Pass the ground truth returned by `labeller.read` and the run returned by `renamed`.
     """
-    check_condensed(policy, labeller)
+    if policy.unjudged == "drop":
+        check_condensed(labeller)
     if not (run.by_original_ids.has_ids or labeller.compares_texts):
         what = f"these results have texts but no ids, which the labeller {labeller.name} needs"
         raise DataError(f"{run.title}: {what}; match them by their texts (--labeller text), or add ids")

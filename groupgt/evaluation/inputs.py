@@ -27,16 +27,21 @@ Scores = Direction | Mapping[str, Direction]
 
 
 def as_ground_truth(
-    value: Any, policy: Policy, format: str | None = None, ceiling: int = 0, columns: Declared = NO_COLUMNS
+    value: Any,
+    policy: Policy,
+    format: str | None = None,
+    engine: Engine | None = None,
+    columns: Declared = NO_COLUMNS,
 ) -> GroundTruth:
     """Read ground truth from a mapping, path, frame or `GroundTruth`.
 
-    `ceiling` limits the size of files in bytes, and `columns` names columns by their roles.
+    `engine` may limit the size of files, and `columns` names columns by their roles.
     """
     if isinstance(value, (str, os.PathLike)):
         qrels = None if format is not None else frames.dataset_named(value)
         if qrels is not None:
             return GroundTruth.of(qrels, policy).under(policy)
+        ceiling = (engine or Engine()).ceiling
         truth = detect.read_ground_truth(value, format, policy, columns=columns, ceiling=ceiling)
     elif isinstance(value, Mapping):
         truth = GroundTruth.of(value, policy)
@@ -97,7 +102,7 @@ def are_several(value: Any, truth: GroundTruth) -> bool:
     if isinstance(first, Mapping):  # a run, or a ranking {id: score}
         may_be = isinstance(next(iter(first.values())), (list, tuple, Mapping, np.ndarray))
     else:
-        is_frame = frames.is_frame(first) and type(first).__name__ in ("DataFrame", "LazyFrame", "Table")
+        is_frame = type(first).__name__ in ("DataFrame", "LazyFrame", "Table") and frames.is_frame(first)
         may_be = is_frame or isinstance(first, (str, os.PathLike, Run))
     return may_be and str(next(iter(value))) not in truth.index
 
@@ -123,33 +128,36 @@ def as_run(
     if columns:
         names = detect.column_names(value) or ()
         columns = {role: name for role, name in columns.items() if name in names}
-    if is_in_files(value):
-        how = engine or Engine()
-        if not parts:
-            refuse_many(value)
-        if how.name == "spark":
-            from groupgt.engines.spark.steps import run_of_files, session_of
-
-            value = run_of_files(session_of(how.options.master, how.options.config), value, format)
-        else:
-            streamed = how.name == "streaming"
-            qids = truth.qids if qids is None else qids
-            value = detect.read_run(
-                value, format, parts=True, qids=qids, columns=columns, streamed=streamed, ceiling=how.ceiling
-            )
-    elif frames.is_frame(value):
-        value = frames.run_of(value, qids=truth.qids, columns=columns)
-    elif not isinstance(value, Run):
-        results = frames.run_in(value)
-        value = value if results is None else results
+    if isinstance(value, Mapping):
         if are_several(value, truth):
             raise ConfigError(
                 f"expected one run, {{query id: ranking}}, found several by name ({', '.join(map(str, value))}); pass "
                 "one of them, or all to groupgt.evaluate_runs(truth, runs, metrics) or groupgt.compare"
             )
-        value = Run.of(value)
-    run = matched(value, truth)
+        run = Run.of(value)
+    else:
+        if is_in_files(value):
+            how = engine or Engine()
+            if not parts:
+                refuse_many(value)
+            if how.name == "spark":
+                from groupgt.engines.spark.steps import run_of_files, session_of
+
+                value = run_of_files(session_of(how.options.master, how.options.config), value, format)
+            else:
+                streamed = how.name == "streaming"
+                qids = truth.qids if qids is None else qids
+                value = detect.read_run(
+                    value, format, parts=True, qids=qids, columns=columns, streamed=streamed, ceiling=how.ceiling
+                )
+        elif frames.is_frame(value):
+            value = frames.run_of(value, qids=truth.qids, columns=columns)
+        elif not isinstance(value, Run):
+            results = frames.run_in(value)
+            value = Run.of(value if results is None else results)
+        run = matched(value, truth)
     run = replace(run, name=name or run.name)
     if (scores if isinstance(scores, str) else scores.get(run.name)) == "ascending":
         run = with_distances(run)
-    return without_excluded(truth, in_call_order(run))
+    run = in_call_order(run)
+    return run if truth.excluded is None else without_excluded(truth, run)

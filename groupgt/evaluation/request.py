@@ -150,7 +150,7 @@ class Request:
 
     def truth_of(self, value: Any) -> GroundTruth:
         """Read ground truth from user data under this policy."""
-        return as_ground_truth(value, self.policy, self.truth_format, self.engine.ceiling, self.truth_columns)
+        return as_ground_truth(value, self.policy, self.truth_format, self.engine, self.truth_columns)
 
     def run_of(self, value: Any, truth: GroundTruth, name: str = "") -> Run:
         """Read one system's results from user data; the run's name is `name`, or else the name in the request."""

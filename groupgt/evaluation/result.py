@@ -72,7 +72,7 @@ class Evaluation(Result):
     labelled: Labelled
     policy: Policy
     convention: str
-    slicer: Slicer
+    by: tuple[str, ...]
     labeller: Labeller
     is_auto: bool = False
     audit: Evaluation | None = None
@@ -280,6 +280,11 @@ class Evaluation(Result):
         from groupgt.evaluation.facts import Facts
 
         return Facts(self)
+
+    @cached_property
+    def slicer(self) -> Slicer:
+        """The slices of the queries by the requested columns."""
+        return Slicer(self.truth, self.by)
 
     def footer(self) -> list[str]:
         """Return the convention and all nonzero counts, plus the policy and labeller unless they are the defaults."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from groupgt.errors import ConfigError, Faults, near_names
+from groupgt.errors import ConfigError, near_names, refuse
 from groupgt.metrics.views import listed
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints, Judgments
@@ -17,6 +17,14 @@ COUNTS: dict[str, Callable[[Judgments], Ints]] = {
     "n_groups": lambda judgments: judgments.groups,
     "n_alternatives": listed,
 }
+
+
+def check_columns(truth: GroundTruth, by: Iterable[str], option: str = "by") -> None:
+    """Raise a `ConfigError` that names the `option` if a column does not exist."""
+    columns = [*COUNTS, *truth.columns]
+    expected = f"expected a column of the ground truth ({', '.join(columns)})"
+    unknown = (name for name in by if name not in columns)
+    refuse(((option, f"{expected}, found {name!r}{near_names(name, columns)}") for name in unknown), ConfigError)
 
 
 class Slicer:
@@ -30,16 +38,7 @@ class Slicer:
     def __init__(self, truth: GroundTruth, by: Sequence[str], option: str = "by") -> None:
         self.truth = truth
         self.by = list(dict.fromkeys(by))
-        columns = [*COUNTS, *truth.columns]
-        faults = Faults()
-        for name in self.by:
-            if name not in columns:
-                faults.add(
-                    option,
-                    f"expected a column of the ground truth ({', '.join(columns)}), found {name!r}"
-                    f"{near_names(name, columns)}",
-                )
-        faults.stop(ConfigError)
+        check_columns(truth, self.by, option)
 
     def texts(self, name: str) -> list[str]:
         """Return the value of a column for each query, as printed."""

@@ -32,6 +32,16 @@ TEXTS_WAY = "; give their ids, or compare texts: --labeller text (labeller=)"
 SEVERAL = 10
 
 
+def warn_of_mismatch(truth: GroundTruth, run: Run, request: Request, labelled: Labelled) -> None:
+    """Warn about results and ground truth that do not fit each other; raise `DataError` if they certainly do not."""
+    if request.labeller.name != "id":
+        warn_of_unreachable(truth, request.labeller)
+    if fault := fault_of_queries(truth, run, labelled):
+        raise DataError(fault)
+    if request.labeller.name == "id" or not warn_of_unknown(run, request.labeller):
+        warn_of_no_match(truth, run, request, labelled)
+
+
 def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
     """Warn about results that a labeller cannot match; return whether a warning was issued.
 
@@ -147,15 +157,16 @@ def _near_documents(truth: GroundTruth, run: Run, request: Request, labelled: La
     sample = carrier_of(run).sample(FEW_RESULTS, unmatched)
     looked_at = [qid for qid, results in sample.items() if results and qid in unmatched]
     pairs = [pair for qid in looked_at for pair in _near_results(unmatched[qid], sample[qid])]
-    if pairs:
-        # A result that is judged itself, an id that is also a result, and two passages of a corpus differ indeed.
-        judged, results = set(truth.ids), set(_documents(run))
-        passages = request.lengths.texts or request.sources.texts(None, "corpus")
-        pairs = [pair for pair in pairs if pair[0] not in results and pair[1] not in judged]
-        pairs = [pair for pair in pairs if not (pair[0] in passages and pair[1] in passages)]
+    if not pairs:
+        return ""
+    # A result that is judged itself, an id that is also a result, and two passages of a corpus differ indeed.
+    judged, results = set(truth.ids), set(_documents(run))
+    passages = request.lengths.texts or request.sources.texts(None, "corpus")
+    pairs = [pair for pair in pairs if pair[0] not in results and pair[1] not in judged]
+    pairs = [pair for pair in pairs if not (pair[0] in passages and pair[1] in passages)]
     near = _shown("document", pairs)
     note = f"; looked at {len(looked_at):,} of {len(distinct):,} queries with an unmatched id"
-    return near + note if near and len(looked_at) < len(distinct) else near
+    return near + note if len(looked_at) < len(distinct) else near
 
 
 def _near_results(names: Sequence[str], results: Sequence[str]) -> list[tuple[str, str]]:

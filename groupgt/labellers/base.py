@@ -175,8 +175,10 @@ class Matches:
 
 def all_ids(truth: GroundTruth, labeller: str) -> GroundTruth:
     """Return the ground truth unchanged; raise a `DataError` that lists alternatives that are not ids."""
+    if truth.forms is None:
+        return truth
     others: dict[str, list[int]] = {}
-    for alternative, form in enumerate(truth.forms or ()):
+    for alternative, form in enumerate(truth.forms):
         if form is not None:
             others.setdefault(kind_of(form), []).append(alternative)
     faults = Faults()

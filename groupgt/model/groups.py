@@ -470,10 +470,12 @@ def declared_unanswerable(qids: Sequence[str], cells: Sequence[Any] | None, rele
     `relevant` contains the positions of queries with relevant alternatives. Raises `DataError` for any query that has
     relevant alternatives but is declared to have no answer.
     """
-    faults = Faults()
     declared = np.zeros(len(qids), dtype=np.bool_)
+    if cells is None:
+        return declared
+    faults = Faults()
     answerable = np.isin(np.arange(len(qids)), relevant)
-    for query, cell in enumerate(cells or ()):
+    for query, cell in enumerate(cells):
         try:
             declared[query] = stated_answerable(cell) is False
         except ValueError:

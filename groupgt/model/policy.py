@@ -117,7 +117,7 @@ class Policy:
         True
         """
         if value is None:
-            return cls()
+            return PRESETS["default"]
         if isinstance(value, Policy):
             return value
         texts = [value] if isinstance(value, str) else value

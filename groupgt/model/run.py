@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from groupgt.errors import DataError, Faults, printable
+from groupgt.errors import DataError, printable, refuse
 from groupgt.model.validity import finite_number, id_text
 from groupgt.model.values import CALLS, ORIGINAL_SCORE, RANK, SCORE
 from groupgt.runtime import pl
@@ -139,14 +139,15 @@ class Run:
         if not isinstance(rankings, Mapping):
             kind = type(rankings).__name__
             raise DataError(f"results: expected {{query id: ranking}}, a path or a frame, found {kind}")
-        faults = Faults()
-        for qid, numbers in (scores or {}).items():
-            if qid not in rankings or len(numbers) != len(rankings[qid]) or None in map(finite_number, numbers):
-                faults.add(f"scores of query {qid!r}", "expected a finite number for each of its results")
-        faults.stop(DataError)
+        if scores is None:
+            return cls(Lists(rankings), name=name)
+        refuse(
+            (f"scores of query {qid!r}", "expected a finite number for each of its results")
+            for qid, numbers in scores.items()
+            if qid not in rankings or len(numbers) != len(rankings[qid]) or None in map(finite_number, numbers)
+        )
         # Rankings are also looked up by the text of their query.
-        by_text = None if scores is None else {id_text(qid) or qid: numbers for qid, numbers in scores.items()}
-        return cls(Lists(rankings, by_text), name=name)
+        return cls(Lists(rankings, {id_text(qid) or qid: numbers for qid, numbers in scores.items()}), name=name)
 
     @property
     def rankings(self) -> Mapping[Any, Any]:

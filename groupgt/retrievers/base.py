@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.errors import Faults, GroupgtError, RetrieverError, strange_result, warn
-from groupgt.model.validity import finite_number, id_fault, id_text, shown
+from groupgt.model.validity import are_plainly_ids, finite_number, id_fault, id_text, shown
 from groupgt.plugins import Plugin, ours
 from groupgt.runtime import raised, users_code
 
@@ -255,6 +255,8 @@ def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
 
 
 def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list[float]]:
+    if (plain := _plain_pairs(ranking)) is not None:
+        return plain
     ids: list[str] = []
     scores: list[float] = []
     for rank, result in enumerate(ranking, 1):
@@ -280,6 +282,16 @@ def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list
             scores.append(score)
         ids.append(name)
     return ids, scores
+
+
+def _plain_pairs(ranking: Ranking) -> tuple[list[str], list[float]] | None:
+    """Returns the ids and scores of a list of pairs of a text and a float; None if any may be invalid."""
+    if set(map(type, ranking)) != {tuple} or set(map(len, ranking)) != {2}:
+        return None
+    ids, scores = map(list, zip(*ranking))
+    if set(map(type, ids)) != {str} or set(map(type, scores)) != {float}:
+        return None
+    return (ids, scores) if are_plainly_ids(ids) and bool(np.isfinite(scores).all()) else None
 
 
 def best(
