@@ -88,13 +88,6 @@ def test_every_module_is_imported_or_named_in_a_table() -> None:
     assert orphans(TREES) == []
 
 
-def test_what_is_forgotten_is_named() -> None:
-    forgotten = ast.parse('"""A section."""\n\ndef sentences_of_nobody():\n    return LIMIT\n\nLIMIT = 5\n')
-    trees = {**TREES, "groupgt.report.forgotten": forgotten}
-    assert unused(trees) == [("groupgt.report.forgotten", "sentences_of_nobody")]
-    assert orphans(trees) == ["groupgt.report.forgotten"]
-
-
 def test_every_command_is_in_the_table() -> None:
     functions = {
         name.removesuffix("_command"): module.rpartition(".")[2]

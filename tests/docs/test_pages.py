@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from docs.generate import figures
 from docs.generate.site import FOLDERS as MADE
-from tests.docs.blocks import PAGES, ROOT, RUNS, Block, accounts, blocks, checkout, commands, run, session
+from tests.docs.blocks import PAGES, ROOT, RUNS, accounts, blocks, checkout, run
+from tests.sources import tree_of
 
 # Their blocks run whole experiments.
 SLOW = ("own-retriever", "ci", "ground-truth")
@@ -47,28 +50,6 @@ def test_every_page_with_blocks_is_accounted_for() -> None:
         assert not held or path.relative_to(ROOT).as_posix() in named, path
 
 
-def test_a_page_that_shows_something_else_is_found(tmp_path: Path) -> None:
-    page = "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n"
-    with checkout(tmp_path):
-        ((block, should),) = run(page)
-    assert (block.text, should) == ("3\n", "2\n")
-
-
-def test_a_command_that_fails_is_found(tmp_path: Path) -> None:
-    with checkout(tmp_path), pytest.raises(AssertionError, match="exits 2"):
-        session(Block(0, 0, "console", "$ groupgt evaluate gone.jsonl gone.trec\n", "", ""))
-    with pytest.raises(AssertionError, match="unknown command"):
-        list(commands("rm -r everything"))
-
-
-def test_the_checkout_is_left_alone(tmp_path: Path) -> None:
-    before = sorted(path.name for path in (ROOT / "examples" / "first").iterdir())
-    with checkout(tmp_path):
-        assert Path.cwd() == tmp_path
-        assert sorted(path.name for path in Path("examples/first").iterdir()) == before
-    assert Path.cwd() != tmp_path
-
-
 def test_figures_show_what_they_showed() -> None:
     """Their tables are what the code draws today; python -m docs.generate.figures draws them again."""
     held = json.loads(figures.SHOWN.read_text(encoding="utf-8"))
@@ -87,3 +68,21 @@ def alike(row: list[object], before: list[object]) -> bool:
     return len(row) == len(before) and all(
         one == pytest.approx(other) if isinstance(one, float) else one == other for one, other in zip(row, before)
     )
+
+
+def test_messages_that_a_page_explains_exist() -> None:
+    page = (ROOT / "docs" / "how-to" / "troubleshooting.md").read_text(encoding="utf-8")
+    explained = re.findall(r"^\| `(.*?)`(?: \(.*\))? \|", page, re.MULTILINE)
+    assert len(explained) >= 20
+    trees = [tree_of(path) for path in (ROOT / "groupgt").rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, (ast.Constant, ast.JoinedStr))]
+    written = "\n".join(map(_with_gaps, nodes))
+    parts = [part for text in explained for part in re.split(r", |…", text) if len(part.strip()) > 5]
+    assert [part for part in parts if part not in written] == []
+
+
+def _with_gaps(node: ast.expr) -> str:
+    """A text as it is written, with … for what is filled in."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(_with_gaps, node.values))
+    return str(node.value) if isinstance(node, ast.Constant) else "…"

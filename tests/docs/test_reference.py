@@ -190,32 +190,6 @@ def test_whatever_can_be_named_is_in_the_reference(road: str) -> None:
     assert missing(named) == []
 
 
-@pytest.mark.parametrize(
-    ("road", "page", "start", "told"),
-    [
-        ("public names", "python/evaluate.md", "- `policy`: ", "parameter of evaluate: policy"),
-        ("public names", "python/Run.md", "## ", "member of Run: "),
-        ("options", "commands/evaluate.md", "| `--policy ", "option of evaluate: --policy"),
-        ("keys", "experiment-file.md", "## gate[].max_drop", "key: gate[].max_drop"),
-        ("metrics", "metrics/rbp.md", "| `p` |", "parameter of rbp: p"),
-        ("choices", "labellers.md", "| `min_overlap` |", "option of labeller spans: min_overlap"),
-        ("choices", "policies.md", "| `ties` |", "policy: input"),
-    ],
-)
-def test_what_is_missing_is_named(road: str, page: str, start: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line less in the reference, though the word may stand elsewhere on the page."""
-    path = f"reference/{page}"
-    lines = [line for line in reference()[path].splitlines() if not line.startswith(start)]
-    monkeypatch.setitem(reference(), path, "\n".join(lines))
-    assert any(one.startswith(told) for one in missing(ROADS[road]()))
-
-
-def test_a_choice_that_is_new_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert missing(choices()) == []
-    monkeypatch.setitem(CHOICES, "colors", ("many",))
-    assert missing(choices()) == ["policy: many is not on reference/policies.md"]
-
-
 def test_every_format_is_explained() -> None:
     """In a handwritten page, beside the generated list of names."""
     pages = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("formats.md", "benchmarks.md"))

@@ -70,12 +70,6 @@ def test_links_of_generated_pages_lead_somewhere() -> None:
     assert {path: wrong for path in pages() if (wrong := faults(path))} == {}
 
 
-def test_a_link_that_leads_nowhere_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "# A page\n\n[a](metrics.md#metrics) [b](gone.md) [c](metrics.md#gone) [d](#a-page) `[e](code)`\n"
-    monkeypatch.setitem(pages(), "made.md", text)
-    assert faults("made.md") == ["gone.md", "metrics.md#gone"]
-
-
 def test_pages_of_the_project_are_pages_of_the_site() -> None:
     assert all((ROOT / path).is_file() for path in PROJECT)
     assert "](project/contributing.md)" in text_of("index.md")
