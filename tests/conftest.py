@@ -22,7 +22,7 @@ from hypothesis.internal.conjecture import providers
 from tests import browser as driver
 from tests.bad_input import TRUTH, Cli, Outcome
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.snapshots"]
 
 FOLDER = Path(__file__).parent
 DEFAULT = "not property and not slow and not faults"

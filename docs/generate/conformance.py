@@ -1,4 +1,4 @@
-"""Cases for implementations in other languages: `python -m docs.generate.conformance` writes `docs/conformance/`."""
+"""Cases for implementations in other languages, in `docs/conformance/`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import random
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import groupgt
@@ -120,17 +121,11 @@ def _random(count: int) -> Iterator[tuple[Any, list[str]]]:
         yield groups, ranking
 
 
-def main() -> None:
-    """Writes the files."""
-    CASES.parent.mkdir(exist_ok=True)
-    for path, content in ((CASES, cases()), (SCHEMA, schema())):
-        path.write_text(text_of(content), encoding="utf-8", newline="\n")
+def files() -> dict[Path, str]:
+    """Return the files with their texts."""
+    return {CASES: text_of(cases()), SCHEMA: text_of(schema())}
 
 
 def text_of(content: Any) -> str:
     """The text of a file; numbers with as many digits as give back the same double."""
     return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-
-
-if __name__ == "__main__":
-    main()

@@ -1,12 +1,12 @@
 """The figures of the pages, drawn by the report's own functions, on light and on dark ground.
 
-`python -m docs.generate.figures` draws them into `docs/figures` (needs `groupgt[plots]`) and writes down what they
-show, so that a test can tell whether they still show it.
+Beside them stands what they show, so that a test can tell whether they still show it.
 """
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import groupgt
@@ -58,15 +58,13 @@ def shown(made: dict[str, Figure]) -> dict[str, Any]:
     return held
 
 
+def files() -> dict[Path, str]:
+    """Return the file with what the figures show."""
+    return {SHOWN: json.dumps(shown(figures()), ensure_ascii=False, indent=1) + "\n"}
+
+
 def draw() -> None:
-    """Draws all of them."""
-    FOLDER.mkdir(exist_ok=True)
-    made = figures()
-    for name, figure in made.items():
+    """Draw all figures."""
+    for name, figure in figures().items():
         for theme in THEMES:
             figure.save(FOLDER / f"{name}{'' if theme == 'light' else f'-{theme}'}.svg", theme=theme)
-    SHOWN.write_text(json.dumps(shown(made), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    draw()

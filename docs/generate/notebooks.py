@@ -1,4 +1,4 @@
-"""The examples' notebooks with what their cells give: `python -m docs.generate.notebooks` runs them and writes it."""
+"""The examples' notebooks with what their cells give."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 import contextlib
 import io
 import json
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -63,13 +62,7 @@ def _lines(text: str) -> list[str]:
     return text.splitlines(keepends=True)
 
 
-def main() -> None:
-    """Write every notebook."""
-    os.chdir(EXAMPLES)
-    for name in NAMES:
-        with tempfile.TemporaryDirectory() as folder:
-            (EXAMPLES / f"{name}.ipynb").write_text(text(run(name, Path(folder))), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+def files(name: str) -> dict[Path, str]:
+    """Return the file of a notebook with the output of its cells."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(EXAMPLES):
+        return {EXAMPLES / f"{name}.ipynb": text(run(name, Path(folder)))}

@@ -1,4 +1,4 @@
-"""The picture of a report: `python -m docs.generate.screenshot` takes it again, and keeps the words that it shows."""
+"""The picture of a report on the first page, and the words that it shows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def opened(tab: Tab, folder: Path) -> str:
     return re.sub(r"\s+", " ", re.sub(r"[-+]?\d[\d.,:]*", "#", text)).strip()
 
 
-if __name__ == "__main__":
+def take() -> None:
+    """Take the picture, and keep the words that it shows."""
     with tempfile.TemporaryDirectory() as folder, running() as browser:
         page = browser.tab()
         WORDS.write_text(opened(page, Path(folder)) + "\n", encoding="utf-8")

@@ -1,7 +1,6 @@
-"""The blocks of a page, run from top to bottom in a folder of their own: `python -m tests.docs.blocks PAGE…`.
+"""The blocks of a page, run from top to bottom in a folder of their own: what they print is what the page should show.
 
-Prints what differs from what a page shows; with `--write` the page is made to show it. `--count` says of all pages of
-the project how many blocks are run, and why the others are not.
+`python -m tests.docs.blocks` says of all pages how many blocks are run, and why the others are not.
 
 - A block below `<!-- file: NAME -->` is written to that file.
 - `console` shows commands and what they print; those of groupgt are run, and may end with a status told by
@@ -34,17 +33,17 @@ from groupgt.cli.main import main
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 FOLDERS = ("start", "how-to", "coming-from", "explanation")
-PAGES = [DOCS / "index.md", *sorted(path for folder in FOLDERS for path in (DOCS / folder).glob("*.md"))]
+NAMES = ("index", "metrics", "commands", "compare", "labellers", "experiments")
+PAGES = [
+    ROOT / "README.md",
+    *(DOCS / f"{name}.md" for name in NAMES),
+    *sorted(path for folder in FOLDERS for path in (DOCS / folder).glob("*.md")),
+]
+# Pages whose blocks run whole experiments.
+SLOW = ("own-retriever", "ci", "ground-truth")
 # The other pages with blocks, and what runs theirs.
-_README = "tests/docs/test_readme.py"
 ELSEWHERE = {
-    "README.md": {"python": _README, "sh": ".ci/run"},
     "CONTRIBUTING.md": {"sh": ".ci/run"},
-    "docs/metrics.md": {"console": _README, "python": _README},
-    "docs/commands.md": {"console": _README},
-    "docs/compare.md": {"console": _README, "python": _README},
-    "docs/labellers.md": {"console": _README, "python": _README},
-    "docs/experiments.md": {"python": _README},
     "docs/scale.md": {"python": "tests/docs/test_scale.py"},
     "docs/ray-and-dask.md": {"python": "tests/docs/test_ray_and_dask.py"},
     "docs/conformance.md": {"python": "tests/docs/test_conformance.py", "console": "tests/docs/test_conformance.py"},
@@ -155,12 +154,22 @@ def trimmed(text: str) -> str:
     return "\n".join(lines).strip("\n") + "\n" if any(lines) else ""
 
 
+def page(path: Path) -> dict[Path, str]:
+    """Return the text of a page with what its blocks print now."""
+    text = path.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder, checkout(Path(folder)):
+        for block, printed in reversed(run(text)):
+            text = text[: block.start] + printed + text[block.end :]
+    return {path: text}
+
+
 def run(page: str) -> list[tuple[Block, str]]:
-    """Runs the blocks of a page in the folder it is called in: each block that shows output, and what it should be."""
+    """Run the blocks of a page in the current folder: each block that shows output, and what it should be."""
     names: dict[str, Any] = {"__name__": "shown"}
     found: list[tuple[Block, str]] = []
     printed: str | None = None
     for block in blocks(page):
+        before, printed = printed, None
         if block.note == "not run":
             continue
         if block.note == "file":
@@ -179,9 +188,8 @@ def run(page: str) -> list[tuple[Block, str]]:
                 warnings.simplefilter("ignore")
                 exec(compile(block.text, "page", "exec"), names)
             printed = trimmed(out.getvalue())
-        elif block.language == "text" and printed is not None:
-            found.append((block, printed))
-            printed = None
+        elif block.language == "text" and before is not None:
+            found.append((block, before))
     return found
 
 
@@ -205,28 +213,6 @@ def checkout(folder: Path) -> Iterator[None]:
                 del sys.modules[name]
 
 
-def main_() -> int:
-    """Runs the pages named, or all; writes what they should show where that is asked for."""
-    write = "--write" in sys.argv
-    if "--count" in sys.argv:
-        for told, count in sorted(Counter(told for _, _, told in accounts()).items()):
-            print(f"{count:4} {told}")
-        return 0
-    named = [Path(each).resolve() for each in sys.argv[1:] if not each.startswith("--")] or PAGES
-    wrong = 0
-    for path in named:
-        page = path.read_text(encoding="utf-8")
-        with tempfile.TemporaryDirectory() as folder, checkout(Path(folder)):
-            found = run(page)
-        for block, should in reversed(found):
-            if block.text != should:
-                wrong += 1
-                page = page[: block.start] + should + page[block.end :]
-                print(f"{path.name}: {block.text}\nis now\n{should}")
-        if write:
-            path.write_text(page, encoding="utf-8")
-    return 0 if write else min(wrong, 1)
-
-
 if __name__ == "__main__":
-    sys.exit(main_())
+    for told, count in sorted(Counter(told for _, _, told in accounts()).items()):
+        print(f"{count:4} {told}")

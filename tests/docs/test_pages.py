@@ -1,33 +1,13 @@
-"""Every block of the pages that teach is run, in the order of the page, and prints what the page shows."""
+"""Every block of a page is run, or says why not; the messages that a page explains exist."""
 
 from __future__ import annotations
 
 import ast
-import json
 import re
-from pathlib import Path
 
-import pytest
-
-from docs.generate import figures
 from docs.generate.site import FOLDERS as MADE
-from tests.docs.blocks import PAGES, ROOT, RUNS, accounts, blocks, checkout, run
+from tests.docs.blocks import ROOT, RUNS, accounts, blocks
 from tests.sources import tree_of
-
-# Their blocks run whole experiments.
-SLOW = ("own-retriever", "ci", "ground-truth")
-PARAMETERS = [
-    pytest.param(path, id=f"{path.parent.name}-{path.stem}", marks=[pytest.mark.slow] * (path.stem in SLOW))
-    for path in PAGES
-]
-
-
-@pytest.mark.parametrize("path", PARAMETERS)
-def test_the_blocks_of_a_page_give_what_it_shows(path: Path, tmp_path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    with checkout(tmp_path):
-        for block, should in run(text):
-            assert block.text == should
 
 
 def test_every_block_is_run_or_says_why_not() -> None:
@@ -48,26 +28,6 @@ def test_every_page_with_blocks_is_accounted_for() -> None:
     for path in pages:
         held = [block for block in blocks(path.read_text(encoding="utf-8")) if block.language in RUNS]
         assert not held or path.relative_to(ROOT).as_posix() in named, path
-
-
-def test_figures_show_what_they_showed() -> None:
-    """Their tables are what the code draws today; python -m docs.generate.figures draws them again."""
-    held = json.loads(figures.SHOWN.read_text(encoding="utf-8"))
-    made = figures.shown(figures.figures())
-    assert list(made) == list(held)
-    for name, figure in made.items():
-        assert len(figure["rows"]) == len(held[name]["rows"])
-        for row, before in zip(figure["rows"], held[name]["rows"]):
-            assert alike(row, before), name
-        for ending in (".svg", "-dark.svg"):
-            assert (figures.FOLDER / f"{name}{ending}").is_file()
-
-
-def alike(row: list[object], before: list[object]) -> bool:
-    """Whether two rows are the same but for the last digits."""
-    return len(row) == len(before) and all(
-        one == pytest.approx(other) if isinstance(one, float) else one == other for one, other in zip(row, before)
-    )
 
 
 def test_messages_that_a_page_explains_exist() -> None:

@@ -1,93 +1,32 @@
-"""What the README and the pages of docs/ show is run, and prints what they say."""
+"""What the README promises: its commands, its experiment, every configuration and example."""
 
 from __future__ import annotations
 
-import json
 import re
 import runpy
 import shlex
 import shutil
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import yaml
 
-from docs.generate import notebooks
 from groupgt import plugins
 from groupgt.cli.experiments import run_command
 from groupgt.cli.main import COMMANDS, main
-from groupgt.experiment.outcome import Outcome
 from groupgt.report.run import run_experiment
-from tests.docs import rechunked
+from tests.docs import tables
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-# In the order in which a reader comes to them; the other pages have tests of their own.
 NAMES = ("metrics.md", "commands.md", "compare.md", "labellers.md", "experiments.md", "formats.md")
-BY_NAME = {"README.md": README} | {name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in NAMES}
-PAGES = "\n".join(BY_NAME.values())
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-BLOCKS = BLOCK.findall(PAGES)
-CONSOLE = [text.split("\n", 1) for kind, text in BLOCKS if kind == "console"]
-
-
-def test_the_quickstart_table_is_that_of_the_config(tmp_path: Path) -> None:
-    outcome = run_experiment(ROOT / "configs" / "quickstart.yaml", output=tmp_path)
-    shown = re.search(r"<!-- quickstart -->\n```text\n(.*?)\n```", PAGES, re.DOTALL)
-    assert shown is not None
-    assert shown[1] == outcome.text()
-
-
-def test_the_sweep_table_is_that_of_the_config(tmp_path: Path) -> None:
-    pytest.importorskip("Stemmer", reason="the extra groupgt[retrieval] is not installed")
-    pytest.importorskip("sklearn", reason="the extra groupgt[retrieval] is not installed")
-    found = run_experiment(ROOT / "configs" / "sweep.yaml", output=tmp_path).evaluations["handbook"]
-    shown = re.search(r"<!-- sweep -->\n```text\n(.*?)\n```", PAGES, re.DOTALL)
-    assert shown is not None
-    rows = {line.split()[0]: list(map(float, line.split()[1:])) for line in shown[1].splitlines()[2:]}
-    assert set(rows) == set(found)
-    for name, row in rows.items():
-        # An SVD has other last digits on another processor, which may part or join two neighbours.
-        slack = 6e-5 if name.startswith("bm25") else 5e-3
-        assert row == pytest.approx(list(found[name].means.values()), abs=slack)
-
-
-@pytest.mark.parametrize(("command", "output"), CONSOLE, ids=lambda text: text[:50])
-def test_commands_print_what_is_shown(
-    command: str, output: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    words = shlex.split(command)
-    assert words[:2] == ["$", "groupgt"]
-    main(words[2:])
-    assert capsys.readouterr().out.strip() == output.strip()
-
-
-def test_there_are_commands_to_run() -> None:
-    assert len(CONSOLE) >= 4
+PAGES = README + "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in NAMES)
 
 
 @pytest.fixture
 def _own_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an example registers is forgotten afterwards."""
     monkeypatch.setattr(plugins, "REGISTERED", {})
-
-
-@pytest.mark.usefixtures("_own_metrics")
-@pytest.mark.parametrize("page", BY_NAME)
-def test_python_blocks_of_a_page_run_in_order(page: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each page is read alone: it imports and defines what it uses."""
-    names: dict[str, object] = {}
-    compared = 0
-    for (kind, text), (next_kind, shown) in pairwise([*BLOCK.findall(BY_NAME[page]), ("", "")]):
-        if kind == "python":
-            exec(compile(text, page, "exec"), names)
-            printed = capsys.readouterr().out.strip()
-            if next_kind == "text":
-                assert printed == shown.strip()
-                compared += 1
-    assert compared >= 2 or page != "README.md"
 
 
 def test_set_up_commands_are_one_line_each() -> None:
@@ -179,16 +118,6 @@ def test_every_example_script_runs(script: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", notebooks.NAMES)
-def test_a_notebook_shows_what_its_cells_give(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(notebooks.EXAMPLES)
-    kept = json.loads((notebooks.EXAMPLES / f"{name}.ipynb").read_text(encoding="utf-8"))
-    # If not: python -m docs.generate.notebooks.
-    assert notebooks.run(name, tmp_path) == kept
-    assert len([cell for cell in kept["cells"] if cell["cell_type"] == "code"]) > 4
-
-
 def test_the_workflow_is_yaml_and_names_what_is_there() -> None:
     text = (ROOT / "examples" / "github_actions.yml").read_text(encoding="utf-8")
     steps = yaml.safe_load(text)["jobs"]["gate"]["steps"]
@@ -208,27 +137,13 @@ def test_the_starter_is_what_init_writes(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_conclusion_of_the_sweep_follows_from_its_comparison(tmp_path: Path) -> None:
-    """The table row by row, and every figure of the sentences behind it."""
+    """Every number of the sentences below its table."""
     pytest.importorskip("Stemmer", reason="the extra groupgt[retrieval] is not installed")
     pytest.importorskip("sklearn", reason="the extra groupgt[retrieval] is not installed")
-    table = run_experiment(ROOT / "configs" / "sweep.yaml", output=tmp_path).comparison["handbook"]
-    shown = re.search(
-        r"<!-- sweep comparison -->\n```text\n(.*?)\n```\n\n(.*?)\n\n(?=Running the same command)", PAGES, re.DOTALL
-    )
+    table = tables.run("sweep", tmp_path).comparison["handbook"]
+    shown = re.search(r"<!-- sweep comparison -->\n```.*?```\n\n(.*?)\n\n(?=Running the same)", PAGES, re.DOTALL)
     assert shown is not None
-    cells = [re.split(r"  +", line) for line in shown[1].splitlines()[2:]]
-    assert {each[0] for each in cells} == set(table.names)
-    for name, mean, interval, queries, delta, *rest in cells:
-        row = table[name]["ndcg@10"]
-        # An SVD has other last digits on another processor.
-        slack = 6e-5 if name.startswith("bm25") else 5e-3
-        low, high = map(float, interval.split(" to "))
-        assert (float(mean), low, high) == pytest.approx((row.mean, *row.interval), abs=slack)
-        assert int(queries) == row.queries
-        if name != table.baseline:
-            assert float(delta) == pytest.approx(row.delta, abs=slack)
-            assert float(rest[1]) == pytest.approx(row.raw_p_value, abs=0.05)
-    text = shown[2].replace("\n", " ")
+    text = shown[1].replace("\n", " ")
     best = table["rrf[k=10]"]["ndcg@10"]
     assert not any(row.significant for row in table.rows)
     assert max(row.delta for row in table.rows if row.against) == best.delta == pytest.approx(0.0374, abs=5e-3)
@@ -249,10 +164,3 @@ def test_the_conclusion_of_the_sweep_follows_from_its_comparison(tmp_path: Path)
     assert "minimum detectable difference is about .095 at 80 % power" in text
     assert power.needed == pytest.approx(510, abs=60)
     assert "about 510 queries" in text
-
-
-@pytest.mark.slow
-def test_the_rechunk_table_is_that_of_the_config(three_chunkings: Outcome) -> None:
-    shown = re.search(r"<!-- rechunk -->\n```text\n(.*?)\n```", PAGES, re.DOTALL)
-    assert shown is not None
-    assert shown[1] == rechunked.table(three_chunkings)

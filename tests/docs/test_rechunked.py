@@ -13,12 +13,18 @@ import pytest
 
 import groupgt
 from groupgt.experiment.outcome import Outcome
-from tests.docs.rechunked import run
+from tests.docs import tables
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "rechunked"
 CUTS = ("fixed", "sentences", "pages")
 QUESTIONS = ROOT / "examples" / "handbook" / "questions.jsonl"
+
+
+@pytest.fixture(scope="session")
+def three_chunkings(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """What `configs/rechunk.yaml` gives."""
+    return tables.run("rechunk", tmp_path_factory.mktemp("chunkings"))
 
 
 def rows(name: str) -> list[dict[str, object]]:
@@ -77,7 +83,7 @@ def test_one_truth_serves_three_chunkings(three_chunkings: Outcome) -> None:
 def test_the_same_truth_by_ids_is_refused(tmp_path: Path) -> None:
     truths = [f"datasets.{cut}.ground_truth=../examples/handbook/questions.jsonl" for cut in CUTS]
     with pytest.raises(groupgt.DataError, match="none of the 160 ids of the ground truth is in the corpus") as error:
-        run(tmp_path, "evaluate.labeller=id", *truths)
+        tables.run("rechunk", tmp_path, "evaluate.labeller=id", *truths)
     assert all(f"dataset '{cut}'" in str(error.value) for cut in CUTS)
 
 
@@ -93,7 +99,7 @@ def test_ids_with_the_table_of_what_was_judged_are_worth_the_same(tmp_path: Path
     """No ground truth edited at all: `reference` says where the judged articles stand."""
     ids = [f"datasets.{cut}.ground_truth=../examples/handbook/questions.jsonl" for cut in CUTS]
     options = "{use: spans, with: {joint: true, reference: ../examples/rechunked/articles.csv}}"
-    expected, found = three_chunkings, run(tmp_path, f"evaluate.labeller={options}", *ids)
+    expected, found = three_chunkings, tables.run("rechunk", tmp_path, f"evaluate.labeller={options}", *ids)
     for cut in CUTS:
         first, second = expected.evaluations[cut]["bm25"], found.evaluations[cut]["bm25"]
         for text in first.values:

@@ -8,11 +8,6 @@ from docs.generate import peers, published, same_word
 from docs.generate.peers import EXAMPLES, TOOLS
 
 
-@pytest.mark.slow
-def test_the_page_is_what_the_code_writes() -> None:
-    assert same_word.PATH.read_text(encoding="utf-8") == same_word.text(), "python -m docs.generate.same_word"
-
-
 def test_every_tool_is_recorded_with_version_and_date() -> None:
     recorded = peers.recorded()
     assert list(recorded) == list(TOOLS)

@@ -1,9 +1,8 @@
-"""What readers say of the same bad rows; `python -m tests.formats.test_messages` writes it anew."""
+"""What readers say of the same bad rows."""
 
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -14,8 +13,8 @@ import pytest
 
 import groupgt
 from groupgt.formats.detect import read_ground_truth, read_run
+from tests.snapshots import Snapshot
 
-EXPECTED = Path(__file__).with_name("messages.txt")
 # Query, document, and the score or grade.
 Row = tuple[Any, Any, Any]
 # Two sound rows come before; "again" repeats one, "otherwise" contradicts it.
@@ -109,24 +108,14 @@ def _cases(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
             yield f"run, frame: {name}", partial(groupgt.evaluate, {"q1": [["d1"]], "q2": [["d3"]]}, results, ["mrr"])
 
 
-def messages() -> str:
-    """A line for each case."""
-    with tempfile.TemporaryDirectory() as folder:
-        lines = []
-        for name, read in _cases(Path(folder)):
-            try:
-                read()
-                text = "(read)"
-            except groupgt.DataError as error:
-                text = str(error).replace(str(Path(folder) / "file"), "FILE").replace("\n", " | ")
-            lines.append(f"{name}: {text}\n")
-    return "".join(lines)
-
-
 @pytest.mark.filterwarnings("ignore::groupgt.GroupgtWarning")
-def test_what_readers_say_of_bad_rows() -> None:
-    assert messages() == EXPECTED.read_text(encoding="utf-8")
-
-
-if __name__ == "__main__":
-    EXPECTED.write_text(messages(), encoding="utf-8", newline="\n")
+def test_what_readers_say_of_bad_rows(tmp_path: Path, snapshot: Snapshot) -> None:
+    lines = []
+    for name, read in _cases(tmp_path):
+        try:
+            read()
+            text = "(read)"
+        except groupgt.DataError as error:
+            text = str(error).replace(str(tmp_path / "file"), "FILE").replace("\n", " | ")
+        lines.append(f"{name}: {text}")
+    snapshot(lines)

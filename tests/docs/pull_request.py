@@ -1,0 +1,29 @@
+"""The summaries that a page shows as they look on a pull request: what its commands write."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from groupgt.cli.main import main
+from tests.docs.blocks import DOCS, checkout
+
+PAGE = DOCS / "how-to" / "pull-request.md"
+SHOWN = re.compile(r"(```sh\n(groupgt run .*?)\n```\n\n<!-- the summary -->\n).*?(?=\n<!-- ends here -->)", re.DOTALL)
+
+
+def page() -> dict[Path, str]:
+    """Return the page with the summaries that its commands write today."""
+    return {PAGE: SHOWN.sub(_summary, PAGE.read_text(encoding="utf-8"))}
+
+
+def _summary(shown: re.Match[str]) -> str:
+    with tempfile.TemporaryDirectory() as folder, checkout(Path(folder)):
+        with suppress(SystemExit):  # of a gate that fails
+            main(shlex.split(shown[2].replace("\\\n", " "))[1:])
+        written = Path("summary.md").read_text(encoding="utf-8")
+    # On a page the summary is a section below its title.
+    return shown[1] + written.replace("\u00a0", " ").strip()

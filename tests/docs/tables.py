@@ -1,0 +1,63 @@
+"""Tables in pages that are made from a whole experiment, each below a comment with its name."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from groupgt.evaluation.result import Evaluation
+from groupgt.experiment.outcome import Outcome
+from groupgt.render import tables
+from groupgt.report.run import run_experiment
+from tests.docs.blocks import DOCS, ROOT
+
+
+def run(config: str, folder: Path, *changes: str) -> Outcome:
+    """Run one of the configurations, with its results in a folder."""
+    file = ROOT / "configs" / f"{config}.yaml"
+    return run_experiment(file, output=folder, changes=[f"cache={folder / 'cache'}", *changes])
+
+
+def means(title: str, rows: dict[str, Evaluation]) -> str:
+    """Return a table with a row for each evaluation."""
+    first = next(iter(rows.values()))
+    headers = [title, *map(first.label_of, first.metrics)]
+    return tables.table(headers, [[name, *each.means.values()] for name, each in rows.items()])
+
+
+def with_table(page: str, name: str, table: str) -> str:
+    """Return a page with another text in the block below the comment `<!-- name -->`."""
+    found = re.search(rf"<!-- {name} -->\n```text\n(.*?)\n```", page, re.DOTALL)
+    assert found is not None, name
+    return page[: found.start(1)] + table.strip("\n") + page[found.end(1) :]
+
+
+def quickstart() -> dict[Path, str]:
+    """Return the page of experiments with what the quickstart prints."""
+    path = DOCS / "experiments.md"
+    with tempfile.TemporaryDirectory() as folder:
+        return {
+            path: with_table(path.read_text(encoding="utf-8"), "quickstart", run("quickstart", Path(folder)).text())
+        }
+
+
+def sweep() -> dict[Path, str]:
+    """Return the page of experiments with the tables of the sweep."""
+    path = DOCS / "experiments.md"
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = run("sweep", Path(folder))
+    best_first = sorted(outcome.evaluations["handbook"].items(), key=lambda pair: -[*pair[1].means.values()][-1])
+    parts = str(outcome.comparison["handbook"]).split("\n\n")
+    contrasts = next(part for part in parts if re.match(r"ndcg@10 +mean ", part))
+    page = with_table(path.read_text(encoding="utf-8"), "sweep", means("run", dict(best_first)))
+    return {path: with_table(page, "sweep comparison", contrasts)}
+
+
+def chunkings() -> dict[Path, str]:
+    """Return the page of labellers with the means of one ground truth under three chunkings."""
+    path = DOCS / "labellers.md"
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = run("rechunk", Path(folder))
+    rows = {name: own["bm25"] for name, own in outcome.evaluations.items()}
+    return {path: with_table(path.read_text(encoding="utf-8"), "rechunk", means("chunks", rows))}
