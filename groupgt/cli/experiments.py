@@ -54,7 +54,7 @@ class _RunCommand(Command):
         for option, path in {**paths, "--metrics-json": ctx.params["metrics_json"]}.items():
             if path is not None and path.resolve() == config.resolve():
                 raise ConfigError(f"{option} {path}: would overwrite the experiment; name another file")
-        with _error_written(paths, config.name):
+        with _error_written(paths, config.name, config.parent.resolve()):
             return super().invoke(ctx)
 
 
@@ -79,7 +79,7 @@ def _is_report(path: Path) -> bool:
 
 
 @contextmanager
-def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
+def _error_written(paths: Mapping[str, Path], title: str, folder: Path | None = None) -> Iterator[None]:
     """Writes any error that ends a run to its reports; removes reports that cannot be written."""
     try:
         yield
@@ -101,7 +101,7 @@ def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
         texts = {"--junit": failure_junit, "--summary": failure_summary}
         for option, path in paths.items():
             try:
-                write_text(path, texts[option](title, Hide()(why)) + "\n")
+                write_text(path, texts[option](title, Hide(folder=folder)(why)) + "\n")
             except GroupgtError:
                 with suppress(OSError):
                     path.unlink()

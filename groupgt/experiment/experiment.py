@@ -95,9 +95,8 @@ class Experiment:
 
     @cached_property
     def hide(self) -> Hide:
-        """A function that removes secrets from text shown to users."""
-        secrets, choices = self.document.secrets, self.document.choices
-        return Hide({value: shown for value, shown in secrets.items() if value not in choices})
+        """A function that removes secrets and this file's folder from what is shown."""
+        return Hide(self.document.secrets, self.path.parent.resolve())
 
     @property
     def title(self) -> str:

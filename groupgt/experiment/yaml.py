@@ -22,8 +22,6 @@ from groupgt.model.validity import shown
 from groupgt.options import KeyPath, Rule, Short
 
 LARGEST_BYTES = 1 << 20
-# Values shorter than this occur in messages by coincidence, so they are not replaced there.
-SECRET_CHARS = 4
 DEEPEST = 40
 # File endings of data files, and the message for a data file passed as an experiment.
 DATA = (".jsonl", ".csv", ".tsv", ".parquet", ".pq", ".trec", ".run", ".qrels", ".gz", ".zst")
@@ -82,8 +80,8 @@ class Document:
     """The values in a file, with the location (file:line:column) of each key path; `faults` collects errors.
 
     `written` contains the original text of values that use environment variables, which is safe to show. `secrets` maps
-    values of environment variables to their text in the file; `choices` contains the values used where only names are
-    accepted, such as metrics and systems. `partial` lists paths at which an invalid value was removed or replaced.
+    values of environment variables to their text in the file, where any text is accepted: a name of a metric or system
+    is no secret. `partial` lists paths at which an invalid value was removed or replaced.
     """
 
     path: Path
@@ -92,7 +90,6 @@ class Document:
     keys: dict[KeyPath, str] = field(default_factory=dict)
     written: dict[KeyPath, tuple[str, str]] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
-    choices: set[str] = field(default_factory=set)
     partial: set[KeyPath] = field(default_factory=set)
     faults: Faults = field(default_factory=Faults)
 
@@ -127,9 +124,7 @@ class Document:
         """Adds an error for the value or key at a path; values of environment variables are hidden."""
         for filled_path, (raw, filled) in self.written.items():
             if filled_path[: len(path)] == path or path[: len(filled_path)] == filled_path:
-                plain = _with_defaults(raw)
-                what = what.replace(repr(filled), repr(plain))
-                what = what.replace(filled, plain) if len(filled) >= SECRET_CHARS else what
+                what = what.replace(repr(filled), repr(_with_defaults(raw)))
         dotted = ".".join(plain_text(str(part)) for part in path)
         self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
 
@@ -363,10 +358,8 @@ def _filled(text: str, path: KeyPath, document: Document) -> str:
     def value(match: re.Match[str]) -> str:
         name, default = match[1], match[2]
         filled_in = os.environ.get(name, default)
-        if name in os.environ:
+        if name in os.environ and is_free(path):
             document.secrets[os.environ[name]] = f"${{env:{name}}}"
-            if not is_free(path):
-                document.choices.add(os.environ[name])
         if filled_in is None:
             document.fault(
                 path, f"the environment variable {name} is not set; set it, or write ${{env:{name}:-default}}"

