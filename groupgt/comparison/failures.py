@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from groupgt.engines.carriers import local_carrier_of
 from groupgt.evaluation.evaluate import evaluate_each, evaluate_run
 from groupgt.evaluation.inputs import are_several
-from groupgt.evaluation.misses import MetRanks, Misses, check_misses, misses_of
+from groupgt.evaluation.misses import Misses, check_misses, misses_of
 from groupgt.evaluation.options import OneRunOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation, counting_everywhere, mean_of
@@ -193,18 +193,18 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
     for evaluation in evaluations.values():
         hits = evaluation.labelled.hits
         cut = Cut.at(hits, cutoff)
-        ranks = MetRanks.of(evaluation, cut.top)
+        anywhere = hits.first_ranks
         # Undefined if alternatives are needed together.
         has_sets = truth.judgments.alternative_set is not None
         redundancy = np.full(len(truth), np.nan) if has_sets else sets.redundancy(hits, cut)
-        columns.append((np.where(ranks.met, ranks.rank, 0), ranks.rank, completion_within(hits, cut), redundancy))
-    first, anywhere, completion, redundancy = (np.stack(column, axis=1) for column in zip(*columns))
-    return Failures(list(evaluations), cutoff, truth, counted, first, anywhere, completion, redundancy)
+        first = np.where(hits.covered(cut.top), anywhere, 0)
+        columns.append((first, anywhere, completion_within(hits, cut), redundancy))
+    return Failures(list(evaluations), cutoff, truth, counted, *(np.stack(column, axis=1) for column in zip(*columns)))
 
 
 def completion_within(hits: Hits, cut: Cut) -> Ints:
     """Returns the rank at which each query is complete, shape (Q,), or 0 if it is not complete within the cutoff."""
-    last = views.completion_ranks(hits)
+    last = hits.completion_ranks
     return np.where(last <= cut.top, last, 0)
 
 

@@ -206,8 +206,8 @@ class _Judgments:
         read = labeller.read(truth)
         run = renamed(read, run, labeller, policy)
         hits = label_run(read, run, policy, labeller, engine=request.engine).hits
-        relevant = read.grade[hits.alternative] > 0
-        group = read.group_of[hits.alternative[relevant]]
+        relevant = hits.group >= 0
+        group = read.relevant_groups[hits.group[relevant]]
         return cls(read, labeller, hits.query[relevant], hits.rank[relevant], group, hits.length)
 
     def codes(self, numbers: Ints) -> Ints:

@@ -15,7 +15,6 @@ from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.options import OneRunOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
-from groupgt.metrics.views import completion_ranks
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.values import SCORE, UNITS, Lengths
@@ -123,7 +122,7 @@ def _of_run(
 ) -> Iterator[Depth]:
     """Yield a `Depth` for each share, first over all queries, then for each slice."""
     truth, policy, populations = evaluation.truth, evaluation.policy, evaluation.populations
-    ranks = completion_ranks(evaluation.labelled.hits)
+    ranks = evaluation.labelled.hits.completion_ranks
     complete = ranks > 0
     spent = ranks
     if unit != "results":

@@ -31,7 +31,6 @@ from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import Metric, check_sets
 from groupgt.metrics.values import values_of
-from groupgt.metrics.views import parts_of_sets
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.populations import Populations
@@ -246,8 +245,7 @@ def label(
     run = renamed(grouped, in_call_order(Run.of({"query": ranking})), judge, rules)
     hits = label_run(grouped, run, rules, judge).hits
     matrix = np.zeros((len(grouped.group_query), int(hits.length[0])), dtype=np.uint8)
-    chosen = (grouped.grade[hits.alternative] > 0) & (hits.keep | ~hits.repeat) & ~parts_of_sets(hits)
-    matrix[grouped.group_of[hits.alternative[chosen]], hits.rank[chosen] - 1] = 1
+    matrix[grouped.relevant_groups[hits.group[hits.counted]], hits.rank[hits.counted] - 1] = 1
     return matrix if groups else np.asarray(matrix.any(axis=0), dtype=np.uint8)
 
 

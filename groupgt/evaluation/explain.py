@@ -13,7 +13,6 @@ from groupgt.engines.carriers import carrier_of
 from groupgt.engines.excluded import condensed_ranking
 from groupgt.errors import DataError, first_of, near_names, printable
 from groupgt.metrics.language import Metric
-from groupgt.metrics.views import parts_of_sets
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.populations import Populations
 from groupgt.render.document import Block, Table, document
@@ -67,11 +66,9 @@ def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]
     truth, hits = evaluation.truth, evaluation.labelled.hits
     query = _number_of(truth, qid)
     groups_hit: dict[int, list[int]] = {}
-    for row in np.flatnonzero((hits.query == query) & ~hits.repeat & ~parts_of_sets(hits)).tolist():
-        alternative = int(hits.alternative[row])
-        if truth.is_relevant[alternative]:
-            number = int(truth.group_number[truth.group_of[alternative]])
-            groups_hit.setdefault(int(hits.rank[row]), []).append(number)
+    for hit in hits.of_query(query):
+        if hit.group and not hit.repeat and not hit.part:
+            groups_hit.setdefault(hit.rank, []).append(hit.group)
     ids = _ids(evaluation, qid)
     calls = _calls(evaluation, qid)
     return {
@@ -159,8 +156,8 @@ def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
     if len(groups) <= GROUPS:
         return groups
     hits = evaluation.labelled.hits
-    met = set(evaluation.truth.group_of[hits.alternative].tolist())
-    return sorted(sorted(groups, key=lambda group: group not in met)[:GROUPS])
+    covered = set(evaluation.truth.group_of[hits.alternative].tolist())
+    return sorted(sorted(groups, key=lambda group: group not in covered)[:GROUPS])
 
 
 def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> list[Block]:
@@ -177,15 +174,13 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
     calls = _calls(evaluation, truth.qids[query])
     marks: dict[int, dict[int, str]] = {}
     rejected: set[int] = set()
-    part = parts_of_sets(hits)
-    for row in np.flatnonzero(hits.query == query).tolist():
-        alternative, rank = int(hits.alternative[row]), int(hits.rank[row])
-        if truth.is_relevant[alternative]:
-            hit, number = marks.setdefault(rank, {}), int(truth.group_number[truth.group_of[alternative]])
-            mark = "(repeat)" if hits.repeat[row] else "(part)" if part[row] else "1"
-            if mark == "1" or number not in hit:
-                hit[number] = mark
-        elif truth.grade[alternative] >= 0:
+    for rank, group, grade, repeat, part in hits.of_query(query):
+        if group:
+            mark = "(repeat)" if repeat else "(part)" if part else "1"
+            hit = marks.setdefault(rank, {})
+            if mark == "1" or group not in hit:
+                hit[group] = mark
+        elif grade >= 0:
             rejected.add(rank)
     first = range(1, min(length, SHOWN) + 1)
     ranks = [*first, *[rank for rank in sorted(marks) if rank > SHOWN][:FURTHER]]

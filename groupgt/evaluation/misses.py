@@ -53,40 +53,19 @@ class Misses(Result):
         return self._teller.plot("groups")
 
 
-@dataclass(frozen=True, eq=False)
-class MetRanks:
-    """First-hit `rank` of each group, shape (G,), or 0 without a hit; `met` is True if the rank is within `top`.
-
-    `top` is the number of results considered for each query, shape (Q,).
-    """
-
-    evaluation: Evaluation
-    top: Ints
-    rank: Ints
-    met: Bools
-
-    @classmethod
-    def of(cls, evaluation: Evaluation, top: Ints | int) -> MetRanks:
-        """Compute the ranks for an evaluation; a single `top` applies to all queries."""
-        judgments, met_rows = evaluation.truth.judgments, views.met_groups(evaluation.labelled.hits)
-        rank = np.zeros(len(judgments.group_query), dtype=np.int64)
-        rank[met_rows.group] = met_rows.rank
-        every = np.broadcast_to(np.asarray(top, dtype=np.int64), len(evaluation.truth))
-        return cls(evaluation, every, rank, (rank > 0) & (rank <= every[judgments.group_query]))
-
-    def groups(self, query: int) -> list[dict[str, Any]]:
-        """Return the groups of one query as plain Python: `group`, `rank`, `covered` and `alternatives`."""
-        truth = self.evaluation.truth
-        first, last = np.searchsorted(truth.judgments.group_query, [query, query + 1]).tolist()
-        return [
-            {
-                "group": truth.group_label(place),
-                "rank": int(self.rank[group]) or None,
-                "covered": bool(self.met[group]),
-                "alternatives": [name for name, _ in truth.alternatives_of(place)],
-            }
-            for group, place in enumerate(truth.relevant_groups[first:last].tolist(), first)
-        ]
+def _groups_of(evaluation: Evaluation, query: int, top: int) -> list[dict[str, Any]]:
+    """Return the groups of one query as plain Python: `group`, `rank`, `covered` and `alternatives`."""
+    truth, ranks = evaluation.truth, evaluation.labelled.hits.first_ranks
+    of_query = views.part_of(truth.judgments.group_query, query)
+    return [
+        {
+            "group": truth.group_label(group),
+            "rank": rank or None,
+            "covered": 0 < rank <= top,
+            "alternatives": [name for name, _ in truth.alternatives_of(group)],
+        }
+        for group, rank in zip(truth.relevant_groups[of_query].tolist(), ranks[of_query].tolist())
+    ]
 
 
 def check_misses(k: int, worst: int) -> None:
@@ -103,12 +82,11 @@ def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mappi
     check_misses(k, worst)
     truth, hits = evaluation.truth, evaluation.labelled.hits
     judgments = truth.judgments
-    ranks = MetRanks.of(evaluation, k)
-    rank, met = ranks.rank, ranks.met
-    covered = total(judgments.group_query, judgments.weight * met, len(truth))
-    coverage = np.divide(covered, judgments.total_weight, out=np.ones(len(truth)), where=judgments.total_weight > 0)
+    rank, covered = hits.first_ranks, hits.covered(k)
+    weight = total(judgments.group_query, judgments.weight * covered, len(truth))
+    coverage = np.divide(weight, judgments.total_weight, out=np.ones(len(truth)), where=judgments.total_weight > 0)
     earliness = total(judgments.group_query, (rank > 0) / np.maximum(rank, 1), len(truth))
-    complete = np.bincount(judgments.group_query[met], minlength=len(truth)) == judgments.groups
+    complete = np.bincount(judgments.group_query[covered], minlength=len(truth)) == judgments.groups
     counts = evaluation.counting & (judgments.groups > 0)  # queries that count as 0 without a group miss none
     incomplete = np.flatnonzero(counts & ~complete)
     order = np.lexsort((incomplete, earliness[incomplete], coverage[incomplete]))
@@ -118,11 +96,11 @@ def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mappi
             "query": truth.texts[query] if truth.texts else None,
             "coverage": float(coverage[query]),
             "results": int(hits.length[query]),
-            "groups": ranks.groups(query),
+            "groups": _groups_of(evaluation, query, k),
         }
         for query in incomplete[order][:worst].tolist()
     ]
-    by_group = _coverage_by_number(judgments.group_query, rank, met, counts)
+    by_group = _coverage_by_number(judgments.group_query, rank, covered, counts)
     return Misses(k, queries, by_group, len(incomplete), int(counts.sum()), evaluation, texts or {})
 
 
@@ -137,16 +115,16 @@ def place_of(group: dict[str, Any], results: int, k: int) -> str:
     return f"rank {group['rank']:,}" + ("" if group["covered"] else f" (beyond {k:,})")
 
 
-def _coverage_by_number(group_query: Ints, rank: Ints, met: Bools, counted: Bools) -> list[dict[str, Any]]:
+def _coverage_by_number(group_query: Ints, rank: Ints, covered: Bools, counted: Bools) -> list[dict[str, Any]]:
     """Return, for each group number within a query, the share of groups covered within k and at any rank."""
     number = views.nth(group_query)
     of_counted = counted[group_query]
     most = int(number.max(initial=0)) + 1
-    masks = of_counted, of_counted & met, of_counted & (rank > 0)
+    masks = of_counted, of_counted & covered, of_counted & (rank > 0)
     columns = [np.bincount(number[mask], minlength=most).tolist() for mask in masks]
     return [
-        {"number": nth, "groups": size, "covered": covered / size, "anywhere": anywhere / size}
-        for nth, (size, covered, anywhere) in enumerate(zip(*columns))
+        {"number": nth, "groups": size, "covered": within / size, "anywhere": anywhere / size}
+        for nth, (size, within, anywhere) in enumerate(zip(*columns))
         if size
     ]
 
@@ -206,25 +184,24 @@ def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str
     below = np.flatnonzero(values < number - SLACK)  # NaN, which does not count, is never below
     below = below[np.argsort(values[below], kind="stable")]
     yield f"{counted(len(below), 'query is', 'queries are')} below {number:g}, lowest first:"
-    cut = Cut.at(evaluation.labelled.hits, evaluation.metrics[text].cutoff)
-    ranks = MetRanks.of(evaluation, cut.top)
+    top = Cut.at(evaluation.labelled.hits, evaluation.metrics[text].cutoff).top
     for query in below[:IN_FULL].tolist():
         query_text = truth.texts[query] if truth.texts else None
         quoted = f" “{snippet(query_text, LONGEST_QUERY)}”" if query_text else ""
-        yield f"  {truth.qids[query]}{quoted}: {fixed(values[query])}, {_missed(ranks, query)}"
+        yield f"  {truth.qids[query]}{quoted}: {fixed(values[query])}, {_missed(evaluation, query, int(top[query]))}"
     if rest := [truth.qids[query] for query in below[IN_FULL:].tolist()]:
         yield f"  and {len(rest):,} more: {', '.join(rest[:BY_ID])}{' …' if len(rest) > BY_ID else ''}"
 
 
-def _missed(ranks: MetRanks, query: int) -> str:
+def _missed(evaluation: Evaluation, query: int, top: int) -> str:
     """List the groups that a query misses, with the rank of each, or the ranks at which all groups are covered."""
-    if ranks.evaluation.populations.unanswerable[query]:
-        return f"declared unanswerable, with {counted(int(ranks.top[query]), 'result')}"
-    groups = ranks.groups(query)
+    if evaluation.populations.unanswerable[query]:
+        return f"declared unanswerable, with {counted(top, 'result')}"
+    groups = _groups_of(evaluation, query, top)
     unmet = [group for group in groups if not group["covered"]]
     if not unmet:
         return f"every group is covered, at rank {', '.join(str(group['rank']) for group in groups)}"
-    results, top = int(ranks.evaluation.labelled.hits.length[query]), int(ranks.top[query])
+    results = int(evaluation.labelled.hits.length[query])
     missed = []
     for group in unmet:
         named = f" ({first_of(group['alternatives'], ALTERNATIVES, ' or ')})" if group["alternatives"] else ""

@@ -13,7 +13,6 @@ import numpy as np
 
 from groupgt.errors import ConfigError, display
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.misses import MetRanks
 from groupgt.evaluation.names import named
 from groupgt.evaluation.options import LabelOptions, takes_options
 from groupgt.evaluation.request import Request
@@ -122,12 +121,8 @@ def stages_of(request: Request, truth: Any, parts: Sequence[tuple[str, Any, int 
     pairs = named((name, run) for name, run, _ in parts)
     names, cutoffs = [name for name, _ in pairs], [cutoff for _, _, cutoff in parts]
     evaluations = [evaluate_run(request, truth, run, name) for name, run in pairs]
-    covered = np.stack(
-        [
-            MetRanks.of(each, np.iinfo(np.int64).max if cutoff is None else cutoff).met
-            for each, cutoff in zip(evaluations, cutoffs)
-        ]
-    )
+    hits = [each.labelled.hits for each in evaluations]
+    covered = np.stack([each.covered(each.length if cut is None else cut) for each, cut in zip(hits, cutoffs)])
     first = evaluations[0]
     query = first.truth.judgments.group_query
     counts = counting_everywhere(evaluations)[query]

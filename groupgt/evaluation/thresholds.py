@@ -14,7 +14,6 @@ from groupgt.engines.budgets import scores_of
 from groupgt.errors import ConfigError
 from groupgt.evaluation.depth import METRIC, check_depth
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.misses import MetRanks
 from groupgt.evaluation.options import OneRunOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
@@ -154,10 +153,10 @@ class _Curve:
         has_results = np.bincount(query, minlength=len(truth)) > 0
         best[has_results] = scores[start[has_results]]
         judgments, counts = truth.judgments, evaluation.counting
-        ranks = MetRanks.of(evaluation, np.iinfo(np.int64).max)
-        met = ranks.met & counts[judgments.group_query]
+        ranks = evaluation.labelled.hits.first_ranks
+        met = (ranks > 0) & counts[judgments.group_query]
         of_query = judgments.group_query[met]
-        covered = scores[start[of_query] + ranks.rank[met] - 1]
+        covered = scores[start[of_query] + ranks[met] - 1]
         order = np.argsort(covered)
         weight = (1 / judgments.groups[of_query] / max(int(counts.sum()), 1))[order]
         ends = np.sort(best[truth.unanswerable]), best[counts]

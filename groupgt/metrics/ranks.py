@@ -58,7 +58,7 @@ def map_coverage(hits: Hits, cut: Cut) -> Floats:
 
 
 def completion_rr(hits: Hits, cut: Cut) -> Floats:
-    last = views.completion_ranks(hits)
+    last = hits.completion_ranks
     value = np.zeros(hits.size)
     np.divide(1.0, last, out=value, where=(last > 0) & (last <= cut.top))
     return value

@@ -1,8 +1,4 @@
-"""Tables of a run's hits for metrics: by result, by group, and by both.
-
-Each table is computed once per `Hits`. The tables are used by metrics and by the analyses of misses, depth and
-failures.
-"""
+"""Tables for metrics, made from a run's `Hits`: by result, by group, and by both; each is computed once per `Hits`."""
 
 from __future__ import annotations
 
@@ -84,30 +80,11 @@ class MetGroups(Rows):
 
 
 @_once
-def parts_of_sets(hits: Hits) -> Bools:
-    """Marks hits of set members that do not complete their set: only the last member hits the group."""
-    of_set = hits.judgments.alternative_set
-    if of_set is None:
-        return np.zeros(len(hits.alternative), dtype=np.bool_)
-    row = np.flatnonzero((of_set[hits.alternative] >= 0) & ~hits.repeat)
-    number = of_set[hits.alternative[row]]
-    sizes = np.bincount(of_set[of_set >= 0])
-    # Rows are in rank order: the last one completes the set, if all members are hit.
-    last = np.full(len(sizes), -1, dtype=np.int64)
-    np.maximum.at(last, number, row)
-    last[np.bincount(number, minlength=len(sizes)) < sizes] = -1
-    part: Bools = of_set[hits.alternative] >= 0
-    part[last[last >= 0]] = False
-    return part
-
-
-@_once
 def relevant_hits(hits: Hits, *, repeats: bool = False) -> HitRows:
     """Returns hits of relevant alternatives; with `repeats`, includes repeated hits if the policy keeps them."""
     if repeats and not hits.keep:
         return relevant_hits(hits)
-    chosen = (hits.judgments.alternative_group[hits.alternative] >= 0) & ~parts_of_sets(hits)
-    return _hit_rows(hits, chosen if repeats else chosen & ~hits.repeat)
+    return _hit_rows(hits, hits.relevant if repeats else hits.relevant & ~hits.repeat)
 
 
 def _hit_rows(hits: Hits, chosen: Bools) -> HitRows:
@@ -115,7 +92,7 @@ def _hit_rows(hits: Hits, chosen: Bools) -> HitRows:
     return HitRows(
         hits.query[chosen],
         hits.rank[chosen],
-        judgments.alternative_group[alternative],
+        hits.group[chosen],
         judgments.alternative_document[alternative],
         judgments.alternative_grade[alternative],
     )
@@ -171,15 +148,6 @@ def met_groups(hits: Hits) -> MetGroups:
     starts = changes(query, rank)
     result = np.cumsum(starts) - 1
     return MetGroups(query, rank, group, best_grade[group], result, nth(query[starts])[result])
-
-
-def completion_ranks(hits: Hits) -> Ints:
-    """Returns the rank at which each query is complete, shape (Q,), or 0 if it never is."""
-    rows = met_groups(hits)
-    last = np.zeros(hits.size, dtype=np.int64)
-    np.maximum.at(last, rows.query, rows.rank)
-    met = np.bincount(rows.query, minlength=hits.size)
-    return np.where(met == hits.judgments.groups, last, 0)
 
 
 @_once

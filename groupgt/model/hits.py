@@ -1,16 +1,16 @@
 """Numeric ground truth and hits, the only inputs of metrics.
 
-`Judgments` is the numeric form of a ground truth; `Hits` contains a labeller's matches in the results of one run.
-Neither contains ids, texts, scores or files, so metrics work the same whether results are in memory, in files or on a
-cluster.
+`Judgments` is the numeric form of a ground truth, and `Hits` is the table of what hits which group at which rank in one
+run. Neither contains ids, texts, scores or files, so metrics work the same whether results are in memory, in files or
+on a cluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,9 +178,19 @@ class Contents:
     scores: Mapping[str, Floats]
 
 
+class Hit(NamedTuple):
+    """One row of `Hits`; `group` is the number of the group in its query, or 0 if the alternative is not relevant."""
+
+    rank: int
+    group: int
+    grade: float
+    repeat: bool
+    part: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Hits(_Remembering):
-    """Hits of one run in normal form: sorted by query, rank and alternative, with no cutoff applied.
+    """What hits which group at which rank: one row per hit, sorted by query, rank and alternative, without a cutoff.
 
     Each (query, alternative) pair that is hit has one row with `repeat` False, at the first rank that hits it. Later
     hits of the same alternative are rows with `repeat` True; they score nothing unless `keep` selects AutoRAG's
@@ -202,3 +212,67 @@ class Hits(_Remembering):
     def size(self) -> int:
         """Number of queries."""
         return self.judgments.size
+
+    @cached_property
+    def group(self) -> Ints:
+        """Group that each row hits; −1 if its alternative is judged non-relevant."""
+        return self.judgments.alternative_group[self.alternative]
+
+    @cached_property
+    def part(self) -> Bools:
+        """Mask of the rows that hit a member of a set without completing it: only the last member hits the group."""
+        of_set = self.judgments.alternative_set
+        if of_set is None:
+            return np.zeros(len(self.alternative), dtype=np.bool_)
+        row = np.flatnonzero((of_set[self.alternative] >= 0) & ~self.repeat)
+        number = of_set[self.alternative[row]]
+        sizes = np.bincount(of_set[of_set >= 0])
+        # Rows are in rank order: the last one completes the set, if all members are hit.
+        last = np.full(len(sizes), -1, dtype=np.int64)
+        np.maximum.at(last, number, row)
+        last[np.bincount(number, minlength=len(sizes)) < sizes] = -1
+        part: Bools = of_set[self.alternative] >= 0
+        part[last[last >= 0]] = False
+        return part
+
+    @cached_property
+    def relevant(self) -> Bools:
+        """Mask of the rows that hit a group, including repeats."""
+        relevant: Bools = (self.group >= 0) & ~self.part
+        return relevant
+
+    @cached_property
+    def counted(self) -> Bools:
+        """Mask of the rows that hit a group and count: repeats do so only if the policy keeps them."""
+        return self.relevant if self.keep else self.relevant & ~self.repeat
+
+    @cached_property
+    def first_ranks(self) -> Ints:
+        """Rank of the first hit of each group, shape (G,); 0 without a hit."""
+        first = np.zeros(len(self.judgments.group_query), dtype=np.int64)
+        # Rows are in rank order, and assigning backwards leaves the first one.
+        first[self.group[self.relevant][::-1]] = self.rank[self.relevant][::-1]
+        return first
+
+    def covered(self, top: Ints | int) -> Bools:
+        """Return a mask of the groups with a hit in the first `top` results (of each query), shape (G,)."""
+        depth = np.broadcast_to(np.asarray(top, dtype=np.int64), self.size)[self.judgments.group_query]
+        covered: Bools = (self.first_ranks > 0) & (self.first_ranks <= depth)
+        return covered
+
+    @cached_property
+    def completion_ranks(self) -> Ints:
+        """Rank at which each query is complete, shape (Q,); 0 if it never is."""
+        last = np.zeros(self.size, dtype=np.int64)
+        np.maximum.at(last, self.judgments.group_query, self.first_ranks)
+        last[self.judgments.group_query[self.first_ranks == 0]] = 0
+        return last
+
+    def of_query(self, query: int) -> Iterator[Hit]:
+        """Yield the rows of one query in rank order."""
+        rows = slice(*np.searchsorted(self.query, [query, query + 1]).tolist())
+        before = int(np.searchsorted(self.judgments.group_query, query)) - 1
+        group, grade = self.group[rows], self.judgments.alternative_grade[self.alternative[rows]]
+        number = np.where(group < 0, 0, group - before)
+        columns = (self.rank[rows], number, grade, self.repeat[rows], self.part[rows])
+        yield from map(Hit, *(column.tolist() for column in columns))

@@ -89,7 +89,7 @@ def ecdf(systems: Systems) -> Figure:
         met = views.met_groups(hits)
         first = np.full(hits.size, NEVER, dtype=np.int64)
         np.minimum.at(first, met.query, met.rank)
-        kinds = {"first hit": np.where(first == NEVER, 0, first), "complete": views.completion_ranks(hits)}
+        kinds = {"first hit": np.where(first == NEVER, 0, first), "complete": hits.completion_ranks}
         for kind, ranks in kinds.items():
             rows += [{"system": name, "kind": kind, **point} for point in _steps(ranks[counts])]
     return figures.ecdf(rows, about(systems, "rank", _note(systems, shown)), _named(systems))

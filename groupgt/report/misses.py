@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -246,37 +248,26 @@ class Marks:
 
     def __init__(self, evaluation: Evaluation) -> None:
         self.truth, self.hits = evaluation.truth, evaluation.labelled.hits
-        bounds = np.arange(len(self.truth) + 1)
-        self._rows = np.searchsorted(self.hits.query, bounds).tolist()
-        self._groups = np.searchsorted(self.truth.judgments.group_query, bounds).tolist()
 
     def groups(self, query: int) -> list[int]:
         """Returns the groups of a query that have a relevant alternative."""
-        groups: list[int] = self.truth.relevant_groups[slice(*self._groups[query : query + 2])].tolist()
+        groups: list[int] = self.truth.relevant_groups[views.part_of(self.truth.judgments.group_query, query)].tolist()
         return groups
 
     def of(self, query: int) -> list[tuple[int, int, list[int]]]:
         """Returns (rank, kind, groups) of a query's judged results; groups are counted from 0 within the query."""
-        rows = np.arange(self._rows[query], self._rows[query + 1])
-        rows = rows[~views.parts_of_sets(self.hits)[rows]]
-        hits: dict[int, list[tuple[int, float, bool]]] = {}
-        alternatives, repeats = self.hits.alternative[rows], self.hits.repeat[rows]
-        groups = (self.truth.group_number[self.truth.group_of[alternatives]] - 1).tolist()
-        # Relevant (infinity), judged non-relevant (0 or above), or below 0.
-        grades = np.where(self.truth.is_relevant, np.inf, self.truth.grade)[alternatives].tolist()
-        for rank, group, grade, repeat in zip(self.hits.rank[rows].tolist(), groups, grades, repeats.tolist()):
-            hits.setdefault(rank, []).append((group, grade, repeat))
+        rows = [hit for hit in self.hits.of_query(query) if not hit.part]
         marks: list[tuple[int, int, list[int]]] = []
-        met: set[int] = set()
-        for rank, places in sorted(hits.items()):
-            relevant = [(group, repeat) for group, grade, repeat in places if grade == np.inf]
-            new = sorted({group for group, repeat in relevant if not repeat} - met)
-            if new:
-                marks.append((rank, FIRST, new))
-                met.update(new)
-            elif relevant:
-                marks.append((rank, AGAIN, sorted({group for group, _ in relevant})))
-            elif any(grade >= 0 for _, grade, _ in places):
+        covered: set[int] = set()
+        for rank, of_rank in groupby(rows, key=attrgetter("rank")):
+            places = list(of_rank)
+            groups = {hit.group - 1 for hit in places if hit.group}
+            if groups - covered:
+                marks.append((rank, FIRST, sorted(groups - covered)))
+                covered |= groups
+            elif groups:
+                marks.append((rank, AGAIN, sorted(groups)))
+            elif any(hit.grade >= 0 for hit in places):
                 marks.append((rank, IRRELEVANT, []))
         return marks
 

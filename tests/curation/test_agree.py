@@ -30,6 +30,14 @@ def test_two_annotators_by_hand() -> None:
     ]
 
 
+def test_a_level_decides_what_annotators_call_relevant() -> None:
+    first = {"q": [[{"id": "a", "grade": 1}], [{"id": "b", "grade": 2}]]}
+    found = groupgt.agree(
+        first, {"q": ["a", "b", "c"]}, other_truth={"q": [[{"id": "b", "grade": 2}]]}, policy="level=2"
+    )
+    assert (found.both, found.only_first, found.only_second, found.neither) == (1, 0, 0, 2)
+
+
 def test_two_labellers_by_hand() -> None:
     truth = {"q": [[{"text": "red fox"}], [{"text": "blue"}]], "none": [], "silent": [[{"text": "x"}]]}
     run = {"q": [{"id": "1", "text": "a red fox"}, {"id": "2", "text": "a fox, red"}, {"id": "3", "text": "blue red"}]}

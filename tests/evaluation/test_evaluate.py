@@ -26,6 +26,8 @@ def test_label_gives_vectors_and_matrices() -> None:
     assert groupgt.label([], ["a"]).tolist() == [0]
     graded = [[{"id": "a", "grade": 0}], ["b"]]
     assert groupgt.label(graded, ["a", "b"], groups=True).tolist() == [[0, 0], [0, 1]]
+    graded = [[{"id": "a", "grade": 1}], [{"id": "b", "grade": 2}]]
+    assert groupgt.label(graded, ["a", "b"], groups=True, policy={"level": 2}).tolist() == [[0, 0], [0, 1]]
 
 
 @pytest.mark.parametrize("groups", [[], [[]], [[""]], None, [[" "], []], [[{"id": "a", "grade": 0}]]])

@@ -36,6 +36,20 @@ def test_the_grade_of_a_group_is_that_of_its_first_result() -> None:
     assert (rows.rank.tolist(), rows.grade.tolist(), rows.nth.tolist()) == ([1, 3], [1.0, 2.0], [1, 2])
 
 
+def test_hits_say_what_hits_which_group_at_which_rank() -> None:
+    """a hits both groups and comes again; z is judged non-relevant; the set b, c hits the second group at c."""
+    groups = [["a"], [{"all": ["b", "c"]}, "a"], [{"id": "z", "grade": 0}], ["never"]]
+    found = hits(groups, ["z", "b", "a", "a", "c"])
+    rows = [(hit.rank, hit.group, hit.repeat, hit.part) for hit in found.of_query(0)]
+    assert rows[:2] == [(1, 0, False, False), (2, 2, False, True)]
+    assert rows[2:4] == [(3, 1, False, False), (3, 2, False, False)]
+    assert rows[4:] == [(4, 1, True, False), (4, 2, True, False), (5, 2, False, False)]
+    assert found.first_ranks.tolist() == [3, 3, 0]
+    assert [found.covered(top).tolist() for top in (2, 3)] == [[False] * 3, [True, True, False]]
+    assert found.completion_ranks.tolist() == [0]
+    assert hits(groups[:2], ["z", "b", "a"]).completion_ranks.tolist() == [3]
+
+
 @pytest.mark.parametrize("first", [False, True])
 def test_repeats_hit_again_only_where_they_are_asked_for_and_kept(first: bool) -> None:
     """a hits its group at 1 and again at 3. Which of the two tables is made first does not matter."""
