@@ -4,35 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal
+from dataclasses import dataclass
 
 import numpy as np
-from annotated_types import Gt
-from typing_extensions import Doc
 
 from groupgt.evaluation.result import Evaluation
+from groupgt.experiment.config import Evaluate
 from groupgt.experiment.timing import Timing
-from groupgt.experiment.yaml import Document, Texts
+from groupgt.experiment.yaml import Document
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.runtime import pl
-
-if TYPE_CHECKING:
-    from groupgt.experiment.config import Evaluate
-
-
-@dataclass(frozen=True)
-class Best:
-    """How the best system is chosen: by the primary metric or several metrics, optionally within a latency limit."""
-
-    strategy: Annotated[
-        Literal["primary", "mean", "rank", "normalized_mean"],
-        Doc("One metric (primary), or AutoRAG's strategies over several."),
-    ] = "primary"
-    metrics: Annotated[Texts, Doc("The metrics that the strategy uses (default: all).")] = field(default_factory=list)
-    max_latency_ms: Annotated[
-        Annotated[float, Gt(0)] | None, Doc("Systems with a higher median latency per query are not considered.")
-    ] = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ import groupgt
 from groupgt.errors import ConfigError, DataError, GroupgtError, GroupgtWarning, warn
 from groupgt.experiment.datasets import RetrievalInputs, read_retrieval_inputs
 from groupgt.experiment.experiment import Experiment, load
-from groupgt.experiment.gates import UNTIMED
+from groupgt.experiment.gate_checks import UNTIMED
 from groupgt.experiment.systems import System, combined, matching
 from groupgt.experiment.timing import Timing
 from groupgt.formats import corpus as corpus_reader

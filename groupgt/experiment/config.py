@@ -1,6 +1,6 @@
 """Defines an experiment file as dataclasses: the sections, their keys, and the type and meaning of each key.
 
-`experiment` parses files into a `Config`; the sections for gates, the best system and systems have their own modules.
+`experiment` parses files into a `Config`, `checks` checks it, and each section is used by the module of its name.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ import re
 from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
-from annotated_types import Ge, Le, Lt, MinLen
+from annotated_types import Ge, Gt, Le, Lt, MinLen
 from typing_extensions import Doc
 
 from groupgt.comparison.settings import Settings
 from groupgt.engines.choice import is_size, size_of
-from groupgt.experiment.best import Best
-from groupgt.experiment.gates import Gate
-from groupgt.experiment.systems import SystemConfig
+from groupgt.engines.order import Direction
 from groupgt.experiment.yaml import LISTED, Scalar, Texts
 from groupgt.metrics.base import ConventionChoice
 from groupgt.metrics.language import split_names
@@ -67,6 +65,47 @@ class Dataset:
     build: Annotated[str | None, Doc("A Python script that generates missing files; needs --allow-code.")] = None
 
 
+@dataclass(frozen=True)
+class SystemConfig:
+    """One system (with `matrix`, one for each combination): what it uses, with which options, on which data sets."""
+
+    use: Annotated[str, Doc("The retriever.")]
+    with_: Annotated[dict[str, Any], Doc("The options of the retriever.")] = field(default_factory=dict)
+    matrix: Annotated[
+        dict[str, Annotated[list[Any], MinLen(1)]],
+        Doc("Options with a list of values each: one system for each combination."),
+    ] = field(default_factory=dict)
+    version: Annotated[
+        str,
+        Doc(
+            "Version of your code or of the service: with it, answers are cached between runs; without it, it is "
+            "queried on every run."
+        ),
+    ] = ""
+    scores: Annotated[Direction, Doc("descending: higher scores are better; ascending: they are distances.")] = (
+        "descending"
+    )
+    inputs: Annotated[Texts, Doc("The systems that a fusion combines, by name or pattern.")] = field(
+        default_factory=list
+    )
+    only: Annotated[Texts, Doc("The data sets it runs on (default: all).")] = field(default_factory=list)
+    stages: Annotated[
+        dict[str, str],
+        Doc(
+            "The stages of its pipeline by name, in order, such as {reranked: reranked.trec@10}: files, or systems of "
+            "this file. The report shows at which stage each group is lost. The system is the first stage, unless it "
+            "is named among them."
+        ),
+    ] = field(default_factory=dict)
+    on_error: Annotated[
+        Literal["fail", "skip"], Doc("fail: the run stops; skip: the system is reported as failed, never scored as 0.")
+    ] = "fail"
+
+    def serves(self, dataset: str) -> bool:
+        """Returns whether the systems of this entry run on a data set."""
+        return not self.only or dataset in self.only
+
+
 @dataclass(frozen=True, kw_only=True)
 class EngineConfig:
     """Engine that labels stored results: auto (chosen by input), streaming or spark."""
@@ -84,6 +123,20 @@ class LabellerConfig:
     version: Annotated[
         str, Doc("Version of your code that judges: with it, verdicts are cached between runs; without it, recomputed.")
     ] = ""
+
+
+@dataclass(frozen=True)
+class Best:
+    """How the best system is chosen: by the primary metric or several metrics, optionally within a latency limit."""
+
+    strategy: Annotated[
+        Literal["primary", "mean", "rank", "normalized_mean"],
+        Doc("One metric (primary), or AutoRAG's strategies over several."),
+    ] = "primary"
+    metrics: Annotated[Texts, Doc("The metrics that the strategy uses (default: all).")] = field(default_factory=list)
+    max_latency_ms: Annotated[
+        Annotated[float, Gt(0)] | None, Doc("Systems with a higher median latency per query are not considered.")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +205,62 @@ class Compare:
     def settings(self, seed: int) -> Settings:
         """Returns the comparison settings with the given seed."""
         return Settings(**{option.name: getattr(self, option.name) for option in SETTINGS}, seed=seed)
+
+
+# The keys for the bound of a gate, which has exactly one of them.
+BOUNDS = ("min", "max", "max_drop", "min_gain")
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A quality gate: one of min, max, max_drop and min_gain."""
+
+    system: Annotated[str, Doc("A system, or a pattern.")]
+    metric: Annotated[str, Doc("A metric that is evaluated, or a latency.")]
+    dataset: Annotated[str, Doc("A data set, or a pattern.")] = "*"
+    slice: Annotated[dict[str, Scalar], Doc("Columns and their values, such as {type: multi}.")] = field(
+        default_factory=dict
+    )
+    min: Annotated[float | None, Doc("The lowest value that passes.")] = None
+    max: Annotated[float | None, Doc("The highest value that passes.")] = None
+    max_drop: Annotated[Annotated[float, Ge(0)] | None, Doc("The largest drop from the baseline that passes.")] = None
+    min_gain: Annotated[Annotated[float, Ge(0)] | None, Doc("The smallest gain over the baseline that passes.")] = None
+    against: Annotated[
+        Literal["baseline", "previous"],
+        Doc(
+            "The reference for drop and gain: the baseline, or the same system in the previous run "
+            "(`groupgt run --against`); without a previous result the gate is skipped."
+        ),
+    ] = "baseline"
+    unless: Annotated[
+        Literal["not_significant"] | None,
+        Doc("not_significant: a drop passes unless compare.test finds it significant, p not corrected."),
+    ] = None
+    must: Annotated[
+        Literal["significant"] | None,
+        Doc("significant: a gain passes only where compare.test finds it significant, p corrected over all systems."),
+    ] = None
+
+    @property
+    def bound(self) -> str:
+        """The metric, slice and bound as text: `recall@10, type multi, min 0.8`."""
+        slices = [f"{column} {value}" for column, value in self.slice.items()]
+        bounds = [f"{key} {value:g}" for key in BOUNDS if (value := getattr(self, key)) is not None]
+        conditions = [f"{key} {value}" for key in ("unless", "must") if (value := getattr(self, key))]
+        since = ["against previous"] if self.against == "previous" else []
+        return ", ".join([self.metric, *slices, *bounds, *since, *conditions])
+
+    @property
+    def is_relative(self) -> bool:
+        """Returns True if the bound applies to a drop or a gain."""
+        return self.max_drop is not None or self.min_gain is not None
+
+    def reads_test(self, *, is_beyond: bool) -> bool:
+        """Returns True if the verdict depends on the significance test.
+
+        Whatever the test says, a gate on gains fails beyond its bound, and a gate on drops passes within it.
+        """
+        return is_beyond if self.min_gain is None and self.unless else bool(self.must) and not is_beyond
 
 
 Format = Literal["report", "table", "markdown", "csv", "json", "latex", "parquet", "runs"]

@@ -20,7 +20,7 @@ from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.evaluation.unknown_ids import warn_of_blank
 from groupgt.experiment.builds import Build
 from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.gates import check_slice
+from groupgt.experiment.gate_checks import check_slice
 from groupgt.experiment.systems import combined, matching, some_of
 from groupgt.experiment.yaml import Document
 from groupgt.formats.corpus import corpus_file, queries_file, read_lengths, read_queries

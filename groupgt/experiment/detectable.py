@@ -9,7 +9,8 @@ import numpy as np
 
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK, p_values
-from groupgt.experiment.gates import Gate, decided
+from groupgt.experiment.config import Gate
+from groupgt.experiment.gates import decided
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
 

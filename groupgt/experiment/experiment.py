@@ -3,46 +3,33 @@
 from __future__ import annotations
 
 import copy
-import re
-import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import groupgt
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import TESTS
 from groupgt.engines.choice import Engine, engine_of
-from groupgt.errors import ConfigError, GroupgtError, listed, near_names
-from groupgt.experiment.best import Rule, check_best
-from groupgt.experiment.config import Compare, Config, Dataset, EngineConfig, Evaluate, LabellerConfig, Output, Report
-from groupgt.experiment.gates import GateChecks
+from groupgt.errors import ConfigError, listed, near_names
+from groupgt.experiment.best import Rule
+from groupgt.experiment.checks import Checks
+from groupgt.experiment.config import Compare, Config, Dataset, Evaluate, Output, Report
 from groupgt.experiment.systems import (
     Families,
     Stage,
     System,
-    SystemConfig,
-    UsersCode,
     is_option,
     matching,
     some_of,
     stages_of,
 )
-from groupgt.experiment.yaml import Document, as_yaml, change, exists, plain_text, read_yaml
-from groupgt.formats.detect import TRUTHS, read_ground_truth
+from groupgt.experiment.yaml import Document, as_yaml, change, plain_text, read_yaml
 from groupgt.formats.parts import is_url
-from groupgt.formats.tokenizers import check_tokenizer
-from groupgt.metrics.base import OF_SHAPE, ConventionName
-from groupgt.metrics.language import Metric, parse_metric, parse_metrics, warn_of_idle_cutoffs
-from groupgt.metrics.values import check_aggregates, check_policy
-from groupgt.model.ground_truth import Shape
+from groupgt.metrics.base import ConventionName
+from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
-from groupgt.options import Fault, KeyPath, as_dict, options_of, paths_of, read_options, read_section
-from groupgt.plugins import Plugin
+from groupgt.options import Fault, KeyPath, as_dict, options_of, read_section
 from groupgt.private import Hide
 
 
@@ -273,222 +260,3 @@ def _leave_out(value: Any, fault: Fault, partial: set[KeyPath]) -> None:
             value[last] = {"system": "*", "metric": ""}  # later gates keep their positions
         else:
             value.pop(last)
-
-
-class Checks:
-    """Checks a configuration, collects its errors, and resolves the valid parts.
-
-    Errors caused by another error are not reported.
-    """
-
-    def __init__(
-        self, document: Document, config: Config, *, allow_code: bool, unchecked: list[str] | None = None
-    ) -> None:
-        self.document, self.config = document, config
-        self.code = UsersCode(document, allowed=allow_code, unchecked=unchecked)
-        self.families = Families(document, config, self.code)
-        self.metrics: dict[str, Metric] = {}
-        self.convention: ConventionName = OF_SHAPE["groups"]
-        self.policy = Policy()
-
-    def walk(self) -> None:
-        """Runs all checks."""
-        config = self.config
-        if config.groupgt is not None:
-            self._requirement(config.groupgt)
-        for name, dataset in config.datasets.items():
-            self._dataset(("datasets", name), dataset)
-        self.families.walk()
-        for name, system in config.systems.items():
-            self._stages(("systems", name, "stages"), system)
-        self._baseline()
-        self._labeller(config.evaluate.labeller)
-        self._plugin("engine", ("engine",), self.config.engine)
-        self._policy()
-        self._tokenizer()
-        self._convention()
-        are_valid = self._metrics()
-        gates = GateChecks(self.document, self.families, config, self.metrics if are_valid else {}, self.convention)
-        for number, gate in enumerate(config.gate):
-            if self.document.is_sound("gate", number):
-                gates.check(number, gate)
-        self._output()
-
-    def _requirement(self, text: str) -> None:
-        match = re.fullmatch(r"\s*>=\s*([0-9]+(?:\.[0-9]+)*)\s*", text)
-        if match is None:
-            self.document.fault(("groupgt",), f'expected a minimum version such as ">=0.1", found {text!r}')
-        elif _version(match[1]) > _version(groupgt.__version__):
-            self.document.fault(("groupgt",), f"this is groupgt {groupgt.__version__}, and the file needs {text}")
-
-    def _dataset(self, path: KeyPath, dataset: Dataset) -> None:
-        if dataset.build is not None and self.document.is_sound(*path, "build"):
-            self.document.require((*path, "build"), dataset.build)
-        compare = self.config.compare
-        if dataset.audit is not None and compare is not None and compare.across == "datasets":
-            self.document.fault((*path, "audit"), "differences between data sets (compare.across) are not corrected")
-        for key in ("ground_truth", "queries", "corpus", "audit"):
-            text = getattr(dataset, key)
-            if text is None or not self.document.is_sound(*path, key):
-                continue
-            file = self.document.resolved(text)
-            if not text.strip():
-                self.document.fault((*path, key), f"expected a path, found {text!r}")
-            elif exists(file):
-                continue
-            elif dataset.build is None:
-                hint = f"; {dataset.fetch}" if dataset.fetch else ""
-                self.document.fault((*path, key), f"file not found: {file}{hint}")
-            else:
-                script = self.document.resolved(dataset.build)
-                self.code.check((*path, key), f"{file} is missing; python {script} makes it, and so does a run")
-        if dataset.format is not None and dataset.format not in TRUTHS and self.document.is_sound(*path, "format"):
-            self.document.unknown((*path, "format"), dataset.format, TRUTHS)
-
-    def _stages(self, path: KeyPath, system: SystemConfig) -> None:
-        if system.stages and system.matrix:
-            self.document.fault(path, "the stages of a swept system would all be the same; give it an entry of its own")
-        systems = self.families.systems
-        for name, text in system.stages.items():
-            for dataset in (each for each in self.config.datasets if system.serves(each)):
-                try:
-                    (stage,) = stages_of(replace(system, stages={name: text}), systems, dataset)
-                except ConfigError as error:
-                    self.document.fault((*path, name), str(error))
-                    break
-                if not stage.is_system and not exists(file := self.document.resolved(stage.source)):
-                    what = f"file not found: {file}; nor is this a system{near_names(stage.source, systems)}"
-                    self.document.fault((*path, name), what)
-                    break
-                if stage.is_system and not systems[stage.source].config.serves(dataset):
-                    what = f"the system {stage.source} is not run on dataset {dataset!r}; see its key `only`"
-                    self.document.fault((*path, name), what)
-
-    def _baseline(self) -> None:
-        compare = self.config.compare
-        if compare is None or not self.document.is_sound("compare", "baseline"):
-            return
-        test = compare.settings(self.config.seed).test
-        if TESTS[test].needs_scipy and find_spec("scipy") is None:
-            self.document.fault(("compare", "test"), f"{test} needs SciPy: pip install 'groupgt[stats]'")
-        if compare.across == "datasets":
-            if compare.baseline not in self.config.datasets and self.document.is_sound("datasets"):
-                self.document.unknown(
-                    ("compare", "baseline"), compare.baseline, self.config.datasets, "one of the data sets: "
-                )
-        elif compare.baseline not in self.families.systems and not self.families.may_be(compare.baseline):
-            self.document.unknown(("compare", "baseline"), compare.baseline, self.families.valid_names)
-
-    def _labeller(self, labeller: LabellerConfig) -> None:
-        """Checks the labeller, its options, and the files it refers to for every data set."""
-        path: KeyPath = ("evaluate", "labeller")
-        plugin = self._plugin("labeller", path, labeller)
-        if plugin is not None and plugin.runs_code and "version" in labeller.with_:
-            self.document.fault((*path, "with", "version"), "belongs next to `use`, not among the options", key=True)
-        elif plugin is not None and labeller.version and not plugin.runs_code:
-            self.document.fault((*path, "version"), f"{plugin.name} needs no version; remove this key", key=True)
-        for key in paths_of(plugin.options, labeller.with_) if plugin is not None else ():
-            for dataset in self.config.datasets:
-                self.document.require((*path, "with", key), labeller.with_[key], dataset)
-
-    def _plugin(self, kind: str, path: KeyPath, section: LabellerConfig | EngineConfig) -> Plugin | None:
-        """Finds the plugin for a section and checks its options; returns None if there is no such plugin."""
-        plugin: Plugin | None = self.code.plugin(kind, section.use, (*path, "use"))
-        for fault in read_options(plugin.options, section.with_)[1] if plugin is not None else ():
-            self.document.fault((*path, "with", *fault.path), fault.what, key=fault.is_of_key)
-        return plugin
-
-    def _policy(self) -> None:
-        section = self.config.evaluate.policy
-        try:
-            self.policy = Policy.of(section)
-        except GroupgtError as error:
-            for text in error.faults:
-                field = next((name for name in section if name in text), "")
-                self.document.fault(("evaluate", "policy", *([field] if field else [])), text)
-
-    def _tokenizer(self) -> None:
-        tokenizer = self.config.evaluate.tokenizer
-        if tokenizer is not None:
-            try:
-                if check_tokenizer(tokenizer, allow_code=True)[0].runs_code:
-                    self.code.check(("evaluate", "tokenizer"), f"{tokenizer} is your code")
-            except GroupgtError as error:
-                self.document.fault(("evaluate", "tokenizer"), str(error))
-
-    def _output(self) -> None:
-        """Checks the result and cache folders, and that results can be written in the requested formats."""
-        config, document = self.config, self.document
-        for path, folder in ((("cache",), config.cache), (("output", "folder"), config.output.folder)):
-            if folder is not None and (not folder.strip() or "\0" in folder) and document.is_sound(*path):
-                document.fault(path, f"expected a folder, found {folder!r}")
-        if config.engine.use == "spark" and "runs" in config.output.formats and document.is_sound("output"):
-            stored = [system.name for system in self.families.systems.values() if system.is_stored]
-            if stored:
-                what = f"the results of {some_of(stored)} stay on a cluster and cannot be written as runs"
-                document.fault(("output", "formats", config.output.formats.index("runs")), what)
-
-    def _convention(self) -> None:
-        """Sets the convention from the file, or from the ground truth shape if all data sets have the same one."""
-        named = self.config.convention
-        if named != "auto":
-            self.convention = named
-            return
-        shapes: dict[str, Shape] = {}
-        for name, dataset in self.config.datasets.items():
-            path = self.document.resolved(dataset.ground_truth)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                # Data that are unreadable, or not built yet, are reported when the data are read.
-                with suppress(GroupgtError, OSError):
-                    shapes[name] = read_ground_truth(path, dataset.format, columns=dataset.columns).shape
-        if len(set(shapes.values())) > 1:
-            listing = ", ".join(f"{name} ({shape})" for name, shape in shapes.items())
-            what = f"data sets have ground truth of different shapes, each with a default of its own: {listing}"
-            self.document.fault(("convention",), f"{what}; name one: convention: coverage")
-        elif shapes:
-            self.convention = OF_SHAPE[next(iter(shapes.values()))]
-
-    def _metrics(self) -> bool:
-        """Checks the metrics and all references to them; returns whether all metrics are valid."""
-        section, document, convention = self.config.evaluate, self.document, self.convention
-        are_valid = document.is_sound("evaluate", "metrics") and document.is_sound("evaluate", "k")
-        for position, text in enumerate(section.metrics):
-            try:
-                parsed = parse_metrics([text], convention, section.k)
-                check_policy(self.policy, parsed)
-                check_aggregates(parsed, "an experiment")
-                self.metrics |= parsed
-            except GroupgtError as error:
-                document.fault(("evaluate", "metrics", position), str(error))
-                are_valid = False
-        if are_valid:
-            warn_of_idle_cutoffs(section.metrics, convention, section.k)
-        if section.primary is not None and document.is_sound("evaluate", "primary"):
-            self._metric(("evaluate", "primary"), section.primary, are_valid=are_valid)
-        best_are_valid = [
-            self._metric(("evaluate", "best", "metrics", position), text, are_valid=are_valid)
-            for position, text in enumerate(section.best.metrics)
-        ]
-        for position, text in enumerate(self.config.compare.metrics if self.config.compare is not None else ()):
-            self._metric(("compare", "metrics", position), text, are_valid=are_valid)
-        is_sound = document.is_sound("evaluate", "best") and document.is_sound("evaluate", "primary")
-        if are_valid and all(best_are_valid) and is_sound:
-            check_best(document, section, self.metrics, convention)
-        return are_valid
-
-    def _metric(self, path: KeyPath, text: str, *, are_valid: bool) -> bool:
-        """Checks that a text names one of the experiment's metrics, or any valid metric if some of them are invalid."""
-        try:
-            metric = parse_metric(text, self.convention)
-        except GroupgtError as error:
-            self.document.fault(path, str(error))
-            return False
-        if are_valid and metric not in self.metrics.values():
-            self.document.unknown(path, text, list(self.metrics), "one of the metrics: ")
-            return False
-        return True
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdigit())

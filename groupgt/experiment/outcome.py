@@ -1,23 +1,24 @@
-"""The results of an experiment as plain data, presented by `report`."""
+"""The results of an experiment as plain data, presented by `report`: evaluations, comparisons and gate results."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from groupgt.comparison.across import Across
+from groupgt.comparison.across import Across, Beside
 from groupgt.comparison.compare import Comparison
+from groupgt.comparison.contrast import Contrast
+from groupgt.comparison.settings import Settings
 from groupgt.errors import Doubt, printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.stages import Stages
 from groupgt.experiment.answers import Kept
+from groupgt.experiment.config import Gate
 from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.gates import GateResult
-from groupgt.experiment.previous import Against
-from groupgt.experiment.timing import Timing
+from groupgt.experiment.timing import LATENCIES, Timing
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.render.results import Result
 from groupgt.retrievers.base import Answers
@@ -25,6 +26,105 @@ from groupgt.store.files import write_bytes
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
+
+
+# Why a gate has no value to compare with its bound; it is skipped if there is no previous result to compare with.
+Problem = Literal[
+    "failed",
+    "no query",
+    "no baseline",
+    "no pair",
+    "few audited",
+    "other machine",
+    "not measured",
+    "no previous run",
+    "new",
+    "refused",
+]
+
+
+@dataclass(frozen=True)
+class Drop:
+    """The drop of a system below its baseline, or below its previous result if `baseline` is None.
+
+    `is_beyond` is True if the bound is violated. `settings` configures the significance test; `comparisons` is
+    the number of contrasts in the family; `audited` differences use a different test. If the verdict depends on the
+    test, and too few queries differ for it, `needed` is the number that must differ.
+    """
+
+    baseline: str | None
+    lost: float
+    is_beyond: bool
+    against: Contrast
+    settings: Settings
+    comparisons: int = 1
+    audited: bool = False
+    needed: int | None = None
+
+
+@dataclass(frozen=True)
+class GateResult(Result):
+    """The result of one gate (numbered from 1) for one system and data set, with the figures behind it.
+
+    `asks` is the gate itself. If there is no `value`, `problem` is the reason and `detail` gives specifics. `drop` is
+    the comparison behind a gate on a drop or a gain.
+    """
+
+    gate: int
+    system: str
+    dataset: str
+    asks: Gate
+    passed: bool
+    value: float | None = None
+    problem: Problem | None = None
+    detail: str = ""
+    drop: Drop | None = None
+
+    @property
+    def reason(self) -> str:
+        """A one-line explanation of why the gate passed or failed, as shown by `print`."""
+        return self.text()
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric or latency that the gate checks."""
+        return self.asks.metric
+
+    @property
+    def skipped(self) -> bool:
+        """Returns True if there was nothing to check: no previous run, or none of this system."""
+        return self.passed and self.problem is not None
+
+    @property
+    def timed(self) -> bool:
+        """Returns True for latency gates, whose results are reported with other timings."""
+        return self.asks.metric in LATENCIES
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Against(Beside):
+    """The systems of one data set paired with their previous results for every metric.
+
+    `qids` lists the queries; `before` is NaN for queries that are new or have new text. `refused` maps a system and
+    metric to the reason why they cannot be compared. `stored` maps a system and metric to the reason why previously
+    stored values are used; all other results are measured again. `added` lists systems that are new in this run, and
+    `gone` lists systems no longer run. `lost` and `gained` map a system to the queries that are complete within the
+    cutoff of the primary metric in only the previous run, or only in this one, if its results were measured again.
+    `changed` lists queries with new ground truth, and `reworded` lists queries with
+    new text. `queries_only_now` and `queries_only_then` count the queries that occur in only one of the two runs.
+    """
+
+    qids: Sequence[str]
+    refused: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    stored: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    added: Sequence[str] = ()
+    gone: Sequence[str] = ()
+    lost: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    gained: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    changed: Sequence[str] = ()
+    reworded: Sequence[str] = ()
+    queries_only_now: int = 0
+    queries_only_then: int = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,29 +6,27 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from groupgt.comparison.across import Beside, Changes
+from groupgt.comparison.across import Changes
 from groupgt.comparison.failures import solved_within
 from groupgt.errors import DataError, GroupgtError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
+from groupgt.experiment.datasets import Data
+from groupgt.experiment.outcome import Against, Outcome
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats
 from groupgt.model.values import CALLS, SCORE
 from groupgt.options import paths_of
 from groupgt.plugins import find
-
-if TYPE_CHECKING:
-    from groupgt.experiment.datasets import Data
-    from groupgt.experiment.outcome import Outcome
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,32 +61,6 @@ class Previous:
     name: str = ""
     datasets: Mapping[str, Former] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Against(Beside):
-    """The systems of one data set paired with their previous results for every metric.
-
-    `qids` lists the queries; `before` is NaN for queries that are new or have new text. `refused` maps a system and
-    metric to the reason why they cannot be compared. `stored` maps a system and metric to the reason why previously
-    stored values are used; all other results are measured again. `added` lists systems that are new in this run, and
-    `gone` lists systems no longer run. `lost` and `gained` map a system to the queries that are complete within the
-    cutoff of the primary metric in only the previous run, or only in this one, if its results were measured again.
-    `changed` lists queries with new ground truth, and `reworded` lists queries with
-    new text. `queries_only_now` and `queries_only_then` count the queries that occur in only one of the two runs.
-    """
-
-    qids: Sequence[str]
-    refused: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    stored: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    added: Sequence[str] = ()
-    gone: Sequence[str] = ()
-    lost: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    gained: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    changed: Sequence[str] = ()
-    reworded: Sequence[str] = ()
-    queries_only_now: int = 0
-    queries_only_then: int = 0
 
 
 def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> Against:

@@ -6,20 +6,17 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from annotated_types import MinLen
-from typing_extensions import Doc
-
-from groupgt.engines.order import Direction
 from groupgt.errors import ConfigError, GroupgtError, near_names
 from groupgt.evaluation.stages import cut_of
-from groupgt.experiment.yaml import Document, Texts, as_yaml
+from groupgt.experiment.config import Config, SystemConfig
+from groupgt.experiment.yaml import Document, as_yaml
 from groupgt.formats.detect import RUNS
 from groupgt.formats.modules import check_target
 from groupgt.formats.parts import is_url
@@ -27,50 +24,6 @@ from groupgt.options import KeyPath, options_of, read_options
 from groupgt.plugins import find, ours
 from groupgt.render.tables import listed
 from groupgt.retrievers.base import RetrieverPlugin
-
-if TYPE_CHECKING:
-    from groupgt.experiment.config import Config
-
-
-@dataclass(frozen=True)
-class SystemConfig:
-    """One system (with `matrix`, one for each combination): what it uses, with which options, on which data sets."""
-
-    use: Annotated[str, Doc("The retriever.")]
-    with_: Annotated[dict[str, Any], Doc("The options of the retriever.")] = field(default_factory=dict)
-    matrix: Annotated[
-        dict[str, Annotated[list[Any], MinLen(1)]],
-        Doc("Options with a list of values each: one system for each combination."),
-    ] = field(default_factory=dict)
-    version: Annotated[
-        str,
-        Doc(
-            "Version of your code or of the service: with it, answers are cached between runs; without it, it is "
-            "queried on every run."
-        ),
-    ] = ""
-    scores: Annotated[Direction, Doc("descending: higher scores are better; ascending: they are distances.")] = (
-        "descending"
-    )
-    inputs: Annotated[Texts, Doc("The systems that a fusion combines, by name or pattern.")] = field(
-        default_factory=list
-    )
-    only: Annotated[Texts, Doc("The data sets it runs on (default: all).")] = field(default_factory=list)
-    stages: Annotated[
-        dict[str, str],
-        Doc(
-            "The stages of its pipeline by name, in order, such as {reranked: reranked.trec@10}: files, or systems of "
-            "this file. The report shows at which stage each group is lost. The system is the first stage, unless it "
-            "is named among them."
-        ),
-    ] = field(default_factory=dict)
-    on_error: Annotated[
-        Literal["fail", "skip"], Doc("fail: the run stops; skip: the system is reported as failed, never scored as 0.")
-    ] = "fail"
-
-    def serves(self, dataset: str) -> bool:
-        """Returns whether the systems of this entry run on a data set."""
-        return not self.only or dataset in self.only
 
 
 def variants(family: str, config: SystemConfig) -> Iterator[tuple[str, dict[str, Any], dict[str, KeyPath]]]:

@@ -19,10 +19,11 @@ from groupgt.errors import DataError, GroupgtError, display
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.inputs import as_run
 from groupgt.evaluation.result import mean_of
+from groupgt.experiment.config import Gate
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.detectable import Detectable, detectable, has_limits, share_of_changes
 from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.gates import Gate, members
+from groupgt.experiment.gates import members
 from groupgt.experiment.previous import former_values
 from groupgt.experiment.systems import matching
 from groupgt.experiment.timing import LATENCIES

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from groupgt.comparison.tests import ENOUGH, SLACK
-from groupgt.experiment.gates import Drop, GateResult, members
-from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.gates import members
+from groupgt.experiment.outcome import Drop, GateResult, Outcome
 from groupgt.render.document import Block, Item
 from groupgt.render.exports import CaseKind, junit_text
 from groupgt.render.page import data

@@ -11,8 +11,8 @@ from typing import Any
 from groupgt.comparison.systems import finite
 from groupgt.errors import ConfigError, DataError, near_names
 from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.outcome import Outcome
-from groupgt.experiment.previous import Against, Former, FormerSystem, Previous
+from groupgt.experiment.outcome import Against, Outcome
+from groupgt.experiment.previous import Former, FormerSystem, Previous
 from groupgt.model.hits import Floats
 from groupgt.render.document import Detail, Item
 from groupgt.render.page import data

@@ -16,7 +16,9 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import TESTS, CorrectionName
 from groupgt.errors import MetricError
-from groupgt.experiment.gates import Gate, GateResult, _relative
+from groupgt.experiment.config import Gate
+from groupgt.experiment.gates import _relative
+from groupgt.experiment.outcome import GateResult
 from groupgt.render.tables import MARK
 from groupgt.report.contrasts import delta_text
 from groupgt.report.verdict import sentences

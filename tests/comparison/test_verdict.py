@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 import groupgt
-from groupgt.experiment.gates import Gate, GateResult
+from groupgt.experiment.config import Gate
+from groupgt.experiment.outcome import GateResult
 from groupgt.report.gates import sentences
 
 TRUTH = {f"q{number}": [["a"]] for number in range(8)}

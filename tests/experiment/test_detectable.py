@@ -12,8 +12,8 @@ import pytest
 from groupgt.cli.main import main
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import p_values
+from groupgt.experiment.config import Gate
 from groupgt.experiment.detectable import detectable, has_limits, share_of_changes
-from groupgt.experiment.gates import Gate
 from groupgt.metrics.language import parse_metric
 from groupgt.model.hits import Floats
 from groupgt.report.detectable import detected

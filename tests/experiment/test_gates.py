@@ -10,8 +10,7 @@ import pytest
 
 from groupgt.cli.main import main
 from groupgt.experiment import timing
-from groupgt.experiment.gates import GateResult
-from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.outcome import GateResult, Outcome
 from groupgt.report.gates import reason
 from groupgt.report.run import run_experiment
 from tests.experiment.faulty_files import COMPARE, Fault, check_one

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from groupgt.experiment.config import SystemConfig
 from groupgt.experiment.experiment import load
-from groupgt.experiment.systems import SystemConfig, matching, variants
+from groupgt.experiment.systems import matching, variants
 from tests.experiment.conftest import MEMBERS
 
 
