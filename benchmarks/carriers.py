@@ -28,7 +28,7 @@ SPARK_ROUNDS = 1
 
 
 def made(count: int) -> Path:
-    """The results as files: about eight of a query share a score, 2 % of the rows repeat an id of their query."""
+    """The results as files: about eight of a query share a score, 2% of the rows repeat an id of their query."""
     return parquet.once(data.FOLDER / f"carriers-{count}x{DEPTH}-{data.SEED}", lambda folder: _write(folder, count))
 
 

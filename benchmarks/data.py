@@ -29,7 +29,7 @@ class Files:
 
 
 def queries(count: int, depth: int) -> Iterator[tuple[str, list[list[str]], list[str]]]:
-    """Each query: its id, 1 to 4 groups of 1 to 3 alternatives, `depth` results; 40 % of the groups are hit."""
+    """Each query: its id, 1 to 4 groups of 1 to 3 alternatives, `depth` results; 40% of the groups are hit."""
     rng = random.Random(f"{SEED} {count} {depth}")
     for number in range(1, count + 1):
         results = rng.sample(range(DOCUMENTS), depth)

@@ -158,7 +158,7 @@ def _one_more(truth: Truth, results: Results, rounds: int) -> None:
                 into.append(timed(call)[0])
         ratios = [more / less for less, more in zip(plain, longer, strict=True)]
         rows.append(
-            [title, *(f"{100 * share - 100:+.1f} %" for share in (min(longer) / min(plain), statistics.median(ratios)))]
+            [title, *(f"{100 * share - 100:+.1f}%" for share in (min(longer) / min(plain), statistics.median(ratios)))]
         )
     report.table(["12 values and …", "of the least times", "median of the rounds"], rows)
 

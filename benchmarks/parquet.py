@@ -89,7 +89,7 @@ def once(folder: Path, write: Callable[[Path], None]) -> Path:
 
 
 def made(count: int, depth: int) -> Made:
-    """Ids look like `q0000001` and `doc_0001234`; 1 to 4 groups of 1 to 3 alternatives, 40 % of the groups are hit."""
+    """Ids look like `q0000001` and `doc_0001234`; 1 to 4 groups of 1 to 3 alternatives, 40% of the groups are hit."""
     workload = Made(data.FOLDER / f"parquet-{count}x{depth}-{data.SEED}", count, depth)
     once(workload.folder, lambda folder: _write(workload, folder, workload.ordered))
     return workload

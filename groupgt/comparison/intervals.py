@@ -1,6 +1,6 @@
 """Bootstrap confidence intervals for means, with near-nominal coverage even for few queries and 0/1 metrics.
 
-The percentile bootstrap undercovers: its coverage is 86 to 97 % for 40 zeros and ones at a nominal 95 %. Instead, this
+The percentile bootstrap undercovers: its coverage is 86 to 97% for 40 zeros and ones at a nominal 95%. Instead, this
 module resamples the score statistic for a mean μ between two bounds, as in Wilson's interval for proportions:
 
     T(μ) = (m − μ) ÷ √(φ (μ − low)(high − μ) ÷ n),   φ = s² ÷ ((m − low)(high − m))

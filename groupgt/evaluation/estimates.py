@@ -182,7 +182,7 @@ def corrected(
     bounds: tuple[float, float] = (0.0, 1.0),
     half: float = 0.5,
 ) -> Corrected:
-    """Estimate the corrected mean of a metric within bounds, with its 95 % interval.
+    """Estimate the corrected mean of a metric within bounds, with its 95% interval.
 
     Args:
         judged: Metric values under the model's ground truth for all queries, shape (Q,).

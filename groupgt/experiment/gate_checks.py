@@ -66,7 +66,7 @@ class GateChecks:
         for key in BOUNDS:
             bound = getattr(gate, key)
             if bound is not None and metric.definition.bounded and not 0 <= bound <= 1:
-                hint = f"; for {bound:g} % write {bound / 100:g}" if 1 < bound <= 100 else ""
+                hint = f"; for {bound:g}% write {bound / 100:g}" if 1 < bound <= 100 else ""
                 self.document.fault((*gate_path, key), f"{metric.name} lies between 0 and 1, found {bound:g}{hint}")
         if self.metrics and metric not in self.metrics.values():
             valid_names = [*self.metrics, *LATENCIES]

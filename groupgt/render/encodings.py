@@ -32,7 +32,7 @@ class About:
     convention: str
     policy: str
     note: str = ""
-    level: str = "95 % CI"
+    level: str = "95% CI"
 
     @property
     def lines(self) -> list[str]:
@@ -130,7 +130,7 @@ def logarithmic(field: str, title: str) -> Layer:
 
 
 def share_axis(title: str) -> Layer:
-    """Returns a percentage axis from 0 to 100 %."""
+    """Returns a percentage axis from 0 to 100%."""
     return {"type": "quantitative", "title": title, "scale": {"domain": [LOWEST, HIGHEST]}, "axis": {"format": ".0%"}}
 
 

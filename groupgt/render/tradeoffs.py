@@ -231,5 +231,5 @@ def power(rows: Rows, about: About, target: float, queries: int, baseline: str) 
         {"layer": layers, "height": 240},
         rows,
         {"system": "system", "difference": "difference", "queries": "queries", "power": "power"},
-        f"Queries at which the difference in {about.metric} is detected with {100 * target:g} % power: {listed(ends)}.",
+        f"Queries at which the difference in {about.metric} is detected with {100 * target:g}% power: {listed(ends)}.",
     )

@@ -187,7 +187,7 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     test = how_tested(settings, *_family_sizes(comparison.rows), marks=shown, basis=comparison.basis)
     yield f"against {comparison.baseline}: {test}{verdict_by(comparison.label) if several else ''}"
     how = "" if settings.draws or comparison.basis else resampling(settings)
-    of_details = [f"{100 * settings.confidence:g} % {INTERVALS[comparison.basis]} of means{how}"]
+    of_details = [f"{100 * settings.confidence:g}% {INTERVALS[comparison.basis]} of means{how}"]
     of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(above) if mark not in shown]
     lines = list(_other_families(comparison))
     if lines and not details:
@@ -292,7 +292,7 @@ def _tests(systems: Systems) -> list[str]:
     """Explains how differences were tested, for the footer of the page's tables."""
     settings = systems.settings
     about = list(corrected_notes(systems.first, compared=len(systems.names) > 1)) if systems.evaluations else []
-    intervals = f"{100 * settings.confidence:g} % {INTERVALS[systems.basis]}"
+    intervals = f"{100 * settings.confidence:g}% {INTERVALS[systems.basis]}"
     if len(systems.names) < 2:
         return [intervals, *about]
     lines = [

@@ -112,11 +112,11 @@ SHED = ("differ", "effect", "queries")
 
 def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     """Yields one table per metric with one row per system."""
-    level = f"{100 * systems.settings.confidence:g} % CI"
+    level = f"{100 * systems.settings.confidence:g}% CI"
     corrected = corrected_headers(systems.settings.corrects)
     for text in metrics:
         contrasts = [row.against for row in systems.rows if row.metric == text and row.against is not None]
-        of_delta = f"{100 * (contrasts[0].confidence if contrasts else systems.settings.confidence):.3g} % CI of delta"
+        of_delta = f"{100 * (contrasts[0].confidence if contrasts else systems.settings.confidence):.3g}% CI of delta"
         against = ["delta", of_delta, "p", *corrected, "effect", "wins/ties/losses", "differ"]
         headers = [systems.labels[text], "mean", level, "queries", *against]
         rows = [_cells(row, len(corrected)) for row in systems.rows if row.metric == text]
@@ -177,7 +177,7 @@ def beside_grid(
     for name, contrast in contrasts.items():
         cells = [contrast.pairs, *beside.means(name, metric), delta_text(contrast), span(contrast.delta_interval)]
         rows.append([*(first or {}).get(name, [name]), *cells, small(contrast.p_value)])
-    return Table([*headers, "delta", f"{level:.3g} % CI", p_header(beside.settings)], rows, keep=len(headers) - 3)
+    return Table([*headers, "delta", f"{level:.3g}% CI", p_header(beside.settings)], rows, keep=len(headers) - 3)
 
 
 def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
@@ -242,7 +242,7 @@ def _cells_against(systems: Systems) -> dict[str, list[Any]]:
     if not contrasts:
         return {}
     level = 100 * next(iter(contrasts.values())).confidence
-    cells: dict[str, list[Any]] = {"": [f"delta {systems.label}", f"{level:.3g} % CI", p_header(systems.settings)]}
+    cells: dict[str, list[Any]] = {"": [f"delta {systems.label}", f"{level:.3g}% CI", p_header(systems.settings)]}
     for name in systems.names:
         cells[name] = ["baseline", "", ""]
     for name, each in contrasts.items():
@@ -271,9 +271,9 @@ def level(contrast: Contrast) -> str:
     """Formats the level of a difference's interval.
 
     >>> level(Contrast(0.1, (0.0, 0.2), 9, 0, 5, 2, 2, 0.1, 1.0, 0.04, 0.04, confidence=1 - 0.05 / 3))
-    '98.3 % CI'
+    '98.3% CI'
     """
-    return f"{100 * contrast.confidence:.3g} % CI"
+    return f"{100 * contrast.confidence:.3g}% CI"
 
 
 def _delta(contrast: Contrast | None) -> dict[str, float | None]:

@@ -34,7 +34,7 @@ class DepthsTeller(Teller[Depths]):
     def blocks(self) -> list[Item]:
         """Returns the verdict, a table of required depths and, as a detail, the method for CIs."""
         depths = self.result
-        level = f"{100 * depths.confidence:g} % CI"
+        level = f"{100 * depths.confidence:g}% CI"
         # Few ground truths declare queries unanswerable.
         declared = ["unanswerable"] if any(each.unanswerable for each in depths) else []
         hidden = ["undefined", "missing", *declared, "ever complete"]
@@ -44,7 +44,7 @@ class DepthsTeller(Teller[Depths]):
             cutoff = "–" if not each.queries else "not reached" if each.depth is None else f"{each.depth:,}"
             rest = [each.undefined, each.missing, *([each.unanswerable] if declared else []), each.reached]
             population = [each.queries, *rest]
-            rows.append([each.run, f"{100 * each.share:g} %", cutoff, _range(*each.interval), *population])
+            rows.append([each.run, f"{100 * each.share:g}%", cutoff, _range(*each.interval), *population])
         grid = with_slices(depths, headers, rows)
         table = Table(*grid, tuple(hidden), len(grid[0]) - len(headers) + 1)
         changes = [f"policy {depths.policy.changes}"] if depths.policy.changes else []
@@ -86,19 +86,19 @@ def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
     first = ordered[0]
     tied = [first] if first.depth is None else [depth for depth in ordered if depth.depth == first.depth]
     others = ordered[len(tied) :]
-    share = f"{100 * first.share:g} % of {counted(first.queries, 'query')}"
+    share = f"{100 * first.share:g}% of {counted(first.queries, 'query')}"
     if first.depth is None:
-        never = f" never completes {share}; all of its results together complete {100 * first.reached:.3g} %"
+        never = f" never completes {share}; all of its results together complete {100 * first.reached:.3g}%"
         parts = [*subject(first.run), never]
     else:
         one_interval = first.interval[1] is not None and len({depth.interval for depth in tied}) == 1
-        between = f" ({100 * level:g} % CI {_range(*first.interval)})" if one_interval else ""
+        between = f" ({100 * level:g}% CI {_range(*first.interval)})" if one_interval else ""
         within = f"{share} within {counted(first.depth, first.unit[:-1])}{between}"
         parts = [*subject(first.run), f" completes {within}"]
         if len(tied) > 1:
             parts = enumerated([depth.run for depth in tied], f" complete {within}")
     for depth in others[:NAMED]:
-        ever = f" completes {100 * depth.reached:.3g} % with all results"
+        ever = f" completes {100 * depth.reached:.3g}% with all results"
         needs = ever if depth.depth is None else f" needs {depth.depth:,}"
         parts = appended(parts, "; ", depth.run, needs)
     parts[-1] += f"; {len(others) - NAMED:,} more below." if len(others) > NAMED else "."
@@ -131,7 +131,7 @@ class ThresholdsTeller(Teller[Thresholds]):
         rows: list[list[Any]] = []
         for each in thresholds.thresholds:
             threshold = "none" if each.threshold is None else _number(each.threshold)
-            empty, answered = (f"{100 * share:.1f} %" for share in (each.abstains, each.answered))
+            empty, answered = (f"{100 * share:.1f}%" for share in (each.abstains, each.answered))
             rows.append([each.run, threshold, empty, each.recall, answered])
         return [
             Verdict(list(self._sentences())),
@@ -148,7 +148,7 @@ class ThresholdsTeller(Teller[Thresholds]):
         full_recall = {each.run: each.recall for each in self.result.thresholds if each.threshold is None}
         queries = counted(self.result.unanswerable, "unanswerable query")
         for each in [each for each in self.result.thresholds if each.asked][:NAMED]:
-            empty = f" returns nothing for {100 * each.abstains:.3g} % of {queries}"
+            empty = f" returns nothing for {100 * each.abstains:.3g}% of {queries}"
             rest = " without a threshold."
             if each.threshold is not None:
                 cost = f"then {fixed(each.recall)}, {fixed(full_recall[each.run])} without a threshold"

@@ -321,7 +321,7 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
 
 # --- Means corrected by an audit or averaged over annotators, and the assumptions behind them.
 
-CORRECTED = ["run", "metric", "model's labels", "audited", "corrected", "95 % CI", "labels saved"]
+CORRECTED = ["run", "metric", "model's labels", "audited", "corrected", "95% CI", "labels saved"]
 
 
 def corrected_blocks(evaluations: Sequence[Evaluation], *, compared: bool = False) -> Iterator[Block]:
@@ -436,7 +436,7 @@ def about(systems: Systems, label: str = "", note: str = "", level: str = "") ->
         policy, matching = systems.first.policy, systems.first.labeller
         labeller = "" if matching.name == "id" else systems.hide(str(matching))
     rules = policy_text(policy) + (f" · labeller {labeller}" if labeller else "")
-    level = level or f"{100 * systems.settings.confidence:g} % CI"
+    level = level or f"{100 * systems.settings.confidence:g}% CI"
     queries = max(map(systems.queries_of, systems.names))
     return About(label or systems.label, queries, systems.convention, rules, note, level)
 

@@ -42,7 +42,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
     def blocks(self) -> list[Item]:
         """Returns the verdict, a table with one row per system and metric, and the test behind the power values."""
         analysis = self.result
-        labels, share = analysis.systems.labels, f"{100 * analysis.power:g} %"
+        labels, share = analysis.systems.labels, f"{100 * analysis.power:g}%"
         headers = ["run", "metric", "queries", "delta", "SD of differences", f"detectable at {share} power"]
         headers += ["target", "power", "queries needed"]
         rows: list[list[Any]] = []
@@ -67,8 +67,8 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         if row.reached is None:
             rest = f"no query differs in {label}, so power cannot be estimated."
             return sentence_of("doubt", "", row.system, start + rest)
-        power = f"{100 * row.reached:.3g} % power to detect a difference of {signed(row.difference)} in {label}"
-        rest = f"{queries} {'has' if row.queries == 1 else 'have'} {power}; {100 * self.result.power:g} % "
+        power = f"{100 * row.reached:.3g}% power to detect a difference of {signed(row.difference)} in {label}"
+        rest = f"{queries} {'has' if row.queries == 1 else 'have'} {power}; {100 * self.result.power:g}% "
         needed = _needed_text(row).replace(">", "more than ")
         rest += f"takes {needed} queries" if row.needed is not None else "is never reached"
         enough = row.reached >= self.result.power
@@ -131,7 +131,7 @@ class AuditPowerTeller(Teller[AuditPower]):
         systems = self.result.systems
         audited = 0 if systems.audit is None else len(systems.audit.truth)
         audited_count = counted(audited, "audited query")
-        note = f"{100 * self.result.level:g} % CI, if the other queries are like the {audited_count}"
+        note = f"{100 * self.result.level:g}% CI, if the other queries are like the {audited_count}"
         return [Table([*headers[:3], *(f"{size} audited" for size in headers[3:])], shown, keep=3), note]
 
     def csv_rows(self) -> Grid:

@@ -61,7 +61,7 @@ def sentences(stages: Stages) -> Iterator[data.Sentence]:
     if not most:
         yield sentence_of("best", f"{kept}: none is lost.")
     else:
-        share = f"{most:,} ({100 * most / total:.0f} %)"
+        share = f"{most:,} ({100 * most / total:.0f}%)"
         if len(worst) == 1:
             yield sentence_of("best", f"{kept}; most are lost at ", worst[0], f": {share}.")
         else:

@@ -173,7 +173,7 @@ def best_sentence(systems: Systems) -> data.Sentence:
     if best is None:
         return doubt("No queries to evaluate, so there is no mean")
     between = systems.intervals.get((best, systems.primary))
-    interval = "" if between is None else f" ({100 * systems.settings.confidence:g} % CI {span(between)})"
+    interval = "" if between is None else f" ({100 * systems.settings.confidence:g}% CI {span(between)})"
     mean, over = f"{fixed(systems.mean(best))}{interval}", counted(systems.queries_of(best), "query")
     label, tied, count = systems.label, systems.tied, len(systems.names)
     kind, highest = "best", systems.extreme

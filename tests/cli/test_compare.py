@@ -80,9 +80,7 @@ def test_power(capsys: pytest.CaptureFixture[str]) -> None:
     # Differences -1/2 and 0: their standard deviation is .5 / √2.
     assert row["spread"] == pytest.approx(0.5 / 2**0.5)
     out, _ = call(capsys, *given)
-    assert out.startswith(
-        "other against bm25: 2 queries have 0 % power to detect a difference of +0.5000 in recall@2; "
-    )
+    assert out.startswith("other against bm25: 2 queries have 0% power to detect a difference of +0.5000 in recall@2; ")
     assert "alpha 0.05 per comparison" in out
 
 
@@ -229,8 +227,8 @@ def test_pairs_have_no_room_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_shares_in_per_cent_and_what_is_not_reached(capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = call(capsys, "depth", "qa.jsonl", "bm25.trec", "other.trec", "--share", "50%,100%")
-    assert out.startswith("bm25 and other complete 50 % of 2 queries within 2 results.\n")
-    assert "\nbm25 completes 100 % of 2 queries within 3 results; other completes 50 % with all results.\n" in out
+    assert out.startswith("bm25 and other complete 50% of 2 queries within 2 results.\n")
+    assert "\nbm25 completes 100% of 2 queries within 3 results; other completes 50% with all results.\n" in out
     assert "not reached" in out
     assert "policy" not in out
     out, _ = call(capsys, "depth", "qa.jsonl", "bm25.trec", "other.trec", "--policy", "missing=skip")

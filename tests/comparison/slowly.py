@@ -69,7 +69,7 @@ def dyadic(n: int, width: int = 1) -> Floats:
 
 
 def ndcg_like(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """15 % zeros, 25 % ones and a beta(2, 1.5) between them: its mean is 0.25 + 0.6 × 2/3.5."""
+    """15% zeros, 25% ones and a beta(2, 1.5) between them: its mean is 0.25 + 0.6 × 2/3.5."""
     kind = rng.random(shape)
     return np.where(kind < 0.15, 0.0, np.where(kind < 0.4, 1.0, rng.beta(2, 1.5, shape)))
 

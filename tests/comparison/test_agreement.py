@@ -174,9 +174,9 @@ def test_figures_name_the_level() -> None:
     table = groupgt.compare(truth, runs, ["recall@2"], confidence=0.9, correction="bonferroni", alpha=0.1)
     titles = {name: table.plot(name).template["title"]["text"] for name in ("means", "differences")}
     # Two comparisons: 1 − .1 ÷ 2.
-    assert titles == {"means": "Means with 90 % CI", "differences": "Differences against x with 95 % CI"}
-    assert "Means of recall@2 with 90 % CI: x 0.5000" in table.plot("means").text
-    assert table.plot("queries").text.endswith(", 95 % CI.")
+    assert titles == {"means": "Means with 90% CI", "differences": "Differences against x with 95% CI"}
+    assert "Means of recall@2 with 90% CI: x 0.5000" in table.plot("means").text
+    assert table.plot("queries").text.endswith(", 95% CI.")
 
 
 def test_results_cannot_be_changed() -> None:

@@ -105,7 +105,7 @@ def test_a_comparison_over_annotators() -> None:
     assert row.raw_p_value == pytest.approx(2 * stats.t.sf(abs(mean.mean()) / error, 39), abs=1e-9)
     assert row.mean == pytest.approx(np.stack([values["strong"]["recall"] for values in columns]).mean())
     shown = str(comparison)
-    assert "is within annotators' disagreement (95 % CI " in shown
+    assert "is within annotators' disagreement (95% CI " in shown
     assert "averaged over 3 annotators and 40 queries that all of them judged" in shown
     assert "these intervals do not reflect strictness shared by all annotators" in shown
     assert "t test of differences averaged over annotators" in shown

@@ -171,7 +171,7 @@ def test_how_wide_intervals_will_be(tmp_path: Path) -> None:
         assert list(each.of_mean) == [20, 50, 100]  # 200 are more than there are
         assert each.of_mean[20] > each.of_mean[50] > each.of_mean[100]
     assert power.widths[0].of_delta == {}
-    assert "95 % CI, if the other queries are like the 40 audited queries" in str(power)
+    assert "95% CI, if the other queries are like the 40 audited queries" in str(power)
     with pytest.raises(groupgt.ConfigError, match=r"with an audit, ask how wide intervals will be"):
         comparison.power()
     with pytest.raises(groupgt.ConfigError, match="expected systems with an audit"):

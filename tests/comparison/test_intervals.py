@@ -75,7 +75,7 @@ def test_quantiles_of_student() -> None:
             assert student_quantile(level, degrees) == pytest.approx(stats.t.ppf((1 + level) / 2, degrees), rel=1e-12)
         for degrees in (*range(3, 40), 100, 1000):
             error = abs(student_quantile(level, degrees) / stats.t.ppf((1 + level) / 2, degrees) - 1)
-            # Worst of all: 0.74 % at 0.95 and 3.4 % at 0.99, with 3 degrees.
+            # Worst of all: 0.74% at 0.95 and 3.4% at 0.99, with 3 degrees.
             assert error < (0.0075 if level <= 0.95 else 0.034 if degrees == 3 else 0.0125)
 
 
@@ -160,7 +160,7 @@ def test_intervals_of_one_value() -> None:
 
 
 def test_few_resamples_give_the_widest_quantile() -> None:
-    """0.95 × (10 + 1) is above 10: no resample says where 95 % end, and 1.25 t stands in."""
+    """0.95 × (10 + 1) is above 10: no resample says where 95% end, and 1.25 t stands in."""
     values = np.array([[1.0], [2.0], [4.0], [5.0]])
     # Mean 3, s² = (4 + 1 + 1 + 4) ÷ 3, half = 1.25 t √(s² ÷ 4).
     half = 1.25 * student_quantile(0.95, 3) * math.sqrt(10 / 3 / 4)

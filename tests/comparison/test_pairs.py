@@ -89,7 +89,7 @@ def test_pairs_out_of_reach_are_told() -> None:
 
 @pytest.mark.property
 def test_false_alarms_over_all_pairs() -> None:
-    """No system is better: some pair of eight is significant in 5 % of 400 tables."""
+    """No system is better: some pair of eight is significant in 5% of 400 tables."""
     rng, alarms = np.random.default_rng(1), 0
     for _ in range(400):
         values = 0.5 * ndcg_like(rng, (30, 8)) + 0.5 * rng.random((30, 1))

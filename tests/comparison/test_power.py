@@ -119,7 +119,7 @@ def test_power_of_one_size_is_the_share_of_all_outcomes(
 
 
 def test_few_questions_that_differ_show_less_than_t_promises() -> None:
-    """82 questions, 5 % of which differ, and a difference of .04: it takes six that differ and are won."""
+    """82 questions, 5% of which differ, and a difference of .04: it takes six that differ and are won."""
     few = of_one_size(0.05)
     assert few.power(0.04, 82, 0.05, "randomization") == pytest.approx(0.119, abs=5e-4)
     assert power(0.04, math.sqrt(0.05 - 0.04**2), 82) == pytest.approx(0.370, abs=5e-4)

@@ -101,7 +101,7 @@ def test_fewer_than_15_differing_queries_are_counted(resamples: int) -> None:
 
 @pytest.mark.property
 def test_false_alarms_of_randomization() -> None:
-    """Skewed magnitudes with fair signs: the null holds exactly, and p ≤ 0.05 comes in 5 % of 2,000 tables."""
+    """Skewed magnitudes with fair signs: the null holds exactly, and p ≤ 0.05 comes in 5% of 2,000 tables."""
     rng = np.random.default_rng(30)
     shape = (30, 2000)
     differences = rng.choice([-1.0, 1.0], shape) * rng.lognormal(0, 1.5, shape) / 50

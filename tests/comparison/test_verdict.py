@@ -30,31 +30,31 @@ def said(runs: dict[str, dict[str, list[str]]], baseline: str, truth: dict[str, 
 def test_a_gain_comes_first_and_the_best_is_named() -> None:
     gain, best = said({"good": GOOD, "bad": BAD}, "bad")
     # 2 of 2^8 sign patterns.
-    assert gain.startswith("good is significantly better than the baseline bad: +1.0000 in recall@1 (95 % CI +")
+    assert gain.startswith("good is significantly better than the baseline bad: +1.0000 in recall@1 (95% CI +")
     assert gain.endswith("p = 0.0078).")
-    assert best.startswith("good is the best of 2 systems in recall@1, significantly so: mean 1.0000 (95 % CI ")
+    assert best.startswith("good is the best of 2 systems in recall@1, significantly so: mean 1.0000 (95% CI ")
 
 
 def test_a_loss_comes_before_a_gain() -> None:
     good, bad = {qid: ["a"] for qid in LONG}, {qid: ["x", "a"] for qid in LONG}
     half = {qid: good[qid] if int(qid[1:]) < 8 else bad[qid] for qid in LONG}
     loss, gain, best = said({"good": good, "half": half, "bad": bad}, "half", LONG)
-    assert loss.startswith("bad is significantly worse than the baseline half: -0.5000 in recall@1 (95 % CI -")
+    assert loss.startswith("bad is significantly worse than the baseline half: -0.5000 in recall@1 (95% CI -")
     # Both of 2 ÷ 2^8, twice that after correction.
     assert loss.endswith("p = 0.0156 after correction (holm) over 2 comparisons).")
-    assert gain.startswith("good is significantly better than the baseline half: +0.5000 in recall@1 (95 % CI +")
+    assert gain.startswith("good is significantly better than the baseline half: +0.5000 in recall@1 (95% CI +")
     assert best.startswith("good is the best of 3 systems in recall@1")
 
 
 def test_without_a_significant_difference_the_largest_is_told() -> None:
     three = {**GOOD, **{f"q{number}": ["x"] for number in range(3)}}
     none, winner = said({"good": GOOD, "three": three}, "good")
-    begins = "No significant difference from the baseline good in recall@1 (8 queries): -0.3750 (95 % CI -"
+    begins = "No significant difference from the baseline good in recall@1 (8 queries): -0.3750 (95% CI -"
     assert none.startswith(begins)
     assert none.endswith("; p = 0.2500).")
-    assert winner.startswith("No clear winner among 2 systems; highest mean recall@1: good, 1.0000 (95 % CI ")
+    assert winner.startswith("No clear winner among 2 systems; highest mean recall@1: good, 1.0000 (95% CI ")
     none, _ = said({"good": GOOD, "three": three, "same": GOOD}, "good")
-    assert "; largest difference: three, -0.3750 (97.5 % CI " in none
+    assert "; largest difference: three, -0.3750 (97.5% CI " in none
 
 
 def test_the_primary_metric_decides() -> None:

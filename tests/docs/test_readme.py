@@ -149,7 +149,7 @@ def test_the_conclusion_of_the_sweep_follows_from_its_comparison(tmp_path: Path)
     assert max(row.delta for row in table.rows if row.against) == best.delta == pytest.approx(0.0374, abs=5e-3)
     assert "gains .0374" in text
     assert best.delta_interval == pytest.approx((-0.035, 0.109), abs=5e-3)
-    assert "99.5 % CI −.035 to .109" in text
+    assert "99.5% CI −.035 to .109" in text
     assert (best.raw_p_value, best.p_value) == (pytest.approx(0.14, abs=0.05), 1)
     assert "p .14 before and 1 after correction for ten comparisons" in text
     assert sum(row.differ < 41 for row in table.rows if row.against) > 5  # of 82, for most of ten systems
@@ -161,6 +161,6 @@ def test_the_conclusion_of_the_sweep_follows_from_its_comparison(tmp_path: Path)
     pytest.importorskip("scipy", reason="the extra groupgt[stats] is not installed")
     power = next(each for each in table.power() if each.system == "rrf[k=10]")
     assert power.detectable == pytest.approx(0.095, abs=5e-3)
-    assert "minimum detectable difference is about .095 at 80 % power" in text
+    assert "minimum detectable difference is about .095 at 80% power" in text
     assert power.needed == pytest.approx(510, abs=60)
     assert "about 510 queries" in text

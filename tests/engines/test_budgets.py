@@ -635,7 +635,7 @@ def test_all_questions_have_no_upper_bound() -> None:
     ("share", "level"), [(0.7, 0.9), *(pytest.param(share, 0.8, marks=pytest.mark.property) for share in (0.5, 0.85))]
 )
 def test_the_interval_covers_as_often_as_it_says(share: float, level: float) -> None:
-    """Samples of 40 questions, complete at 1 … 20 results with 4.5 % each, never with 10 %."""
+    """Samples of 40 questions, complete at 1 … 20 results with 4.5% each, never with 10%."""
     rng = np.random.default_rng(1)
     true = next(k for k in range(1, 21) if Fraction(45, 1000) * k >= Fraction(str(share)))
     times, covered = 400, 0

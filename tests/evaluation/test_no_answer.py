@@ -225,7 +225,7 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     words = [str(truth(tmp_path)), str(run("trec", tmp_path))]
     main(["depth", *words, "--unit", "score", "--share", "0.6,1"])
     shown = capsys.readouterr().out
-    assert "run returns nothing for 66.7 % of 3 unanswerable queries from a score of 0.3 on" in shown
+    assert "run returns nothing for 66.7% of 3 unanswerable queries from a score of 0.3 on" in shown
     assert "1 answerable query, 3 declared unanswerable" in shown
     main(["depth", *words, "--unit", "score", "--format", "json"])
     assert json.loads(capsys.readouterr().out)["unanswerable"] == 3

@@ -39,16 +39,16 @@ def test_by_hand() -> None:
     assert (found.queries, found.kept) == (2, 2)
     shown = str(found)
     kept = "2 of 4 groups are covered by the last stage"
-    assert f"{kept}; no stage alone loses most: retrieved and prompt lose 1 (25 %) each." in shown
+    assert f"{kept}; no stage alone loses most: retrieved and prompt lose 1 (25%) each." in shown
     assert "1 time a stage covers a group that the previous stage did not" in shown
 
 
 def test_one_stage_is_named_if_it_alone_loses_most() -> None:
-    """Of four groups the reranker loses two, and the prompt one: 2 ÷ 4 are 50 %."""
+    """Of four groups the reranker loses two, and the prompt one: 2 ÷ 4 are 50%."""
     truth = {"q": [["a"], ["b"], ["c"], ["d"]]}
     pipeline = {"retrieved": "abcd", "reranked": "ab", "prompt": "a"}
     shown = str(groupgt.stages(truth, {name: {"q": list(ids)} for name, ids in pipeline.items()}))
-    assert "1 of 4 groups is covered by the last stage; most are lost at reranked: 2 (50 %)." in shown
+    assert "1 of 4 groups is covered by the last stage; most are lost at reranked: 2 (50%)." in shown
     whole = str(groupgt.stages(truth, {name: {"q": list("abcd")} for name in pipeline}))
     assert "4 of 4 groups are covered by the last stage: none is lost." in whole
 

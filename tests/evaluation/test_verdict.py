@@ -77,7 +77,7 @@ def test_the_names_of_runs_are_bold_and_nothing_else() -> None:
 
 def test_runs_that_need_the_same_depth_are_named_together() -> None:
     found = depths({"one": ALL, "other": ALL, "late": LATE})
-    assert str(found).splitlines()[0] == "one and other complete 100 % of 2 queries within 2 results; late needs 3."
+    assert str(found).splitlines()[0] == "one and other complete 100% of 2 queries within 2 results; late needs 3."
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_every_setting_arrives(swept: Path) -> None:
     # The primary metric in full, the other as deltas.
     assert "ndcg@10" in text
     # Bonferroni over five comparisons at alpha 0.1.
-    assert "98 % CI of delta" in text
+    assert "98% CI of delta" in text
     assert f"against {BASE}      queries    ndcg@10    recall@5" in text
     assert outcome.folder is not None
     manifest = json.loads((outcome.folder / "manifest.json").read_text(encoding="utf-8"))

@@ -76,7 +76,7 @@ def test_what_is_promised_is_kept(test: Any, *, graded: bool) -> None:
         lost += np.where((fate >= hit) & (fate < hit + share * (1 - hit)), size * random.choice([-1, 1], runs.shape), 0)
         p = p_values(test, lost.T, 999, 1)
         detected_in = ((lost.mean(axis=1) > 0.01) & (p <= 0.05)).mean()
-        # Of 2,000 runs, 80 % have a standard error of 0.9 %; of the 1,000 copies it is 1.3 %.
+        # Of 2,000 runs, 80% have a standard error of 0.9%; of the 1,000 copies it is 1.3%.
         assert 0.75 < detected_in < 0.86
 
 

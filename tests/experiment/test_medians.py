@@ -28,7 +28,7 @@ def test_an_interval_by_hand() -> None:
     # Of 6: P(B < 1) = 1/64 = .0156; of 5: 1/32 = .0313, more than .025.
     assert median_interval(values[:6]) == (1.0, 6.0)
     assert median_interval(values[:5]) is None
-    # At a level of 90 %: of 5 values .0313 is less than .05.
+    # At a level of 90%: of 5 values .0313 is less than .05.
     assert median_interval(values[:5], 0.9) == (1.0, 5.0)
 
 

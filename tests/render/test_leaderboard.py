@@ -31,7 +31,7 @@ def table() -> groupgt.Comparison:
 def test_marks_and_the_primary_metric(table: groupgt.Comparison) -> None:
     (board,) = leaderboards(table)
     # One of two is rejected: Holm's level for the other is 1 − .05 ÷ (2 − 1).
-    assert board.headers == ["run", "mrr", "recall@1", "recall@3", "delta mrr", "95 % CI", "p (holm)"]
+    assert board.headers == ["run", "mrr", "recall@1", "recall@3", "delta mrr", "95% CI", "p (holm)"]
     cells = {row[0]: row[1:5] for row in board.rows}
     # near: (15 + 1/3) ÷ 16 and 15 ÷ 16; bad: 1/3 and 0.
     assert cells["near"] == ["0.9583", "0.9375", "1.0000", "baseline"]
@@ -119,7 +119,7 @@ def test_a_pull_request_that_breaks_a_retriever(tmp_path: Path) -> None:
     lines = summary(outcome(tmp_path, BAD, "json, report")).replace("\u00a0", " ").splitlines()
     assert lines[2].startswith("- FAILED: 2 of 2 gates failed: change on one: mrr is worse than main by 0.6250")
     # The primary metric is the first of the file, for it names none.
-    assert lines[3].startswith("- change is significantly worse than the baseline main: -0.6250 in mrr (95 % CI -")
+    assert lines[3].startswith("- change is significantly worse than the baseline main: -0.6250 in mrr (95% CI -")
     text = "\n".join(lines)
     worst = ", ".join(QIDS[1:11])
     assert f"| {worst}, and 5 more |" in text

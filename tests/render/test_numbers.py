@@ -81,7 +81,7 @@ def test_values_reach_the_page_whole() -> None:
         ties,
         losses,
         TWICE / 9,
-        "95 % CI",
+        "95% CI",
         "better",
         False,
         None,

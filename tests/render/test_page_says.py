@@ -96,7 +96,7 @@ def check_contrasts(table: Systems, shown: Any) -> None:
             interval(each.delta_interval),
             [each.pairs, each.wins, each.ties, each.losses],
         )
-        assert level == f"{100 * each.confidence:.3g} % CI"
+        assert level == f"{100 * each.confidence:.3g}% CI"
         for sentence, value, word in ((said, each.delta, standing), (back, -each.delta, "")):
             told = sentence_text(sentence).replace("\u00a0", " ")
             assert f": {signed(value)} in {table.labels[text]} (" in told

@@ -307,7 +307,7 @@ def test_a_figure_of_runs_is_written(tmp_path: Path) -> None:
     with pytest.raises(groupgt.ConfigError, match="--size: expected WIDTHxHEIGHT"):
         plot("depth", *FILES, "-o", tmp_path / "depth.json", "--size", "600")
     said = plot("means", *FILES, "-m", "mrr", "--baseline", "dense", "-o", tmp_path / "forest.html")
-    assert said.startswith("Means of mrr with 95 % CI: ")
+    assert said.startswith("Means of mrr with 95% CI: ")
 
 
 @pytest.mark.parametrize("what", ["means", "queries", "latency", "depth", "ecdf", "groups", "slices"])

@@ -48,7 +48,7 @@ function noToken() {
 async function indexing() {
   const { indexed } = await ask("/api/progress");
   const percent = Math.floor(100 * indexed);
-  element("indexing").textContent = indexed < 1 ? `Indexing the corpus: ${percent} %` : "";
+  element("indexing").textContent = indexed < 1 ? `Indexing the corpus: ${percent}%` : "";
   const waiting = document.getElementById("waiting");
   if (waiting) waiting.textContent = indexed < 1 ? "The next query appears when the corpus is indexed." : "Loading…";
   if (indexed < 1) setTimeout(() => void indexing().catch(() => {}), 250);
@@ -472,7 +472,7 @@ function card(each) {
   const kind = !each.judged ? "state" : each.judged.groups.length ? "state in" : "state out";
   const head = h("div", { class: "head" },
     active ? named(each.doc) : h("button", { type: "button", class: "quiet", onclick: () => { current = each.doc; draw(); } }, named(each.doc)),
-    each.like ? h("span", { class: "soft" }, `${Math.round(100 * each.similarity)} % like `, named(each.like)) : null,
+    each.like ? h("span", { class: "soft" }, `${Math.round(100 * each.similarity)}% like `, named(each.like)) : null,
     ...opinions(each.doc),
     h("span", { class: kind }, stateText(each))
   );

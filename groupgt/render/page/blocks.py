@@ -20,7 +20,7 @@ BLOCK_QUERIES = 40
 SHORT_CHARS = 300
 # Size of the markup around a block.
 WRAPPING = 80
-# Compression level: 9 takes twice as long as 6, for pages that are 1 % smaller.
+# Compression level: 9 takes twice as long as 6, for pages that are 1% smaller.
 LEVEL = 6
 
 
