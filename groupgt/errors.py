@@ -230,20 +230,11 @@ def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST_CHARS else f"{text[: LONGEST_CHARS - 300]} … {text[-200:]}"
 
 
-# Former spellings of options, keys and parameters: they are refused, and the error names the new one.
-RENAMED = {
-    **{"check": "dry-run", "intervals": "confidence", "level": "confidence", "wanted": "power"},
-    **{"forest": "means", "deltas": "queries"},
-}
-
-
 def near_names(name: str, valid_names: Iterable[str]) -> str:
-    """Return ` (did you mean 'x' or 'y'?)`, or the new name of a renamed option; empty if no name is similar."""
+    """Return ` (did you mean 'x' or 'y'?)`, empty if no name is similar."""
     import difflib
 
     lowered = {valid.lower(): valid for valid in reversed(list(valid_names))}
-    if RENAMED.get(name) in lowered.values():
-        return f" (it is now {RENAMED[name]!r})"
     similar = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.6)
     return f" (did you mean {' or '.join(repr(lowered[match]) for match in similar)}?)" if similar else ""
 

@@ -226,12 +226,12 @@ class Inputs:
             return self.reopened.labeller(allow_code=self.allow_code)
         return self.labeller_of(self.labeller_name, self.labeller_options)
 
-    def labeller_of(self, name: str, options: Sequence[str], option: str = "--with") -> Labeller:
-        """Creates a labeller whose options were passed as `option`; its verdicts share the experiment cache."""
+    def labeller_of(self, name: str, options: Sequence[str] = ()) -> Labeller:
+        """Creates a labeller with the options of `--with`; its verdicts share the experiment cache."""
         chosen: dict[str, str] = {}
-        for key, value in _pairs(option, "OPTION=VALUE, such as min_overlap=0.5", options):
+        for key, value in _pairs("--with", "OPTION=VALUE, such as min_overlap=0.5", options):
             if key in chosen:
-                raise ConfigError(f"{option} {key}: duplicate option; remove one")
+                raise ConfigError(f"--with {key}: duplicate option; remove one")
             chosen[key] = value
         sources = Sources(self.corpus, allow_code=self.allow_code, judged=self.judged)
         return labeller_of({"use": name, "with": chosen}, sources, texts=True)

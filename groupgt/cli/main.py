@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 import groupgt
-from groupgt.errors import RENAMED, GroupgtError, near_names, printable, reason
+from groupgt.errors import GroupgtError, near_names, printable, reason
 
 # Each command: its module, and its description. A module is imported when one of its commands is called.
 COMMANDS = {
@@ -62,10 +62,7 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = str(args[0]) if args else ""
         if name not in COMMANDS and not name.startswith("-"):
-            now = (
-                f"; it is now `groupgt list {name}`" if name in ("labellers", "metrics") else near_names(name, COMMANDS)
-            )
-            ctx.fail(f"No such command {name!r}{now}.")
+            ctx.fail(f"No such command {name!r}{near_names(name, COMMANDS)}.")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -154,8 +151,6 @@ def _run(arguments: list[str] | None) -> None:
     except click.exceptions.Exit as end:
         sys.exit(end.exit_code)
     except click.ClickException as error:
-        if isinstance(error, click.NoSuchOption) and (former := error.option_name.lstrip("-")) in RENAMED:
-            error = click.UsageError(f"--{former} is now --{RENAMED[former]}.", error.ctx)
         text = io.StringIO()
         error.show(text)
         click.echo(printable(text.getvalue()), nl=False, err=True)

@@ -19,7 +19,6 @@ from groupgt.cli.output import (
     file_option,
     format_option,
     output_option,
-    repeatable_option,
     say,
     show_result,
     table_option,
@@ -141,7 +140,6 @@ def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path
 @command("agree")
 @file_option("--annotator", help="A second ground truth for the same queries.")
 @click.option("--other", metavar="NAME", help="A second labeller for the same results.")
-@repeatable_option("--other-with", metavar="OPTION=VALUE", help="An option for the second labeller; repeatable.")
 @default_option("--worst", type=click.IntRange(min=0), default=20, help="Number of groups to list.")
 @table_option("--groups", help="Write the counts for each group: .csv, .jsonl or .parquet.")
 @format_option
@@ -150,7 +148,6 @@ def agree_command(
     inputs: Inputs,
     annotator: Path | None,
     other: str | None,
-    other_with: tuple[str, ...],
     worst: int,
     groups: Path | None,
     style: str,
@@ -167,7 +164,7 @@ def agree_command(
         inputs.run,
         other_truth=annotator,
         labeller=inputs.labeller,
-        other_labeller=None if other is None else inputs.labeller_of(other, other_with, "--other-with"),
+        other_labeller=None if other is None else inputs.labeller_of(other),
         policy=inputs.policy,
         run_format=inputs.run_format,
         parts=inputs.in_parts,

@@ -44,7 +44,7 @@ ABSENT = object()
 EXPECTED = "qid and retrieval_gt (a row per query), or qid, doc_id and grade or group (a row per judgment)"
 NONRELEVANT = "nonrelevant"
 # Columns of ground truth that are part of it; the others are kept, for slices.
-OWN = ("qid", "query", "retrieval_gt", SHAPE, "declared", "excluded_ids", NONRELEVANT)
+OWN = ("qid", "query", "retrieval_gt", SHAPE, "excluded_ids", NONRELEVANT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,10 +154,8 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
     except DataError as error:
         table.faults.merge(error)
     table.faults.stop()
-    # Older files mark flat ground truth this way.
-    is_flat = "declared" in table.names and not all(_cells(table, "declared"))
     shapes = _cells(table, SHAPE) if SHAPE in table.names else ()
-    shape = shape_of(shapes, "flat" if is_flat else "groups", table.title)
+    shape = shape_of(shapes, "groups", table.title)
     return replace(truth, shape=shape, keys=tuple(keys))
 
 

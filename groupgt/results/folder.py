@@ -73,8 +73,8 @@ class Manifest:
     config: dict[str, Any]
     systems: dict[str, dict[str, Any]]
     counts: dict[str, dict[str, dict[str, int]]]
-    # The convention that `auto` was resolved to; older folders have it in the configuration.
-    convention: str = ""
+    # The convention that `auto` was resolved to.
+    convention: str
 
     @classmethod
     def at(cls, folder: Path) -> Manifest:
@@ -103,7 +103,7 @@ class Manifest:
         return (
             isinstance(config.get("name"), str)
             and type(config.get("seed")) is int
-            and (self.convention or config.get("convention")) in CONVENTIONS
+            and self.convention in CONVENTIONS
             and isinstance(evaluate, dict)
             and (primary is None or isinstance(primary, str))
             and (compare is None or isinstance(compare.get("baseline"), str))
@@ -182,7 +182,7 @@ class ResultFolder:
     @property
     def convention(self) -> str:
         """The convention of the run."""
-        return str(self.manifest.convention or self.config["convention"])
+        return self.manifest.convention
 
     @cached_property
     def policy(self) -> Policy:

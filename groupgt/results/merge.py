@@ -16,7 +16,7 @@ from groupgt.comparison.across import Changes
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK, p_values
-from groupgt.errors import RENAMED, ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, near_names
+from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, near_names
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation, mean_of
@@ -95,9 +95,7 @@ def settings_of(folders: Sequence[ResultFolder]) -> Settings:
     compared = [folder.compare for folder in folders if folder.config.get("compare")]
     chosen: dict[str, Any] = {}
     for name in (field.name for field in fields(Settings)):
-        # Folders of earlier versions use the former name.
-        former = next((old for old, new in RENAMED.items() if new == name), name)
-        values = [each.get(name, each.get(former)) for each in compared if name in each or former in each]
+        values = [each[name] for each in compared if name in each]
         distinct = list(dict.fromkeys(map(str, values)))
         if values:
             chosen[name] = values[0]

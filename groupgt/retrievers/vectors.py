@@ -116,16 +116,13 @@ class Options(QueryOptions):
         yield from self._file("documents", self.documents)
 
 
-Candidates = Annotated[int, Ge(1), Le(100_000)]
-
-
 @dataclass(frozen=True)
 class AnnOptions(Options):
-    """Options for `use: ann`: those of `dense` and graph parameters; larger values are slower but more accurate."""
+    """Options for `use: ann`: those of `dense`, and the size of the graph."""
 
-    connectivity: Annotated[Candidates, Doc("Edges per node of the graph.")] = 16
-    expansion_add: Annotated[Candidates, Doc("Candidates examined when a passage is added.")] = 128
-    expansion_search: Annotated[Candidates, Doc("Candidates examined when a query is searched.")] = 64
+    connectivity: Annotated[
+        int, Ge(1), Le(100_000), Doc("Edges per node of the graph; more are slower but more accurate.")
+    ] = 16
 
 
 class QueryVectors:
@@ -208,8 +205,6 @@ class Ann(Dense):
             metric="cos" if options.similarity == "cosine" else "ip",
             dtype="f32",
             connectivity=options.connectivity,
-            expansion_add=options.expansion_add,
-            expansion_search=options.expansion_search,
         )
         self.graph.add(np.arange(len(self.documents)), self.documents.astype(np.float32), threads=1)
 

@@ -129,10 +129,3 @@ def test_what_packages_bring_and_what_is_broken(capsys: pytest.CaptureFixture[st
 )
 def test_what_there_is_not(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert told in called(capsys, *words, status=2)
-
-
-@pytest.mark.parametrize("name", ["metrics", "labellers"])
-def test_commands_of_their_own_are_gone(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main([name])
-    assert f"No such command '{name}'; it is now `groupgt list {name}`." in capsys.readouterr().err

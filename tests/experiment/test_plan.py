@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import groupgt
-from groupgt.cli.main import main
 from groupgt.experiment.plan import plan
 from groupgt.report.run import run_experiment
 from groupgt.retrievers.bm25 import BM25
@@ -69,22 +68,6 @@ def test_without_code_all_else_is_checked_and_what_is_not_is_said(tmp_path: Path
     with pytest.raises(groupgt.ConfigError) as error:
         run_experiment(file)
     assert str(error.value).count("allow it with --allow-code") == 4
-
-
-def test_the_old_name_names_the_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["run", str(small(tmp_path, "mine: bm25")), "--check"])
-    assert "Error: --check is now --dry-run." in capsys.readouterr().err
-
-
-def test_former_names_name_the_new_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["compare", "qa.jsonl", "bm25.trec", "--intervals", "0.9"])
-    assert "--intervals is now --confidence" in capsys.readouterr().err
-    with pytest.raises(groupgt.ConfigError, match=r"compare.intervals: unknown key.*\(it is now 'confidence'\)"):
-        plan(small(tmp_path, "mine: bm25"), changes=["compare={baseline: mine, intervals: 0.9}"])
-    with pytest.raises(TypeError, match=r"'wanted' \(it is now 'power'\)"):
-        groupgt.power({"q": [["a"]]}, {"a": {}, "b": {}}, ["mrr"], wanted=0.9)  # type: ignore[call-arg]
 
 
 @pytest.mark.slow

@@ -125,8 +125,6 @@ SOURCES: list[tuple[str, str, Shape]] = [
     ("t.json", '{"q1": [["a", "b"]]}', "groups"),
     ("t.jsonl", '{"qid": "q1", "retrieval_gt": [["a"]]}\n', "groups"),
     ("t.jsonl", '{"qid": "q1", "retrieval_gt": [["a"]], "gt_shape": "subtopics"}\n', "subtopics"),
-    # As older versions wrote it.
-    ("t.jsonl", '{"qid": "q1", "retrieval_gt": [["a"]], "declared": false}\n', "flat"),
 ]
 
 

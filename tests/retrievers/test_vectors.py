@@ -321,8 +321,7 @@ def approximate(folder: Path, documents: Floats, queries: Floats, k: int, **opti
 def test_approximate_search_finds_nearly_all_with_exact_scores(tmp_path: Path, kind: str) -> None:
     documents, queries = random(2000, 16), random(50, 16, seed=2)
     exact = search(tmp_path, documents, queries, 2000, similarity=kind)
-    graph = {"expansion_add": 256, "expansion_search": 400}
-    near = approximate(tmp_path, documents, queries, 20, similarity=kind, **graph)
+    near = approximate(tmp_path, documents, queries, 20, similarity=kind, connectivity=64)
     hits = sum(len({name for name, _ in a} & {name for name, _ in b[:20]}) for a, b in zip(near, exact, strict=True))
     assert hits >= 0.95 * 20 * 50
     for ranking, whole in zip(near, exact, strict=True):
@@ -333,7 +332,7 @@ def test_approximate_search_finds_nearly_all_with_exact_scores(tmp_path: Path, k
 @pytest.mark.usefixtures("usearch")
 def test_two_graphs_answer_alike(tmp_path: Path) -> None:
     documents, queries = random(1500, 24), random(30, 24, seed=2)
-    graph = {"expansion_add": 20, "expansion_search": 10, "connectivity": 4}
+    graph = {"connectivity": 4}
     one = approximate(tmp_path, documents, queries, 10, **graph)
     assert one == approximate(tmp_path, documents, queries, 10, **graph)
     own = setting(1500, 30)
@@ -355,7 +354,6 @@ def test_more_than_there_is_and_questions_of_zeros(tmp_path: Path) -> None:
     assert [[name for name, _ in ranking] for ranking in found] == [["d0", "d1", "d2"], []]
 
 
-@pytest.mark.parametrize("name", ["connectivity", "expansion_add", "expansion_search"])
-def test_options_of_the_graph_are_checked(name: str) -> None:
-    with pytest.raises(groupgt.ConfigError, match=f"{name}: expected a whole number from 1 to 100,000, found 0"):
-        options_from(vectors.AnnOptions, {"documents": "d.npy", "queries": "q.npy", name: 0})
+def test_options_of_the_graph_are_checked() -> None:
+    with pytest.raises(groupgt.ConfigError, match="connectivity: expected a whole number from 1 to 100,000, found 0"):
+        options_from(vectors.AnnOptions, {"documents": "d.npy", "queries": "q.npy", "connectivity": 0})
