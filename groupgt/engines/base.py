@@ -17,6 +17,7 @@ from groupgt.metrics.views import nth
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Hits, Ints
 from groupgt.model.policy import Policy
+from groupgt.model.ranking import Ranking
 from groupgt.model.run import Run
 from groupgt.model.validity import plain
 from groupgt.model.values import ORIGINAL_SCORE, SCORE
@@ -103,15 +104,6 @@ def warn_if_empty(ranked: RankedHits, title: str) -> None:
     """Warn if a file has no results at all."""
     if not ranked.extra and not ranked.length.any():
         warn(f"{title}: the file is empty: 0 results")
-
-
-# The ids of one query, best first, and their scores as given; None if they have none.
-Ranking = tuple[list[str], Sequence[float] | None]
-
-
-def distinct_ranking(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> Ranking:
-    """Return a ranking, without repeats and their scores if the policy drops repeats."""
-    return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
 
 
 # Number of results per query in a sample of many queries.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from groupgt.engines.base import Carrier, LocalCarrier, Ranking
+from groupgt.engines.base import Carrier, LocalCarrier
 from groupgt.engines.lists import ListCarrier
 from groupgt.errors import ConfigError
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
+from groupgt.model.ranking import Ranking
 from groupgt.model.run import Lines, Lists, Remote, Run
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.engines.base import Flat, Labelled, Ranking
+from groupgt.engines.base import Flat, Labelled
 from groupgt.engines.shapes import ids_and_scores
 from groupgt.errors import ConfigError, Faults
 from groupgt.labellers.base import Labeller
@@ -21,6 +21,7 @@ from groupgt.metrics.views import changes
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools
 from groupgt.model.policy import Policy
+from groupgt.model.ranking import Ranking
 from groupgt.model.run import Columns, Lines, Lists, Run
 from groupgt.model.validity import plain
 from groupgt.runtime import pl

@@ -6,13 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from operator import gt
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.base import TOP, Flat, Labelled, LocalCarrier, RankedHits, Ranking, distinct_ranking, matched
+from groupgt.engines.base import TOP, Flat, Labelled, LocalCarrier, RankedHits, matched
 from groupgt.engines.choice import Engine
 from groupgt.engines.shapes import by_text_keys, carried_cells, ids_and_scores, is_text_list, note_faulty_ids
 from groupgt.errors import SHOWN, DataError, Faults
@@ -20,6 +19,7 @@ from groupgt.labellers.base import Labeller, Matches
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
+from groupgt.model.ranking import Ranking, distinct_ranking, places_in_order, ranked_places, repeat_fault
 from groupgt.model.run import Lists, Run
 from groupgt.model.validity import BLANK_IDS, LONGEST_ID, has_plain_letters, id_text, shown
 from groupgt.model.values import CALLS, ORIGINAL_SCORE, SCORE, UNITS, Span, span_of
@@ -29,15 +29,6 @@ MANY_HITS = 32
 # Lists are read in groups of FEW_QUERIES, which fit the processor's cache, and checked in larger groups.
 FEW_QUERIES, GLANCE_QUERIES = 32, 256
 NO_SCORES = (None,) * FEW_QUERIES
-
-
-def places_in_order(ids: Sequence[str], scores: Sequence[float], policy: Policy) -> Sequence[int]:
-    """Return the input positions of results, best first, by the tie rule; fast for strictly decreasing scores."""
-    places = range(len(ids))
-    if all(map(gt, scores, islice(scores, 1, None))):
-        return places
-    keys: Sequence[Any] = list(zip(scores, ids)) if policy.ties == "id" else scores
-    return sorted(places, key=keys.__getitem__, reverse=True)
 
 
 class Row(NamedTuple):
@@ -171,7 +162,7 @@ class ListCarrier(LocalCarrier):
         columns: list[list[Any]] = [[] for _ in fields]
         rules = self.rules(policy)
         for row in self._rows(truth, fields, faults):
-            places = _ranked(row.ids, row.scores, rules)
+            places = ranked_places(row.ids, row.scores, rules)
             sizes.append(len(places))
             ids += row.ids if isinstance(places, range) else [row.ids[place] for place in places]
             for field, cells, column in zip(fields, row.cells, columns):
@@ -237,17 +228,6 @@ def _check_cells(field: str, cells: Sequence[Any] | None, size: int, where: str,
             uneven.add(where, f"{what}, found {count:,}")
     elif cells is not None and len(cells) != size:
         uneven.add(where, f"expected a {field} for each of {size:,} results, found {len(cells):,}")
-
-
-def _ranked(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> Sequence[int]:
-    """Return the input positions of results, best first; repeats are removed if the policy drops them."""
-    places: Sequence[int] = range(len(ids)) if scores is None else places_in_order(ids, scores, policy)
-    if policy.duplicates != "drop" or len(set(ids)) == len(ids):
-        return places
-    first: dict[str, int] = {}
-    for place in places:
-        first.setdefault(ids[place], place)
-    return list(first.values())
 
 
 def _names_carried(
@@ -334,15 +314,14 @@ class _Probe:
                 continue
             if self.scores is not None and qid in self.scores:
                 scores = self.scores[qid]
-            places = _ranked(ranking, scores, self.rules)
+            places = ranked_places(ranking, scores, self.rules)
             if not isinstance(places, range):
                 self.duplicated += len(places) < len(ranking)
                 ranking = [ranking[at] for at in places]
                 scores = None if scores is None else [scores[at] for at in places]
             if self.policy.duplicates == "error" and len(set(ranking)) < len(ranking):
                 twice = next(name for place, name in enumerate(ranking) if ranking.index(name) < place)
-                what = f"duplicate result {id_text(twice)!r}; remove it, or set the policy duplicates=drop"
-                self.faults.add(self.where(qid), what)
+                self.faults.add(self.where(qid), repeat_fault(id_text(twice) or ""))
             lengths.append(len(ranking))
             names = list(filter(relevant.__contains__, ranking))
             if not names:

@@ -90,7 +90,11 @@ def _hits(groups: Any, ids: Any) -> list[tuple[int, int]] | None:
 
 
 def _value(name: str, cutoff: int, hits: list[tuple[int, int]], groups: list[list[str]], count: int) -> float:
-    """Apply the formulas from `metrics.sets` and `metrics.gains` under the `autorag` convention; ranks start at 0."""
+    """Apply the formulas from `metrics.sets` and `metrics.gains` under the `autorag` convention; ranks start at 0.
+
+    These formulas stand here again because arrays of a single query cost several times as much; a property test
+    compares both.
+    """
     if name == "ndcg":
         depth = min(sum(map(len, groups)), cutoff, count)
         gain = ideal = 0.0

@@ -12,6 +12,7 @@ from typing import Any
 from groupgt.errors import DataError, Faults
 from groupgt.formats.names import without_endings
 from groupgt.formats.source import Source
+from groupgt.model.ranking import rank_keys
 from groupgt.model.run import Columns, Lines, Lists, Remote, Run
 from groupgt.runtime import pl
 
@@ -155,13 +156,11 @@ def order_fault(
     """Explain why sorting by score within each call would change the result order; returns None if it would not."""
     if all(map(operator.gt, scores, islice(scores, 1, None))):
         return None
-    for rank, (before, after) in enumerate(pairwise(scores)):
-        if calls is not None and calls[rank] < calls[rank + 1]:
-            continue
-        if before < after or (before == after and ids[rank] < ids[rank + 1]):
+    for rank, (before, after) in enumerate(pairwise(rank_keys(ids, scores))):
+        if before < after and (calls is None or calls[rank] >= calls[rank + 1]):
             return (
                 f"query {qid!r}: {ids[rank]!r} is ranked before {ids[rank + 1]!r}, but their scores "
-                f"({before!r}, {after!r}) or, where they are equal, their ids give another order; "
+                f"({scores[rank]!r}, {scores[rank + 1]!r}) or, where they are equal, their ids give another order; "
                 "write jsonl or parquet, which keep the order"
             )
     return None

@@ -11,7 +11,6 @@ import numpy as np
 
 from groupgt.comparison.failures import HardestGroups
 from groupgt.comparison.systems import Systems
-from groupgt.engines.base import Ranking
 from groupgt.engines.carriers import all_rankings, carrier_of
 from groupgt.engines.excluded import condensed_ranking
 from groupgt.errors import first_of
@@ -20,6 +19,7 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.metrics import views
 from groupgt.metrics.language import explanations
 from groupgt.model.hits import Ints
+from groupgt.model.ranking import Ranking
 from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.encodings import About
 from groupgt.render.figures import group_ranks

@@ -8,12 +8,13 @@ import numpy as np
 
 from groupgt.engines.base import RankedHits
 from groupgt.engines.columns.keys import Keys
-from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first
+from groupgt.engines.columns.reader import Batches, InvalidRowError
 from groupgt.errors import SHOWN
 from groupgt.metrics.views import changes, nth
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.policy import Policy
+from groupgt.model.ranking import best_first
 from groupgt.model.validity import id_fault
 from groupgt.runtime import pl
 

@@ -13,15 +13,13 @@ from groupgt.engines.base import (
     Labelled,
     LocalCarrier,
     RankedHits,
-    Ranking,
-    distinct_ranking,
     matched,
     warn_if_empty,
 )
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns import any_order, in_order
 from groupgt.engines.columns.keys import Keys
-from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first, best_row, results_by_query
+from groupgt.engines.columns.reader import Batches, InvalidRowError, results_by_query
 from groupgt.engines.lists import ListCarrier
 from groupgt.errors import DataError, Faults
 from groupgt.labellers.base import Labeller
@@ -29,6 +27,7 @@ from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
+from groupgt.model.ranking import Ranking, best_first, best_of_each, distinct_ranking, repeat_fault
 from groupgt.model.run import Columns, Lists, Run
 from groupgt.model.validity import shown
 from groupgt.model.values import CALLS, FARTHEST, LONGEST, UNITS
@@ -78,15 +77,13 @@ class ColumnCarrier(LocalCarrier):
     def _without_repeats(self, truth: GroundTruth, policy: Policy) -> tuple[pl.LazyFrame, int]:
         """Return the best row per (query, document) and the number of queries with repeats; repeats may be errors."""
         columns = self.columns
-        rows, first = columns.frame.with_row_index("row"), best_row(policy, columns.tie)
-        ties = [] if columns.tie == "doc" else [pl.col(columns.tie).filter(pl.col("row") == first).first()]
-        best = rows.group_by("qid", "doc").agg(pl.len(), pl.col("score").max(), first, *ties)
+        rows = columns.frame.with_row_index("row")
+        best = best_of_each(rows, policy, columns.tie)
         repeated = self._repeated(truth, best)
         if policy.duplicates == "error":
             faults = Faults()
             for qid, doc in repeated.unique("qid", keep="first", maintain_order=True).iter_rows():
-                what = f"duplicate result {doc!r}; remove it, or set the policy duplicates=drop"
-                faults.add(f"{self.run.title}: query {qid!r}", what)
+                faults.add(f"{self.run.title}: query {qid!r}", repeat_fault(doc))
             faults.stop()
         return (best.drop("len") if len(repeated) else rows), repeated["qid"].n_unique()
 

@@ -6,12 +6,13 @@ import numpy as np
 
 from groupgt.engines.base import RankedHits
 from groupgt.engines.columns.keys import Codes, Keys
-from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first
+from groupgt.engines.columns.reader import Batches, InvalidRowError
 from groupgt.errors import SHOWN
 from groupgt.metrics.views import nth
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
+from groupgt.model.ranking import best_first
 from groupgt.model.validity import id_fault
 from groupgt.runtime import pl
 
@@ -135,11 +136,9 @@ class _Walk:
 
     def places_of_equals(self, tie: pl.Series, block: Ints) -> Ints:
         """Return the position of each row after sorting each block of equal scores."""
-        places = np.arange(len(block))
-        if self.policy.ties == "id":
-            rows = pl.DataFrame({"block": block, "row": places}).with_columns(tie=tie)
-            places = np.empty(len(block), dtype=np.int64)
-            places[best_first(rows, ["block"], self.policy)["row"].to_numpy()] = np.arange(len(block))
+        rows = pl.DataFrame({"block": block, "row": np.arange(len(block))}).with_columns(tie=tie)
+        places = np.empty(len(block), dtype=np.int64)
+        places[best_first(rows, ["block"], self.policy)["row"].to_numpy()] = np.arange(len(block))
         return places
 
     def ranked(self) -> RankedHits:

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.base import Flat, Labelled, LocalCarrier, RankedHits, Ranking, matched, warn_if_empty
+from groupgt.engines.base import Flat, Labelled, LocalCarrier, RankedHits, matched, warn_if_empty
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.carrier import row_carrier_of
 from groupgt.engines.columns.reader import InvalidRowError
@@ -25,6 +25,7 @@ from groupgt.labellers.base import Labeller, Matches
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
+from groupgt.model.ranking import Ranking
 from groupgt.model.run import Lines, Run
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Sorts results in columns by descending score, and applies the tie rule to equal scores."""
+"""Reads the rows of a run in batches of selected columns, and checks whether they are valid."""
 
 from __future__ import annotations
 
@@ -6,35 +6,13 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from groupgt.errors import DataError
 from groupgt.formats.source import bytes_text
 from groupgt.formats.validity import is_id, is_plainly_id, is_score
-from groupgt.model.policy import Policy
 from groupgt.model.run import Columns
 from groupgt.runtime import pl, resident
-
-Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
-
-
-def best_first(rows: Frame, leads: list[str], policy: Policy, *, tie: str = "tie", scored: bool = False) -> Frame:
-    """Sort rows by the leading columns, then best first; remaining ties are sorted by `row`.
-
-    Results are tied if their leading columns (and, with `scored`, their scores) are equal. Ties are ordered by the
-    column `tie` in descending byte order, or by input order.
-    """
-    falling: list[str] = (["score"] if scored else []) + ([tie] if policy.ties == "id" else [])
-    return rows.sort([*leads, *falling, "row"], descending=[False] * len(leads) + [True] * len(falling) + [False])
-
-
-def best_row(policy: Policy, tie: str) -> pl.Expr:
-    """Return an expression for the `row` that ranks first in a group, as in `best_first`."""
-    best = pl.col("score") == pl.col("score").max()
-    if policy.ties == "id":
-        best &= pl.col(tie) == pl.col(tie).filter(best).max()
-    return pl.col("row").filter(best).min()
-
 
 LOOKED_AT = 1000
 # Rows per batch: enough for NumPy and polars to be efficient, few enough that a batch is some tens of megabytes.

@@ -14,26 +14,32 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.engines.base import Carrier, Flat, Labelled, RankedHits, Ranking, distinct_ranking, matched
+from groupgt.engines.base import Carrier, Flat, Labelled, RankedHits, matched
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.keys import key_table
 from groupgt.engines.columns.reader import results_by_query
 from groupgt.engines.spark.steps import (
     Rows,
-    best_first,
     by_arrow,
     is_id,
     is_result,
     rows_of,
     sent,
     with_ranks,
-    without_repeats,
 )
 from groupgt.errors import SHOWN, ConfigError, DataError, Faults
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
+from groupgt.model.ranking import (
+    Ranking,
+    best_of_each_on_spark,
+    distinct_ranking,
+    repeat_fault,
+    spark_key,
+    spark_order,
+)
 from groupgt.model.run import Remote, Run
 from groupgt.model.validity import shown
 from groupgt.runtime import pl, sql
@@ -77,7 +83,7 @@ class SparkCarrier(Carrier):
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
         """Collect and return the results of one query."""
-        of_query = self.rows.frame.filter(sql.col("qid") == qid).orderBy(*best_first(self.rows.tie))
+        of_query = self.rows.frame.filter(sql.col("qid") == qid).orderBy(*spark_order(self.rows.tie))
         rows = pl.DataFrame(of_query.select("doc", "score").toArrow())
         return distinct_ranking(rows["doc"].to_list(), rows["score"].to_list(), policy)
 
@@ -227,7 +233,7 @@ class _Plan:
         counted = {
             "higher": score > its_score,
             "equal": score == its_score,
-            "better": (score > its_score) | ((score == its_score) & (sql.col(self.tie) > sql.col("its_tie"))),
+            "better": spark_key("score", self.tie) > spark_key("its_score", "its_tie"),
         }
         counts = (
             self.rows.join(sql.broadcast(their_keys), "qid")
@@ -259,15 +265,14 @@ class _Plan:
     def remove_repeats(self) -> None:
         """Keep the best row for each (query, document), or raise `DataError` for repeats."""
         judged = self.sent(pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String)}))
-        first = without_repeats(self.rows, self.tie)
+        first = best_of_each_on_spark(self.rows, self.tie)
         repeated = first.filter("n > 1").join(self.near(judged), "qid", "semi")
         if self.policy.duplicates == "error":
             each = repeated.groupBy("qid").agg(sql.min("doc").alias("doc"))
             self.duplicated = int(self.collect(each.agg(sql.count(sql.lit(1)).alias("n"))).item())
             faults = Faults(grouped=False)
             for qid, doc in self.collect(each.orderBy("qid").limit(SHOWN)).iter_rows():
-                what = f"duplicate result {doc!r}; remove it, or set the policy duplicates=drop"
-                faults.add(f"{self.title}: query {qid!r}", what)
+                faults.add(f"{self.title}: query {qid!r}", repeat_fault(doc))
             faults.total = self.duplicated
             faults.stop(DataError)
         else:

@@ -14,6 +14,7 @@ from groupgt.formats.detect import located
 from groupgt.formats.fields import CALL_COLUMN, CALL_LIST, NESTED
 from groupgt.formats.names import name_of
 from groupgt.formats.trec import MAX_COLUMNS, MIN_COLUMNS
+from groupgt.model.ranking import spark_order
 from groupgt.model.run import Remote, Run
 from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, RANK
 from groupgt.runtime import pl, sql
@@ -262,11 +263,6 @@ def sent(session: Any, table: pl.DataFrame) -> DataFrame:
     return frame
 
 
-def best_first(tie: str) -> list[Column]:
-    """Return the columns to sort a query's results by: descending score, then `tie` in descending byte order."""
-    return [sql.col("score").desc(), sql.col(tie).desc()]
-
-
 def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = True) -> DataFrame:
     """Add ranks, keys, and the numbers of results with `higher` and `equal` scores for the same query.
 
@@ -276,19 +272,10 @@ def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = Tru
 
     query = Window.partitionBy("qid")
     placed = rows.join(keys.withColumn("hit", sql.lit(True)), ["qid", "doc"], "left")
-    placed = placed.withColumn("rank", sql.row_number().over(query.orderBy(*best_first(tie))).cast("long"))
+    placed = placed.withColumn("rank", sql.row_number().over(query.orderBy(*spark_order(tie))).cast("long"))
     if not equals:
         return placed
     by_score = query.orderBy(sql.col("score").desc())
     among = by_score.rangeBetween(Window.currentRow, Window.currentRow)
     higher = sql.rank().over(by_score).cast("long") - 1
     return placed.withColumns({"higher": higher, "equal": sql.count(sql.lit(1)).over(among)})
-
-
-def without_repeats(rows: DataFrame, tie: str) -> DataFrame:
-    """Return the best row for each (query, document), with its number of rows in `n`."""
-    best = sql.max(sql.struct("score", sql.col(tie).alias("first"))).alias("best")
-    grouped = rows.groupBy("qid", "doc").agg(sql.count(sql.lit(1)).alias("n"), best)
-    columns = [sql.col("qid"), sql.col("doc"), sql.col("best.score").alias("score"), sql.col("n")]
-    kept: DataFrame = grouped.select(*columns, *([] if tie == "doc" else [sql.col("best.first").alias(tie)]))
-    return kept

@@ -11,7 +11,7 @@ import numpy as np
 from groupgt.engines.arrow import rules_and_metrics
 from groupgt.engines.base import RankedHits
 from groupgt.engines.columns.keys import key_table
-from groupgt.engines.spark.steps import by_arrow, is_result, rows_of, truth_rows, with_ranks, without_repeats
+from groupgt.engines.spark.steps import by_arrow, is_result, rows_of, truth_rows, with_ranks
 from groupgt.errors import ConfigError
 from groupgt.formats.frames import is_remote
 from groupgt.labellers.ids import Ids
@@ -20,6 +20,7 @@ from groupgt.metrics.language import Metric
 from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.policy import Policy
+from groupgt.model.ranking import WITHOUT_REPEATS, best_of_each_on_spark
 from groupgt.model.values import exact_sum, rounded
 from groupgt.runtime import sql
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 WRONG = "expected a qid, a doc_id and a finite score; they are not in a row of query "
 ROWS = "expected one row per query, found two of query "
-TWICE = "duplicate result; remove it, or set the policy duplicates=drop: query "
+TWICE = f"duplicate result; {WITHOUT_REPEATS}: query "
 TIED = "rows on Spark have no order that could decide between equal scores (ties=input); choose ties=id: query "
 
 
@@ -62,7 +63,7 @@ def per_query(
         if rules.duplicates == "error":
             # Repeats in queries without ground truth are not errors.
             rows = rows.join(judged.select("qid"), "qid", "semi")
-        rows = without_repeats(rows, results.tie)
+        rows = best_of_each_on_spark(rows, results.tie)
         if rules.duplicates == "error":
             rows = rows.withColumn("score", sql.when(sql.col("n") == 1, sql.col("score")).otherwise(_error(TWICE)))
     named = sql.transform(sql.flatten("groups"), lambda each: each["id"])

@@ -1,0 +1,117 @@
+"""The order of a query's results and what becomes of repeats, for lists, columns (polars) and frames on Spark.
+
+A higher score ranks first. Equal scores are in descending byte order of their ids (`ties=id`) or in input order
+(`ties=input`). A repeat is an id that also ranks higher in the same query. The compiled module has loops of its own;
+`tests/engines` compares all of these with one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from operator import gt
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from groupgt.model.policy import Policy
+from groupgt.runtime import pl, sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
+# The ids of one query, best first, and their scores as given; None if they have none.
+Ranking = tuple[list[str], Sequence[float] | None]
+WITHOUT_REPEATS = "remove it, or set the policy duplicates=drop"
+
+
+def deciding(ties: str, tie: str = "tie") -> list[str]:
+    """Return the columns that decide which result ranks first, most important first: it has the greatest values."""
+    return ["score", tie] if ties == "id" else ["score"]
+
+
+def repeat_fault(name: str) -> str:
+    """Return the message for a repeated result under the policy `duplicates=error`."""
+    return f"duplicate result {name!r}; {WITHOUT_REPEATS}"
+
+
+# --- Lists.
+
+
+def rank_keys(ids: Sequence[str], scores: Sequence[float], ties: str = "id") -> Sequence[Any]:
+    """Return a key for each result; the greatest ranks first. Strings compare like their bytes in UTF-8.
+
+    >>> rank_keys(["a", "b"], [0.5, 0.5])
+    [(0.5, 'a'), (0.5, 'b')]
+    """
+    columns = {"score": scores, "tie": ids}
+    chosen = [columns[name] for name in deciding(ties)]
+    return list(zip(*chosen)) if len(chosen) > 1 else scores
+
+
+def places_in_order(ids: Sequence[str], scores: Sequence[float], policy: Policy) -> Sequence[int]:
+    """Return the input positions of results, best first; fast for strictly decreasing scores."""
+    places = range(len(ids))
+    if all(map(gt, scores, islice(scores, 1, None))):
+        return places
+    return sorted(places, key=rank_keys(ids, scores, policy.ties).__getitem__, reverse=True)
+
+
+def ranked_places(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> Sequence[int]:
+    """Return the input positions of results, best first; repeats are removed if the policy drops them."""
+    places: Sequence[int] = range(len(ids)) if scores is None else places_in_order(ids, scores, policy)
+    if policy.duplicates != "drop" or len(set(ids)) == len(ids):
+        return places
+    first: dict[str, int] = {}
+    for place in places:
+        first.setdefault(ids[place], place)
+    return list(first.values())
+
+
+def distinct_ranking(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> Ranking:
+    """Return a ranking, without repeats and their scores if the policy drops repeats."""
+    return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
+
+
+# --- Columns.
+
+
+def best_first(rows: Frame, leads: list[str], policy: Policy, *, tie: str = "tie", scored: bool = False) -> Frame:
+    """Sort rows by the leading columns, then best first; remaining ties are sorted by `row`.
+
+    Without `scored`, results with equal leading columns have equal scores.
+    """
+    columns: list[str] = deciding(policy.ties, tie)[0 if scored else 1 :]
+    return rows.sort([*leads, *columns, "row"], descending=[False] * len(leads) + [True] * len(columns) + [False])
+
+
+def best_of_each(rows: pl.LazyFrame, policy: Policy, tie: str) -> pl.LazyFrame:
+    """Return the best row for each (query, document), with its number of rows in `len`, without sorting all rows."""
+    score, *others = deciding(policy.ties, tie)
+    best = pl.col(score) == pl.col(score).max()
+    for name in others:
+        best &= pl.col(name) == pl.col(name).filter(best).max()
+    first = pl.col("row").filter(best).min()
+    ties = [] if tie == "doc" else [pl.col(tie).filter(pl.col("row") == first).first()]
+    return rows.group_by("qid", "doc").agg(pl.len(), pl.col("score").max(), first, *ties)
+
+
+# --- Spark, where rows have no input order.
+
+
+def spark_order(tie: str) -> list[Column]:
+    """Return the columns to sort a query's results by."""
+    return [sql.col(name).desc() for name in deciding("id", tie)]
+
+
+def spark_key(score: str, tie: str) -> Column:
+    """Return a key for each result; the greatest ranks first."""
+    return sql.struct(sql.col(score).alias("score"), sql.col(tie).alias("tie"))
+
+
+def best_of_each_on_spark(rows: DataFrame, tie: str) -> DataFrame:
+    """Return the best row for each (query, document), with its number of rows in `n`."""
+    best = sql.max(spark_key("score", tie)).alias("best")
+    grouped = rows.groupBy("qid", "doc").agg(sql.count(sql.lit(1)).alias("n"), best)
+    columns = [sql.col("qid"), sql.col("doc"), sql.col("best.score").alias("score"), sql.col("n")]
+    kept: DataFrame = grouped.select(*columns, *([] if tie == "doc" else [sql.col("best.tie").alias(tie)]))
+    return kept
