@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from groupgt.evaluation.depth import Depths, depth
     from groupgt.evaluation.evaluate import evaluate, label
     from groupgt.evaluation.identify import Identified, identify
-    from groupgt.evaluation.misses import Misses
-    from groupgt.evaluation.result import Evaluation
+    from groupgt.evaluation.result import Evaluation, Misses
     from groupgt.evaluation.runs import Evaluations, evaluate_runs
     from groupgt.evaluation.score import score
     from groupgt.evaluation.stages import Stages, stages
@@ -67,7 +66,7 @@ _HOME = {
     "Lengths": "model.values",
     "Metric": "metrics.language",
     "MetricError": "errors",
-    "Misses": "evaluation.misses",
+    "Misses": "evaluation.result",
     "Outcome": "experiment.outcome",
     "Policy": "model.policy",
     "PowerAnalysis": "comparison.power",

@@ -36,7 +36,6 @@ from groupgt.cli.output import (
 )
 from groupgt.errors import GroupgtWarning
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.explain import explanation
 from groupgt.evaluation.runs import Evaluations, per_query_rows
 from groupgt.metrics.language import metrics_in, split_names
 from groupgt.model.validity import number_of
@@ -81,6 +80,8 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     if style == "json":
         show_json(evaluation.explain_dict(qid))
     else:
+        from groupgt.report.explain import explanation
+
         metrics_shown = list(evaluation.metrics.values())
         click.echo(explanation(evaluation, qid, metrics_shown, inputs.lengths.texts or None, screen()))
 
@@ -104,14 +105,14 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
     With several RUNS, list the groups covered by the fewest runs, with the rank of their first hit in each run.
     """
     from groupgt.comparison.failures import hardest_of
-    from groupgt.evaluation.misses import misses_of
+    from groupgt.evaluation.result import Misses
 
     inputs.check()
     evaluations = inputs.evaluations(inputs.request_for([f"recall.coverage@{k}"], "coverage"))
     if len(evaluations) > 1:
         show_result(hardest_of(evaluations, k, worst, inputs.texts), style)
     else:
-        show_result(misses_of(evaluations[0], k, worst, inputs.texts), style)
+        show_result(Misses.of(evaluations[0], k, worst, inputs.texts), style)
 
 
 @command("depth")

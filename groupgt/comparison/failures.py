@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from groupgt.engines.carriers import local_carrier_of
 from groupgt.evaluation.evaluate import evaluate_each, evaluate_run
 from groupgt.evaluation.inputs import are_several
-from groupgt.evaluation.misses import Misses, check_misses, misses_of
+from groupgt.evaluation.misses import check_misses
 from groupgt.evaluation.options import OneRunOptions, takes_options
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.result import Evaluation, counting_everywhere, mean_of
+from groupgt.evaluation.result import Evaluation, Misses, counting_everywhere, mean_of
 from groupgt.evaluation.runs import named_runs
 from groupgt.metrics import sets, views
 from groupgt.metrics.base import Cut, ratio
@@ -298,7 +298,7 @@ def misses(
     texts = request.sources.texts(None, "corpus")
     if are_several(run, grouped):
         return hardest_of(evaluate_each(request, grouped, named_runs(run)), k, worst, texts)
-    return misses_of(evaluate_run(request, grouped, run), k, worst, texts)
+    return Misses.of(evaluate_run(request, grouped, run), k, worst, texts)
 
 
 def hardest_of(

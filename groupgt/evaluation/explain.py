@@ -1,76 +1,30 @@
-"""Explains one query of an `Evaluation`: its groups, the hits at each rank, and a worked example of each formula."""
+"""Explains one query of an `Evaluation`: its groups, the hits at each rank, and each value with its formula."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from collections.abc import Sequence
+from typing import Any
 
 from groupgt.engines.calls import calls_of
 from groupgt.engines.carriers import carrier_of
 from groupgt.engines.excluded import condensed_ranking
-from groupgt.errors import DataError, first_of, near_names, printable
+from groupgt.errors import DataError, near_names
+from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.populations import Populations
-from groupgt.render.document import Block, Table, document
-from groupgt.render.layout import PAPER, Screen, wrapped
-from groupgt.render.tables import counted, fixed, snippet
-
-if TYPE_CHECKING:
-    from groupgt.evaluation.result import Evaluation
-
-# Maximum number of first results shown, and of further ones with a hit.
-SHOWN, FURTHER = 20, 30
-# Maximum number of groups, of alternatives of each, and of groups in a cell; more than `WIDE` groups share a column.
-GROUPS, ALTERNATIVES, IN_CELL, WIDE = 20, 10, 8, 12
-SNIPPET = 70
-# Maximum length of a worked example, and the length of the end that is kept.
-LONGEST, END = 1000, 80
-
-
-def explanation(
-    evaluation: Evaluation,
-    qid: str,
-    metrics: Sequence[Metric],
-    corpus: Mapping[str, str] | None = None,
-    screen: Screen = PAPER,
-) -> str:
-    """Describe a query with its groups, the hit matrix by rank, and a worked example of every formula."""
-    truth = evaluation.truth
-    query = _number_of(truth, qid)
-    text = truth.texts[query] if truth.texts else None
-    parts = [f"query {qid}" + (f": {text}" if text else ""), _groups_text(evaluation, query, corpus)]
-    if left_out := truth.excluded and truth.excluded[query]:
-        parts.append(f"left out of its results: {first_of(sorted(left_out), ALTERNATIVES)}")
-    if evaluation.labeller.name != "id":
-        parts.append(
-            f"labeller {evaluation.labeller}; a repeat hits what an earlier result already hit, and gains nothing"
-        )
-    if not truth.judgments.groups[query]:
-        parts.append(f"no group with a relevant alternative: the query {_why_without(evaluation.populations, query)}")
-    for row in _figures(evaluation, query, metrics):
-        lines = [f"{row['metric']} = {fixed(row['value'])}", f"  {row['formula']}"]
-        if row["worked"] is not None or np.isnan(row["value"]):
-            lines.append(f"  = {_without_middle(row['worked'] or 'undefined')}")
-        parts.append("\n".join(lines))
-    texts = [wrapped(printable(part), screen.width) for part in parts]
-    matrix = "\n".join(document([block], screen=screen) for block in _hit_matrix(evaluation, query, corpus))
-    return "\n\n".join([*texts[:2], matrix, *texts[2:]])
 
 
 def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]) -> dict[str, Any]:
     """Return the explanation as plain Python: groups, results with the numbers of the groups they hit, and formulas."""
     truth, hits = evaluation.truth, evaluation.labelled.hits
-    query = _number_of(truth, qid)
+    query = number_of(truth, qid)
     groups_hit: dict[int, list[int]] = {}
     for hit in hits.of_query(query):
         if hit.group and not hit.repeat and not hit.part:
             groups_hit.setdefault(hit.rank, []).append(hit.group)
-    ids = _ids(evaluation, qid)
-    calls = _calls(evaluation, qid)
+    ids = ids_of(evaluation, qid)
+    calls = call_numbers(evaluation, qid)
     return {
         "qid": qid,
         "query": truth.texts[query] if truth.texts else None,
@@ -80,17 +34,17 @@ def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]
             {"rank": rank, "id": name, "hits": groups_hit.get(rank, []), **({"call": calls[rank - 1]} if calls else {})}
             for rank, name in enumerate(ids, 1)
         ],
-        "metrics": _figures(evaluation, query, metrics),
+        "metrics": values_explained(evaluation, query, metrics),
     }
 
 
-def _ids(evaluation: Evaluation, qid: str) -> list[str]:
+def ids_of(evaluation: Evaluation, qid: str) -> list[str]:
     """Return the measured results of a query, best first."""
     ranking = carrier_of(evaluation.run).ranking(qid, evaluation.policy)
     return condensed_ranking(ranking, evaluation.truth, qid, evaluation.policy)[0]
 
 
-def _calls(evaluation: Evaluation, qid: str) -> list[int]:
+def call_numbers(evaluation: Evaluation, qid: str) -> list[int]:
     """Return the call that returned each result; empty if results have no calls or some results were dropped."""
     run, policy = evaluation.run, evaluation.policy
     if (run.original is not None and policy.duplicates == "drop") or policy.unjudged == "drop":
@@ -99,13 +53,15 @@ def _calls(evaluation: Evaluation, qid: str) -> list[int]:
     return calls.calls if calls else []
 
 
-def _number_of(truth: GroundTruth, qid: str) -> int:
+def number_of(truth: GroundTruth, qid: str) -> int:
+    """Return the position of a query in the ground truth; raise `DataError` if it is not there."""
     if qid not in truth.index:
         raise DataError(f"query {qid!r} is not in the ground truth{near_names(qid, truth.qids)}")
     return truth.index[qid]
 
 
-def _figures(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
+def values_explained(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
+    """Return the value of each metric for one query, with its formula and a worked example; NaN if undefined."""
     hits = evaluation.labelled.hits
     figures = []
     for metric in (metric for metric in metrics if metric.definition.aggregate is None):
@@ -114,102 +70,3 @@ def _figures(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> l
         value = float(metric.values(hits)[query]) if has_value else math.nan
         figures.append({"metric": str(metric), "formula": metric.formula.text, "worked": worked, "value": value})
     return figures
-
-
-def _why_without(populations: Populations, query: int) -> str:
-    """Describe what becomes of a query without groups."""
-    if populations.unanswerable[query]:
-        return "is declared unanswerable, and counts only in the metrics for such queries"
-    return "counts as 0" if populations.defined[query] else "is undefined (no ground truth) and excluded from all means"
-
-
-def _without_middle(text: str) -> str:
-    if len(text) <= LONGEST:
-        return text
-    return f"{text[: LONGEST - END].rstrip()} … ({len(text) - LONGEST:,} more characters) … {text[-END:].lstrip()}"
-
-
-def _groups_text(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> str:
-    """List a query's groups with their relevant alternatives, and the number of documents judged non-relevant."""
-    truth = evaluation.truth
-    groups = truth.relevant_groups[truth.group_query[truth.relevant_groups] == query].tolist()
-    shown = _most_telling(evaluation, groups)
-    lines = []
-    for group in shown:
-        names = [name + (f" (grade {grade:g})" if grade != 1 else "") for name, grade in truth.alternatives_of(group)]
-        weight = f", weight {truth.group_weight[group]:g}" if truth.group_weight[group] != 1 else ""
-        lines.append(
-            f"{truth.group_label(group)}{weight}: {first_of(names, ALTERNATIVES, ' or ') or 'no alternatives'}"
-        )
-        for name in (truth.ids[alternative] for alternative in truth.relevant_in(group)[:ALTERNATIVES]):
-            if corpus and name in corpus:
-                lines.append(f"    {name}: {snippet(corpus[name], SNIPPET)}")
-    if len(shown) < len(groups):
-        lines.append(f"and {counted(len(groups) - len(shown), 'more group')}")
-    if rejected := int(truth.judgments.rejected[query]):
-        lines.append(f"judged not relevant: {counted(rejected, 'document')}")
-    return "\n".join(lines) if lines else "no groups"
-
-
-def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
-    """Select some groups if there are many, preferring covered ones and keeping their order."""
-    if len(groups) <= GROUPS:
-        return groups
-    hits = evaluation.labelled.hits
-    covered = set(evaluation.truth.group_of[hits.alternative].tolist())
-    return sorted(sorted(groups, key=lambda group: group not in covered)[:GROUPS])
-
-
-def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> list[Block]:
-    """Build a table with one row per result and one column per group.
-
-    It shows the first results, any further results with a hit, and the number of remaining results. If there are many
-    groups, they share one column that names the groups hit by each result.
-    """
-    truth, hits = evaluation.truth, evaluation.labelled.hits
-    length = int(hits.length[query])
-    if not length:
-        return ["no results"]
-    ids = _ids(evaluation, truth.qids[query])
-    calls = _calls(evaluation, truth.qids[query])
-    marks: dict[int, dict[int, str]] = {}
-    rejected: set[int] = set()
-    for rank, group, grade, repeat, part in hits.of_query(query):
-        if group:
-            mark = "(repeat)" if repeat else "(part)" if part else "1"
-            hit = marks.setdefault(rank, {})
-            if mark == "1" or group not in hit:
-                hit[group] = mark
-        elif grade >= 0:
-            rejected.add(rank)
-    first = range(1, min(length, SHOWN) + 1)
-    ranks = [*first, *[rank for rank in sorted(marks) if rank > SHOWN][:FURTHER]]
-    groups = range(1, int(truth.judgments.groups[query]) + 1)
-    # A result that hits one group may be judged non-relevant to another.
-    judged = not (rejected - marks.keys()).isdisjoint(ranks)
-    rows = []
-    for rank in ranks:
-        name = ids[rank - 1] if rank <= len(ids) else "?"
-        if corpus is not None and name in corpus:
-            name = f"{name}: {snippet(corpus[name], SNIPPET)}"
-        hit = marks.get(rank, {})
-        call = [str(calls[rank - 1])] if calls else []
-        rows.append(
-            [str(rank), *call, name, *([_named(hit)] if len(groups) > WIDE else [hit.get(n, "·") for n in groups])]
-        )
-        if judged:
-            rows[-1].append("" if hit or rank not in rejected else "not relevant")
-    columns = ["hits"] if len(groups) > WIDE else [f"g{number}" for number in groups]
-    headers = ["rank", *(["call"] if calls else []), "result", *columns, *(["judged"] if judged else [])]
-    note = counted(length, "result")
-    if hidden := length - len(ranks):
-        hitting = len(marks.keys() - set(ranks))
-        relevant = f"of which {hitting:,} hit something" if hitting else "none relevant"
-        note = f"{hidden:,} more of {length:,} results, {relevant}"
-    return [Table(headers, rows), note]
-
-
-def _named(hit: Mapping[int, str]) -> str:
-    """Format the groups that a result hits as one cell."""
-    names = [f"g{number}" if mark == "1" else f"g{number} {mark}" for number, mark in sorted(hit.items())]
-    return first_of(names, IN_CELL, " ") or "·"

@@ -1,11 +1,11 @@
-"""Defines `Evaluation`, the result of evaluating one run: values, means, counts and further analyses."""
+"""Defines `Evaluation`, the result of evaluating one run: values, means and counts, and what it misses."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from groupgt.engines.carriers import carrier_of
 from groupgt.engines.order import contradictions
 from groupgt.errors import ConfigError, MetricError, near_names, printable
 from groupgt.evaluation.estimates import Corrected, estimate_of, of_column
+from groupgt.evaluation.misses import check_misses, coverage_by_number, groups_of, worst_first
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
@@ -34,8 +35,6 @@ from groupgt.runtime import pl
 from groupgt.store.files import write_bytes
 
 if TYPE_CHECKING:
-    from groupgt.evaluation.facts import Facts
-    from groupgt.evaluation.misses import Misses
     from groupgt.render.drawing import Figure
 
 
@@ -275,13 +274,6 @@ class Evaluation(Result):
         return self.metrics[text].label(text, self.convention)
 
     @cached_property
-    def facts(self) -> Facts:
-        """Notes on means under the `autorag` convention."""
-        from groupgt.evaluation.facts import Facts
-
-        return Facts(self)
-
-    @cached_property
     def slicer(self) -> Slicer:
         """The slices of the queries by the requested columns."""
         return Slicer(self.truth, self.by)
@@ -297,10 +289,8 @@ class Evaluation(Result):
             k: Cutoff; None for the largest cutoff of the metrics, or 10 if they have none.
             worst: Number of queries to list.
         """
-        from groupgt.evaluation.misses import misses_of
-
         cutoffs = [metric.cutoff for metric in self.metrics.values() if isinstance(metric.cutoff, int)]
-        return misses_of(self, max(cutoffs, default=10) if k is None else k, worst)
+        return Misses.of(self, max(cutoffs, default=10) if k is None else k, worst)
 
     def assert_at_least(self, least: Mapping[str, float]) -> None:
         """Raise `AssertionError` unless each mean reaches its minimum; for use in tests.
@@ -313,27 +303,22 @@ class Evaluation(Result):
             least: Minimum mean for each metric; metrics may be spelled in any valid way.
         """
         __tracebackhide__ = True  # pytest then shows the line of the test and not this one
-        from groupgt.evaluation.misses import shortfalls
-
-        if message := shortfalls(self, least):
+        if message := self._teller.shortfalls(least):
             raise AssertionError(message)
 
     def explain(
         self, qid: str, metrics: str | Metric | Sequence[str | Metric] = (), *, corpus: Mapping[str, str] | None = None
     ) -> str:
         """Return the hit matrix of one query and a worked example of every formula."""
-        from groupgt.evaluation.explain import explanation
-
         listed = [metrics] if isinstance(metrics, (str, Metric)) else metrics
         requested = [parse_metric(metric, self.convention) for metric in listed]
         check_aggregates({str(metric): metric for metric in requested}, "an explanation")
-        return explanation(self, qid, requested or list(self.metrics.values()), corpus)
+        text: str = self._teller.explain(qid, requested or list(self.metrics.values()), corpus)
+        return text
 
     def explain_dict(self, qid: str) -> dict[str, Any]:
         """Return the explanation of one query as plain Python."""
-        from groupgt.evaluation.explain import explanation_dict
-
-        plain: dict[str, Any] = nulls(explanation_dict(self, qid, list(self.metrics.values())))
+        plain: dict[str, Any] = nulls(self._teller.explain_dict(qid))
         return plain
 
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
@@ -362,6 +347,53 @@ class Evaluation(Result):
     def __repr__(self) -> str:
         means = ", ".join(f"{text}={mean:.4f}" for text, mean in self.means.items())
         return printable(f"Evaluation({self.name}: {means})")
+
+
+@dataclass(frozen=True)
+class Misses(Result):
+    """Worst queries with their groups, and coverage by group number.
+
+    `queries` lists dicts with `qid`, `query`, `coverage`, `results` and `groups`. Each group has `group`, `rank` (None
+    without a hit), `covered` (within k) and `alternatives`. `by_group` has one dict per group number. `texts` maps ids
+    to texts that are shown next to the ids.
+    """
+
+    k: int
+    queries: list[dict[str, Any]]
+    by_group: list[dict[str, Any]]
+    incomplete: int
+    evaluated: int
+    evaluation: Evaluation = field(repr=False, compare=False)
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mapping[str, str] | None = None) -> Misses:
+        """Find the queries that miss the most within k, sorted by covered weight, then by how late groups are hit."""
+        check_misses(k, worst)
+        truth, hits = evaluation.truth, evaluation.labelled.hits
+        counts = evaluation.counting & (hits.judgments.groups > 0)  # queries that count as 0 without a group miss none
+        incomplete, coverage = worst_first(hits, counts, k)
+        queries = [
+            {
+                "qid": truth.qids[query],
+                "query": truth.texts[query] if truth.texts else None,
+                "coverage": float(coverage[query]),
+                "results": int(hits.length[query]),
+                "groups": groups_of(truth, hits, query, k),
+            }
+            for query in incomplete[:worst].tolist()
+        ]
+        by_group = coverage_by_number(hits, counts, k)
+        return cls(k, queries, by_group, len(incomplete), int(counts.sum()), evaluation, texts or {})
+
+    @property
+    def run(self) -> str:
+        """Name of the run."""
+        return self.evaluation.name
+
+    def plot(self) -> Figure:
+        """Plot the groups of the listed queries by the rank of their first hit."""
+        return self._teller.plot("groups")
 
 
 def mean_of(column: Floats) -> float:

@@ -110,7 +110,7 @@ class Figure:
         elif ending == ".html":
             from groupgt.render.page.page import figure_page
 
-            data = figure_page(self)
+            data = figure_page(self.text, self.table_html(), self.template)
         else:
             if font := self.config.get("font"):
                 check_font(font)

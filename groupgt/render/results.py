@@ -108,7 +108,7 @@ class Teller(ABC, Generic[ResultT]):
     fields: Sequence[str] = ()
     # Only for results that have one: a single figure, the HTML page, lines that describe what was measured, warnings
     # that limit the conclusions, a Markdown summary for a pull request, the means as a flat dict for experiment
-    # trackers, and a LaTeX table for a paper.
+    # trackers, a LaTeX table for a paper; of one run, an explanation of one query, and means below their minimum.
     figure: Callable[[], Figure]
     page: Callable[..., bytes]
     footer: Callable[[], list[str]]
@@ -116,6 +116,9 @@ class Teller(ABC, Generic[ResultT]):
     summary: Callable[[], str]
     metrics: Callable[[], dict[str, float]]
     latex: Callable[..., str]
+    explain: Callable[..., str]
+    explain_dict: Callable[[str], dict[str, Any]]
+    shortfalls: Callable[..., str]
 
     def __init__(self, result: ResultT) -> None:
         self.result = result

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from groupgt.evaluation.explain import explanation_dict
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.runs import Evaluations
+from groupgt.metrics.language import Metric
 from groupgt.render import tables
 from groupgt.render.document import Block, Detail, Item, Verdict
 from groupgt.render.results import Teller
@@ -83,6 +85,22 @@ class EvaluationTeller(Teller[Evaluation]):
     def footer(self) -> list[str]:
         """Returns lines that describe the population."""
         return footer(self.result)
+
+    def explain(self, qid: str, metrics: Sequence[Metric], corpus: Mapping[str, str] | None) -> str:
+        """Returns the hit matrix of one query and a worked example of every formula."""
+        from groupgt.report.explain import explanation
+
+        return explanation(self.result, qid, metrics, corpus)
+
+    def explain_dict(self, qid: str) -> dict[str, Any]:
+        """Returns the explanation of one query as plain Python."""
+        return explanation_dict(self.result, qid, list(self.result.metrics.values()))
+
+    def shortfalls(self, least: Mapping[str, float]) -> str:
+        """Returns a message for each mean below its required minimum; empty if there are none."""
+        from groupgt.report.shortfalls import shortfalls
+
+        return shortfalls(self.result, least)
 
     def figures(self) -> Drawable:
         """Returns the available figures of the run by name."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from groupgt.evaluation.facts import autorag_differs, autorag_metrics, queries_below_one
 from groupgt.evaluation.result import Evaluation
 from groupgt.formats.tables import NONRELEVANT
 from groupgt.metrics.language import Metric
@@ -299,9 +300,9 @@ def _other_conventions(evaluation: Evaluation) -> Iterator[str]:
 def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     """Yields notes on the `autorag` convention if any metric uses it."""
     first = evaluations[0]
-    if not first.facts.autorag_metrics:
+    if not autorag_metrics(first):
         return
-    if names_of := grouped((count, name) for name, count in first.facts.below_one.items()):
+    if names_of := grouped((count, name) for name, count in queries_below_one(first).items()):
         parts = []
         for count, (*others, last) in names_of.items():
             parts.append(f"in {', '.join(others)}{' and ' if others else ''}{last} for {count:,}")
@@ -310,7 +311,7 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
             f"convention autorag scores even a perfect ranking below 1 {', '.join(parts)}; convention coverage gives "
             "it 1"
         )
-    differing = [evaluation.name for evaluation in evaluations if evaluation.facts.autorag_differs]
+    differing = [evaluation.name for evaluation in evaluations if autorag_differs(evaluation)]
     if differing:
         runs = differing[0] if len(differing) == 1 else f"{len(differing):,} runs"
         yield (

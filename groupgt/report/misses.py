@@ -14,8 +14,7 @@ from groupgt.comparison.systems import Systems
 from groupgt.engines.carriers import all_rankings, carrier_of
 from groupgt.engines.excluded import condensed_ranking
 from groupgt.errors import first_of
-from groupgt.evaluation.misses import GROUPS, Misses, place_of
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.result import Evaluation, Misses
 from groupgt.metrics import views
 from groupgt.metrics.language import explanations
 from groupgt.model.hits import Ints
@@ -45,6 +44,8 @@ if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
 
 SNIPPET_CHARS = 60
+# Maximum number of groups shown per query, those not covered first, and of rows of the table by group number.
+GROUPS = 10
 QUERY_CHARS = 100
 RANK = "rank of the first hit"
 # Results shown of each ranking.
@@ -141,6 +142,17 @@ class MissesTeller(Teller[Misses]):
                 unmet = of_query - listed
                 rows.append([query["qid"], f"{hidden:,} more", f"{unmet:,} of them not in the first {k}", ""])
         return ["query", "group", "first hit", "alternatives"], rows
+
+
+def place_of(group: dict[str, Any], results: int, k: int) -> str:
+    """Describe where a group is covered."""
+    if not group["alternatives"]:
+        return "cannot be met"
+    if group["rank"] is None:
+        if results == 1:
+            return "not its only result"
+        return f"not among its {results:,} results" if results else "no results"
+    return f"rank {group['rank']:,}" + ("" if group["covered"] else f" (beyond {k:,})")
 
 
 def _in_words(grid: Grid, unit: str, texts: Mapping[str, str | None]) -> Grid:

@@ -17,13 +17,13 @@ import groupgt
 from docs.generate import populations as table
 from docs.generate.populations import POPULATIONS, TREATMENTS
 from groupgt.comparison.systems import Systems
-from groupgt.evaluation.misses import shortfalls
 from groupgt.evaluation.stages import stages
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.populations import Populations
 from groupgt.report.data import dataset_of, facts
 from groupgt.report.experiment import summary
 from groupgt.report.gates import junit_report
+from groupgt.report.shortfalls import shortfalls
 from tests import browser
 
 QIDS = {

@@ -10,20 +10,17 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from groupgt.render.page.blocks import WRAPPING, Chunk, block, chunks_of, deflated, fit
 from groupgt.render.page.data import Dataset, Page, Sentence, Times
 from groupgt.render.page.vendored import LIBRARIES, licenses
 from groupgt.render.tables import fixed, span
 from groupgt.render.themes import CONFIG, THEMES
-
-if TYPE_CHECKING:
-    from groupgt.render.drawing import Figure
 
 FOLDER = Path(__file__).parent
 VIEWS = ("overview", "systems", "previous", "comparison", "questions", "question")
@@ -74,14 +71,14 @@ def untimed_page(title: str, datasets: list[Dataset]) -> Page:
     return {"title": title, "datasets": datasets, "facts": [], "across": [], "times": times}
 
 
-def figure_page(figure: Figure) -> bytes:
-    """Builds a small page with one figure, its description and its data."""
+def figure_page(text: str, table: str, template: Mapping[str, Any]) -> bytes:
+    """Builds a small page with one figure: its description, its data as an HTML table, and its template."""
     body = (
-        f'<main id="main" class="single"><div id="figure" aria-hidden="true"></div><p>{html.escape(figure.text)}</p>'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="data">{figure.table_html()}</div></main>\n'
+        f'<main id="main" class="single"><div id="figure" aria-hidden="true"></div><p>{html.escape(text)}</p>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="data">{table}</div></main>\n'
     )
-    data = {"template": figure.template, "config": CONFIG, "themes": THEMES}
-    return _document(figure.text[:100], [body.encode(), _block("figure-data", block(data)), _scripts()])
+    data = {"template": template, "config": CONFIG, "themes": THEMES}
+    return _document(text[:100], [body.encode(), _block("figure-data", block(data)), _scripts()])
 
 
 def _opening(title: str) -> bytes:
