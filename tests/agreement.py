@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import groupgt
+from groupgt.metrics.base import Parameter
 from groupgt.metrics.language import Metric, list_metrics
 from tests import laws
 from tests.reference import reference
@@ -24,34 +25,32 @@ TOLERANCE = 1e-12
 CUTOFFS: tuple[int | None, ...] = (None, 1, 2, 3, 5, 10, 40)
 
 # Parameters tried beside the defaults.
-VARIANTS: dict[str, list[dict[str, Any]]] = {
-    "ndcg": [{"gain": "exp"}],
-    "dcg": [{"gain": "exp"}],
-    "err": [{"max_grade": 6}],
-    "rbp": [{"p": 0.95}],
-    "rbp_residual": [{"p": 0.95}],
-    "judged": [{"negative": "True"}],
-    "iprec": [{"recall": 0.3}, {"recall": 1}],
-    "alpha_ndcg": [{"alpha": 0}, {"alpha": 1}],
-    "alpha_dcg": [{"alpha": 0}, {"alpha": 1}],
-    "err_ia": [{"alpha": 0}, {"alpha": 1}],
-    "nerr_ia": [{"alpha": 0}, {"alpha": 1}],
-    "nrbp": [{"alpha": 0.25, "beta": 0.9}],
-    "nnrbp": [{"alpha": 1, "beta": 0.9}],
-}
+# Numbers of which a parameter takes those in its range.
+NUMBERS = (0, 0.3, 0.95, 1, 6)
+
+
+def others(parameter: Parameter) -> list[Any]:
+    """Values of a parameter besides its default: all other words, or the lowest and the highest number in its range.
+
+    A `max_grade` below the grades of the queries is an error, so only higher ones are tried.
+    """
+    if parameter.choices:
+        return [choice for choice in parameter.choices if choice != parameter.default]
+    least = float(parameter.default) if parameter.name == "max_grade" else 0
+    held = [number for number in NUMBERS if number >= least and parameter.holds(number)]
+    return sorted({held[0], held[-1]} - {parameter.default})
 
 
 def all_metrics() -> Iterator[Metric]:
-    """Every registered metric under every convention, with its defaults and the variants above, without cutoff."""
+    """Every registered metric under every convention, with its defaults and each other value, without cutoff."""
     for definition in list_metrics():
         if definition.aggregate is not None or definition.of_unanswerable:
             continue  # it has no value per query, or none for queries with ground truth
         for convention, formula in definition.formulas.items():
-            known = {parameter.name for parameter in formula.parameters}
             yield Metric(definition.name, convention)
-            for variant in VARIANTS.get(definition.name, []):
-                if set(variant) <= known:
-                    yield Metric(definition.name, convention, tuple(sorted(variant.items())))
+            for parameter in formula.parameters:
+                for value in others(parameter):
+                    yield Metric(definition.name, convention, ((parameter.name, value),))
 
 
 def at(metric: Metric, k: int | None) -> Metric:

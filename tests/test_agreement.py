@@ -31,4 +31,4 @@ def test_every_parameter_is_compared_beside_its_default() -> None:
         for parameter in metric.formula.parameters:
             of = (metric.name, metric.convention, parameter.name)
             tried = {value for *other, value in compared if tuple(other) == of} - {parameter.default}
-            assert tried, f"VARIANTS in tests/agreement.py has no other value of {parameter.name} for {metric.name}"
+            assert tried, f"NUMBERS in tests/agreement.py has no other value of {parameter.name} for {metric.name}"

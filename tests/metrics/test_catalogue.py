@@ -29,18 +29,6 @@ def test_every_definition_is_whole(definition: Definition) -> None:
     assert as_dict(definition)["name"] == definition.name
 
 
-def test_the_documented_metrics_are_there() -> None:
-    conventional = {"precision", "recall", "f1", "hit_rate", "complete", "mrr", "map", "ndcg"}
-    relevance = {"hits", "r_precision", "dcg", "err", "rbp", "rbp_residual", "judged", "bpref"}
-    relevance |= {"iprec", "num_ret", "num_rel", "gm_map"}
-    groups = {"completion_rr", "mrecall", "redundancy", "novelty_ndcg"}
-    diversity = {"alpha_ndcg", "alpha_dcg", "err_ia", "nerr_ia", "nrbp", "nnrbp", "map_ia", "p_ia"}
-    contents = {"token_precision", "token_recall", "token_f1"}
-    others = relevance | groups | diversity | contents | {"abstains", "false_returns"}
-    assert {name for name, each in CATALOGUE.items() if None not in each.formulas} == conventional
-    assert {name for name, each in CATALOGUE.items() if None in each.formulas} == others
-
-
 def test_aliases_lead_somewhere() -> None:
     for alias in (*ALIASES, *(f"{name}_10" for name in TREC_EVAL)):
         assert groupgt.parse_metric(alias).name in CATALOGUE
@@ -103,20 +91,3 @@ def test_condensed_lists_are_of_ids_and_of_all_queries() -> None:
         check_policy(drop, parse_metrics(["token_f1@5", "recall"], "autorag"))
     with pytest.raises(groupgt.ConfigError, match="expected the policy unjudged=nonrelevant"):
         check_batch(drop, parse_metrics(["recall"], "autorag"))
-
-
-def test_what_only_some_metrics_are() -> None:
-    metrics = CATALOGUE.values()
-    assert {each.name for each in metrics if not each.bounded} == {
-        *("dcg", "hits", "num_ret", "num_rel", "false_returns")
-    }
-    assert {each.name for each in metrics if not each.takes_cutoff} == {
-        "bpref",
-        "iprec",
-        "num_ret",
-        "num_rel",
-        "gm_map",
-    }
-    assert {each.name for each in metrics if not each.higher_is_better} == {
-        *("redundancy", "rbp_residual", "false_returns")
-    }
