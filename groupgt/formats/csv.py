@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats.fields import CALL_COLUMN, LISTS, NO_CALL, carried, fields_of, result_fault, units_of
@@ -72,6 +72,7 @@ class _Text:
     lines: Callable[[], Iterable[str]]
     # The columns that the user declared, if they are results, whose columns are named by their roles.
     declared: Declared | None = None
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
 
     @classmethod
     def of(cls, source: Source, *, keep: bool = False, run: bool = False) -> _Text:
@@ -131,7 +132,7 @@ def _rows(
 def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
     """Yield each row with the number of its first line; stops at the first row that is not valid CSV."""
     doubled: set[int] = set()
-    reader = csv.reader(_noted(text.lines(), doubled), delimiter=text.delimiter, strict=True)
+    reader = csv.reader(_noted(text.lines(), doubled), delimiter=text.delimiter, quoting=text.quoting, strict=True)
     while True:
         block: list[tuple[int, list[str]]] = []
         number, fault = reader.line_num + 1, ""
@@ -169,10 +170,16 @@ def _wide_cells() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Read a row per judgment (`qid, doc_id[, grade]`, with or without `group`) or per query (`qid, retrieval_gt`)."""
+def read_ground_truth(source: Source, policy: Policy, *, words: bool = False) -> GroundTruth:
+    """Read a row per judgment (`qid, doc_id[, grade]`, with or without `group`) or per query (`qid, retrieval_gt`).
+
+    If cells are `words`, as in qrels with a header line, blanks separate them, and quotes are ordinary characters.
+    """
     faults = Faults()
-    rows = _rows(_Text.of(source, keep=True), lambda _: (), faults)
+    text = _Text.of(source, keep=True)
+    if words:
+        text = replace(text, delimiter="\t", quoting=csv.QUOTE_NONE, lines=lambda: map(_words, source.lines(keep=True)))
+    rows = _rows(text, lambda _: (), faults)
     _, header = next(rows)
     numbers, cells = [], []
     for number, row in rows:
@@ -182,6 +189,10 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     title = str(source.path)
     table = Table(title, header, columns.__getitem__, lambda row: f"{title}:{numbers[row]}", True, f"{title}:1")
     return truth_of(replace(table, faults=faults, declared=source.columns), policy)
+
+
+def _words(line: bytes) -> str:
+    return "\t".join(line.decode().split()) + "\n"
 
 
 def read_run(source: Source) -> Run:

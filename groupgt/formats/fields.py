@@ -184,6 +184,15 @@ def ids_fault(qid: str, document: str) -> str | None:
     return None
 
 
+def query_fault(cell: object, qid: str | None, column: str = "qid") -> str | None:
+    """Explain why a cell, whose text is `qid`, does not identify a query; returns None if it does."""
+    fault = None if qid is None else id_fault(qid)
+    if qid is not None and fault is None:
+        return None
+    expected = "a qid (a string or integer)" if column == "qid" else f"a {column} (a string)"
+    return f"expected {expected}, found {display(cell)}" + (f", which {fault}" if fault else "")
+
+
 def score_fault(cell: object, order: str = "score") -> str:
     """Return the error message for a cell that is not a valid score or rank."""
     return f"expected a finite number as the {order}, found {display(cell, LONGEST_CELL)}"
@@ -219,10 +228,20 @@ def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
         name = id_text(cell)
         fault = "must be a string or integer" if name is None else id_fault(name)
         if name is None or fault:
-            faults.add(where, f"the id at rank {rank}, {display(cell)}, {fault}")
+            faults.add(where, f"the id {display(cell)} at rank {rank} {fault}")
         else:
             ids.append(name)
     return ids
+
+
+def scores_fault(scores: Any, count: int, key: str) -> str | None:
+    """Explain why a cell does not hold a finite score for each of `count` results in the column `key`, or None."""
+    if not isinstance(scores, list):
+        return f"expected {SCORES} to be a list of numbers, found {display(scores)}"
+    if len(scores) != count:
+        return f"expected as many {SCORES} as {key} ({count}), found {len(scores)}"
+    wrong = [score for score in scores if finite_number(score) is None]
+    return f"expected finite numbers as {SCORES}, found {display(wrong[0], LONGEST_CELL)}" if wrong else None
 
 
 def collect(read: Callable[[T], Result], items: Iterable[T], faults: Faults) -> list[Result]:

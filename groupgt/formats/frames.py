@@ -27,15 +27,18 @@ from groupgt.formats.fields import (
     SCORES,
     carried,
     lists_of,
+    query_fault,
+    ranking,
+    scores_fault,
 )
 from groupgt.formats.roles import NO_COLUMNS, Declared, canonical, missing_columns, query_column
 from groupgt.formats.rows import unnamed
 from groupgt.formats.tables import Table
-from groupgt.formats.validity import Guard, is_id, normal_texts, refuse_rows
+from groupgt.formats.validity import MAX_INVALID_ROWS, Guard, is_id, normal_texts, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Remote, Run
-from groupgt.model.validity import id_fault, id_text, plain
+from groupgt.model.validity import id_text, plain
 from groupgt.model.values import SCORE, normal_text
 from groupgt.runtime import pl
 
@@ -218,10 +221,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
         if isinstance(rows.schema.get(name), pl.Array):
             rows = rows.with_columns(pl.col(name).arr.to_list())
     has_ids = key != TEXTS
-    for name in ((key,) if has_ids else ()) + ("qid",):
-        if name in names:
-            _reject_invalid_ids(rows, name, title)
-    _check_scores(rows, key, title)
+    _refuse_invalid_lists(rows, key, title)
     row_qids = _texts(rows, "qid", title).to_list() if "qid" in names else qids
     if "qid" not in names and texts and None not in texts:
         row_qids = list(map(normal_text, texts))
@@ -268,46 +268,37 @@ def _require_lists(rows: pl.DataFrame, name: str, title: str) -> None:
     raise DataError(f"{_place(rows, row, title)}: expected a list in {name}, {found}; save lists as lists, not as text")
 
 
-def _reject_invalid_ids(rows: pl.DataFrame, column: str, title: str) -> None:
-    """Raise `DataError` for invalid ids and nulls in a column, including those in nested lists."""
-    cells = rows.select(column).with_row_index("row")
-    nested = isinstance(cells.schema[column], pl.List)
-    if nested:
-        # An empty list would become a null.
-        cells = cells.filter(pl.col(column).list.len() > 0).explode(column)
-    if cells.schema[column] not in (pl.String, pl.Null):
-        return
-    numbered = cells.with_columns(rank=pl.int_range(pl.len()).over("row") + 1)
+def _refuse_invalid_lists(rows: pl.DataFrame, key: str, title: str) -> None:
+    """Raise `DataError` for invalid ids of queries and results, and for scores that are not one finite number each.
+
+    Rows are only read one by one if something is invalid. Scores are checked although they do not affect the order.
+    """
+    sound = pl.lit(value=True)
+    kind, ids = rows.schema[key], pl.col(key)
+    if isinstance(kind, pl.List) and kind.inner in (pl.String, pl.Null):
+        sound &= ids.list.eval(is_id(pl.element().cast(pl.String))).list.all().fill_null(True)
+    if rows.schema.get("qid") == pl.String:
+        sound &= is_id(pl.col("qid"))
+    if SCORES in rows.columns:
+        kind = rows.schema[SCORES]
+        if not (isinstance(kind, pl.List) and (kind.inner.is_numeric() or kind.inner == pl.Null)):
+            raise DataError(f"{title}: expected lists of numbers in {SCORES}, found {kind}")
+        finite = pl.col(SCORES).list.eval(pl.element().cast(pl.Float64).is_finite().fill_null(False)).list.all()
+        sound &= ((pl.col(SCORES).list.len() == ids.list.len()) & finite).fill_null(True)
     faults = Faults()
-    for row, name, rank in numbered.filter(~is_id(pl.col(column).cast(pl.String))).head(100).iter_rows():
-        at_rank = f" at rank {rank}" if nested else ""
-        fault = "is null" if name is None else id_fault(name)
-        faults.add(_place(rows, row, title), f"the id {display(name)}{at_rank} in {column} {fault}")
+    for row in rows.with_row_index("row").filter(~sound).head(MAX_INVALID_ROWS).iter_rows(named=True):
+        where, results = _place(rows, row["row"], title), row[key] or []
+        if "qid" in row and (fault := query_fault(row["qid"], id_text(row["qid"]))):
+            faults.add(f"{title}: row {row['row'] + 1}", fault)
+        if key != TEXTS:
+            ranking(results, where, faults)
+        if row.get(SCORES) is not None and (fault := scores_fault(row[SCORES], len(results), key)):
+            faults.add(where, fault)
     faults.stop()
 
 
 def _place(rows: pl.DataFrame, row: int, title: str) -> str:
     return f"{title}: row {row + 1}" + (f": query {display(rows['qid'][row])}" if "qid" in rows.columns else "")
-
-
-def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
-    """Check that nested results have one numeric score each, although scores do not affect their order."""
-    if SCORES not in rows.columns:
-        return
-    kind = rows.schema[SCORES]
-    inner = kind.inner if isinstance(kind, pl.List) else None
-    if inner is None or not (inner.is_numeric() or inner == pl.Null):
-        raise DataError(f"{title}: expected lists of numbers in {SCORES}, found {kind}")
-    numbers = pl.col(SCORES).list.eval(pl.element().cast(pl.Float64).is_finite().fill_null(False)).list.all()
-    is_invalid = (pl.col(SCORES).list.len() != pl.col(key).list.len()) | ~numbers.fill_null(True)
-    faults = Faults()
-    for row in rows.with_row_index("row").filter(is_invalid).head(100).to_dicts():
-        where, expected, scores = _place(rows, row["row"], title), len(row[key] or []), row[SCORES]
-        if len(scores) != expected:
-            faults.add(where, f"expected {expected} {SCORES}, found {len(scores)}")
-        else:
-            faults.add(where, f"expected finite {SCORES}, found {display(scores)}")
-    faults.stop()
 
 
 def _is_readable(column: str, kind: pl.DataType) -> bool:

@@ -21,9 +21,11 @@ from groupgt.formats.fields import (
     calls_fault,
     fields_of,
     lists_of,
+    query_fault,
     ranking,
     result_fault,
     score_of,
+    scores_fault,
     units_of,
 )
 from groupgt.formats.roles import NAMES, canonical, hint, query_column, roles_in, shown_names
@@ -242,11 +244,10 @@ def _qid_of(row: Record, record: Record, where: str, faults: Faults) -> str | No
         return None
     cell = row[query]
     qid = id_text(cell) if query == "qid" else normal_text(cell) if isinstance(cell, str) else None
-    if qid is not None and not (fault := id_fault(qid)):
-        return qid
-    fault = "" if qid is None else f", which {fault}"
-    faults.add(where, f"expected a {query} (a string{' or integer' * (query == 'qid')}), found {display(cell)}{fault}")
-    return None
+    if fault := query_fault(cell, qid, query):
+        faults.add(where, fault)
+        return None
+    return qid
 
 
 def _add_ranking(builder: RunBuilder, qid: str, row: Record, key: str, where: str) -> None:
@@ -292,17 +293,9 @@ def _ids_of(row: Record, key: str, where: str, faults: Faults) -> list[str]:
     if not isinstance(cells, list):
         faults.add(where, f"expected {key} to be a list of ids, found {display(cells)}")
         return []
-    ids = ranking(cells, where, faults)
-    scores = row.get(SCORES)
-    if scores is None:
-        return ids
-    if not isinstance(scores, list):
-        faults.add(where, f"expected {SCORES} to be a list of numbers, found {display(scores)}")
-    elif len(scores) != len(cells):
-        faults.add(where, f"expected as many {SCORES} as {key} ({len(cells)}), found {len(scores)}")
-    elif any(score_of({"score": score}) is None for score in scores):
-        faults.add(where, f"expected finite numbers as {SCORES}")
-    return ids
+    if row.get(SCORES) is not None and (fault := scores_fault(row[SCORES], len(cells), key)):
+        faults.add(where, fault)
+    return ranking(cells, where, faults)
 
 
 def write_objects(path: Path, rows: Iterable[Record]) -> None:

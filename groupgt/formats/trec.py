@@ -11,6 +11,7 @@ import numpy as np
 
 from groupgt import native
 from groupgt.errors import DataError, Faults, display, warn
+from groupgt.formats import csv
 from groupgt.formats.fields import ids_fault, score_fault
 from groupgt.formats.layout import layout_of
 from groupgt.formats.roles import roles_in
@@ -25,7 +26,7 @@ from groupgt.formats.rows import (
     write_lines,
 )
 from groupgt.formats.source import Source
-from groupgt.formats.tables import Judged, Table, grades_of, truth_of
+from groupgt.formats.tables import Judged, grades_of
 from groupgt.formats.validity import is_number, number_of, rechecked
 from groupgt.model import validity
 from groupgt.model.ground_truth import GroundTruth, Shape
@@ -48,15 +49,15 @@ def read_qrels(source: Source, policy: Policy, columns: str = "") -> GroundTruth
 
     Each subtopic is a group; without subtopics, each document is its own group. A header line may name the columns.
     """
-    if not columns and (names := _header(source)):
-        return truth_of(_named(source, names), policy)
+    if not columns and _has_header(source):
+        return csv.read_ground_truth(source, policy, words=True)
     return _truth(source, policy, columns, _rows(source, columns))
 
 
 def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
     """Read qrels if the user named no format; raises `DataError` if the second column may contain subtopics."""
-    if names := _header(source):
-        return truth_of(_named(source, names), policy)
+    if _has_header(source):
+        return csv.read_ground_truth(source, policy, words=True)
     rows = _rows(source, "")
     if rows.width == len(QRELS.split()) and len(set(rows.column(1))) > 1:
         judged(source, QRELS, rows)  # reports invalid lines first
@@ -74,32 +75,10 @@ def _truth(source: Source, policy: Policy, columns: str, rows: _Rows) -> GroundT
     return judgments.truth(policy, shape, sound=rows.is_sound, comments=rows.comments)
 
 
-def _header(source: Source) -> list[str]:
-    """Return the names in a header line whose columns are separated by blanks or tabs; empty if there is none."""
+def _has_header(source: Source) -> bool:
+    """Return whether the first line names columns, which are separated by blanks or tabs."""
     names = source.first_line.decode("utf-8", "replace").split()
-    roles = roles_in(names, "truth").keys()
-    return names if {"qid", "doc_id"} <= roles and not any(map(validity.is_number, names)) else []
-
-
-def _named(source: Source, names: Sequence[str]) -> Table:
-    """Return the columns of a table with a header line, in which blanks separate cells."""
-    table = Table(
-        str(source.path), names, lambda name: columns[name], lambda row: f"{source.path}:{numbers[row]}", True
-    )
-    numbers: list[int] = []
-    rows: list[list[str]] = []
-    for number, line in enumerate(source.lines(keep=True), 1):
-        cells = line.decode().split()
-        if not cells or (not rows and cells == list(names)):
-            continue
-        if len(cells) != len(names):
-            what = f"expected {len(names)} columns ({' '.join(names)}), found {len(cells)}"
-            table.faults.add(f"{source.path}:{number}", what)
-            continue
-        numbers.append(number)
-        rows.append(cells)
-    columns = dict(zip(names, map(list, zip(*rows)) if rows else [[] for _ in names]))
-    return table
+    return {"qid", "doc_id"} <= roles_in(names, "truth").keys() and not any(map(validity.is_number, names))
 
 
 @dataclass(frozen=True, eq=False)
