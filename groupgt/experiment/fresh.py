@@ -1,28 +1,23 @@
 """Runs retrievers: user code in a separate process (`Fresh`), all other retrievers in this one (`Here`).
 
-`shared_process` restores this process after user code, such as labellers and metrics, has run in it.
-
-In a new process, results do not depend on what ran before. The process is a plain interpreter that runs `serve`; a
-`multiprocessing` worker would run the user's script a second time.
+In a new process, results do not depend on what ran before. `shared_process` restores this process after user code, such
+as labellers and metrics, has run in it.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
+import multiprocessing
 import os
-import pickle
-import select
 import signal
-import struct
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Any, BinaryIO, NoReturn
+from types import ModuleType
+from typing import Any
 
 from groupgt.errors import ConfigError, GroupgtError, RetrieverError
 from groupgt.formats.modules import imported
@@ -30,20 +25,10 @@ from groupgt.private import private_messages
 from groupgt.retrievers.base import Answers, Corpus, Queries, RetrieverPlugin, Setting, ask
 from groupgt.runtime import interrupts_blocked, raised, users_code
 
-# The parent handles Ctrl-C and ends this process.
-BEGIN = """
-import json, signal, sys
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-sys.path[:] = json.loads(sys.argv[1])
-from groupgt.experiment.fresh import serve
-serve(sys.argv[2])
-"""
-# Each message is preceded by its length.
-LENGTH = struct.Struct("<Q")
+# If this is set, Python starts without the current folder on its path.
+SAFE_PATH = "PYTHONSAFEPATH"
 # Results, and milliseconds per call.
 Reply = tuple[Answers, list[float]]
-# Seconds between checks whether a process that does not reply is still running.
-LOOK_S = 0.5
 
 
 class Here:
@@ -78,92 +63,100 @@ class Fresh:
     def __init__(
         self, system: str, kind: RetrieverPlugin, options: Any, folder: Path, setting: Setting | None = None
     ) -> None:
-        # A new interpreter with the path of this one, and without the current folder unless the path contains it.
-        with interrupts_blocked():
-            self.child = subprocess.Popen(  # noqa: S603 - this interpreter
-                [sys.executable, "-P", "-c", BEGIN, json.dumps([*map(str, sys.path)]), str(folder)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                bufsize=0,
-            )
+        context = multiprocessing.get_context("spawn")
+        self.channel, theirs = context.Pipe()
+        self.child = context.Process(target=_serve, args=(theirs, folder, os.environ.get(SAFE_PATH)))
+        with starting():
+            self.child.start()
+        theirs.close()
         try:
             parts = None if setting is None else (setting.corpus.ids, setting.corpus.texts, setting.qids, setting.seed)
-            self.way, self.singly, self.build_s = self._call((system, kind.build, options, parts))
+            self.way, self.singly, self.build_s = self._call(system, kind.build, options, parts)
         except BaseException:
             self.close()
             raise
 
     def ask(self, queries: Queries, k: int) -> Reply:
         """Returns results, and milliseconds per call."""
-        answer: Reply = self._call((list(queries), queries.ids, k))
-        return answer
+        reply: Reply = self._call(list(queries), queries.ids, k)
+        return reply
 
     def close(self) -> None:
         """Ends the process."""
         self.child.kill()
-        for stream in (self.child.stdin, self.child.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):  # unsent data
-                    stream.close()
-        self.child.wait()
+        self.child.join()
+        self.channel.close()
 
-    def _call(self, message: Any) -> Any:
+    def _call(self, *message: Any) -> Any:
         """Sends a message and returns the reply; raises errors reported by the other process."""
         try:
-            _send(self.child.stdin, message)
-            (length,) = LENGTH.unpack(self._bytes(LENGTH.size))
-            value, fault = pickle.loads(self._bytes(length))  # noqa: S301 - from code that is allowed to run
-        except (OSError, EOFError, pickle.UnpicklingError):
+            self.channel.send(message)
+            # Processes that user code has started may hold the channel open.
+            wait([self.channel, self.child.sentinel])
+            if not self.channel.poll():
+                raise EOFError
+            value, error = self.channel.recv()
+        except (OSError, EOFError):
             raise RetrieverError(self._last_words()) from None
-        if fault is not None:
-            kind, faults, total = fault
-            raise kind(*faults, total=total)
+        if error is not None:
+            raise error
         return value
 
-    def _bytes(self, count: int) -> bytes:
-        """Reads `count` bytes; detects that the process has ended even if another one holds its pipe open."""
-        stream = self.child.stdout
-        if stream is None:
-            raise EOFError
-        parts: list[bytes] = []
-        while count:
-            if os.name == "posix":
-                while not select.select([stream], [], [], LOOK_S)[0]:
-                    if self.child.poll() is not None and not select.select([stream], [], [], 0)[0]:
-                        raise EOFError
-            part = os.read(stream.fileno(), min(count, 1 << 20))
-            if not part:
-                raise EOFError
-            parts.append(part)
-            count -= len(part)
-        return b"".join(parts)
-
     def _last_words(self) -> str:
-        try:
-            status = self.child.wait(timeout=10)
-        except subprocess.TimeoutExpired:
+        self.child.join(timeout=10)
+        status = self.child.exitcode
+        if status is None:
             return "its process no longer answers"
-        if status < 0:
-            try:
-                name = signal.Signals(-status).name
-            except ValueError:
-                name = f"signal {-status}"
-            hint = "; there may not have been enough memory" if name == "SIGKILL" else ""
-            return f"its process was ended by {name}{hint}"
-        return f"its process ended with exit status {status} before it had answered"
+        if status >= 0:
+            return f"its process ended with exit status {status} before it had answered"
+        name = signal.Signals(-status).name if -status in {*signal.Signals} else f"signal {-status}"
+        hint = "; there may not have been enough memory" if name == "SIGKILL" else ""
+        return f"its process was ended by {name}{hint}"
 
 
-def _send(stream: Any, message: Any) -> None:
-    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    rest = memoryview(LENGTH.pack(len(data)) + data)
-    while rest:
-        rest = rest[stream.write(rest) :]
+@contextmanager
+def starting() -> Iterator[None]:
+    """Prepares the start of processes, which leave Ctrl-C to this one.
+
+    They do not run the user's script a second time, and find no modules in the current folder before user code may run.
+    """
+    main, safe = sys.modules["__main__"], os.environ.get(SAFE_PATH)
+    sys.modules["__main__"] = ModuleType("__main__")
+    os.environ[SAFE_PATH] = "1"
+    try:
+        with interrupts_blocked():
+            yield
+    finally:
+        sys.modules["__main__"] = main
+        restore_path(safe)
+
+
+def restore_path(safe: str | None) -> None:
+    """Sets the variable `SAFE_PATH` to what it was."""
+    if safe is None:
+        os.environ.pop(SAFE_PATH, None)
+    else:
+        os.environ[SAFE_PATH] = safe
+
+
+def begin_process(safe: str | None) -> None:
+    """Begins a process that ignores Ctrl-C and ends as soon as its parent does, even in the middle of a query."""
+    restore_path(safe)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 # --- In this process.
 
 
-@contextlib.contextmanager
+@contextmanager
 def shared_process() -> Iterator[dict[str, str]]:
     """Lets user code modify the process during a run, and turns any attempt to exit into an error.
 
@@ -197,20 +190,19 @@ def working_folder() -> str | None:
 # --- In the new process.
 
 
-def serve(folder: str) -> NoReturn:
-    """Builds a retriever as requested, then answers queries until the parent process exits."""
-    sys.path[:] = [folder, *(path for path in sys.path if path != folder)]
-    requests, replies = _channels()
-    messages: SimpleQueue[Any] = SimpleQueue()
-    threading.Thread(target=_listen, args=[requests, messages], daemon=True).start()
+def _serve(channel: Connection[Any, Any], folder: Path, safe: str | None) -> None:
+    """Builds a retriever as requested, then answers queries until the parent process ends this one."""
+    begin_process(safe)
+    os.dup2(2, 1)  # what user code prints is no output of groupgt
+    sys.path[:] = [str(folder), *(path for path in sys.path if path != str(folder))]
     # Bytecode written next to modules would be stale if a file changes twice within a second.
     sys.dont_write_bytecode = True
-    system, build, options, parts = messages.get()
+    system, build, options, parts = channel.recv()
     retriever: Any = None
 
     def begin() -> tuple[str, bool | None, float]:
         nonlocal retriever
-        target = imported(options.target, Path(folder))
+        target = imported(options.target, folder)
         if parts is None:
             way = options.way(target) if hasattr(options, "way") else ""
             # The result of a factory is unknown before it is called, unless the options declare it.
@@ -224,39 +216,17 @@ def serve(folder: str) -> NoReturn:
     def answer(texts: list[str], qids: list[str], k: int) -> Reply:
         return ask(system, retriever, Queries(texts, qids), k)
 
-    _reply(replies, begin)
+    channel.send(_outcome(begin))
     while True:
-        _reply(replies, answer, *messages.get())
+        channel.send(_outcome(answer, *channel.recv()))
 
 
-def _reply(replies: Any, work: Callable[..., Any], *arguments: Any) -> None:
-    value, fault = None, None
+def _outcome(work: Callable[..., Any], *arguments: Any) -> tuple[Any, GroupgtError | None]:
     try:
         with users_code():
-            value = work(*arguments)
+            return work(*arguments), None
     except GroupgtError as error:
         kind = ConfigError if isinstance(error, ConfigError) else RetrieverError
-        fault = kind, error.faults, error.total
+        return None, kind(*error.faults, total=error.total)
     except BaseException as error:  # a library's panic and sys.exit in user code are not an `Exception`
-        fault = RetrieverError, (raised(error),), 1
-    _send(replies, (value, fault))
-
-
-def _channels() -> tuple[BinaryIO, Any]:
-    """Opens pipes to the parent process; redirects user code's output to stderr and leaves its input empty."""
-    requests, replies = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return os.fdopen(requests, "rb"), os.fdopen(replies, "wb", buffering=0)
-
-
-def _listen(requests: BinaryIO, messages: SimpleQueue[Any]) -> None:
-    """Queues incoming messages; exits as soon as the parent process does, even in the middle of a query."""
-    try:
-        while True:
-            (length,) = LENGTH.unpack(requests.read(LENGTH.size))
-            messages.put(pickle.loads(requests.read(length)))  # noqa: S301 - from who has started us
-    except BaseException:
-        os._exit(1)
+        return None, RetrieverError(raised(error))

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
-import sys
 import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from pathlib import Path
 
-import groupgt
 from groupgt.errors import GroupgtError, GroupgtWarning, RetrieverError, warn
 from groupgt.experiment.cache import AnswerCache, Done, Task
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
-from groupgt.experiment.fresh import working_folder
+from groupgt.experiment.fresh import SAFE_PATH, begin_process, starting
 from groupgt.experiment.retrieval import retrieve
-from groupgt.runtime import interrupts_blocked
 from groupgt.store.cache import Cache
-
-# If this is set, Python starts without the current folder on its path.
-SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def in_parallel(
@@ -39,15 +31,13 @@ def in_parallel(
     with tempfile.TemporaryDirectory(prefix="groupgt-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         sent = AnswerCache(Cache(folder))
-        safe = os.environ.get(SAFE_PATH)
-        job = (experiment.path, tuple(changes), experiment.allow_code, safe, keeper, sent)
+        job = (experiment.path, tuple(changes), experiment.allow_code, os.environ.get(SAFE_PATH), keeper, sent)
         notes = {task: folder / f"task-{number}" for number, task in enumerate(tasks)}
-        with _safe_path(allow_code=experiment.allow_code):
-            # Its queues start a process as well.
+        with starting():  # its queues start a process as well
             context = multiprocessing.get_context("spawn")
             pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=job)
         try:
-            with interrupts_blocked(), _safe_path(allow_code=experiment.allow_code):
+            with starting():
                 # Workers are started here, one for each task without an idle worker.
                 waiting = {
                     pool.submit(_work, task.dataset, task.name, task.depth, note): task for task, note in notes.items()
@@ -79,33 +69,6 @@ def _end(pool: ProcessPoolExecutor) -> None:
     pool.shutdown(wait=True, cancel_futures=True)
 
 
-@contextmanager
-def _safe_path(*, allow_code: bool) -> Iterator[None]:
-    """Starts workers without the current folder on their path, since it might contain a rogue `multiprocessing.py`.
-
-    If user code is allowed, the folder is added back once Python has started in the worker.
-    """
-    path, safe = [*sys.path], os.environ.get(SAFE_PATH)
-    if not allow_code:
-        # If groupgt runs from its source folder, that folder is trusted.
-        here, home = Path(working_folder() or os.sep), Path(groupgt.__file__).parents[1].resolve()
-        resolved = [(folder, (here / folder).resolve()) for folder in path]
-        sys.path[:] = [folder for folder, target in resolved if target == home or target != here]
-    os.environ[SAFE_PATH] = "1"
-    try:
-        yield
-    finally:
-        sys.path[:] = path
-        _restore(safe)
-
-
-def _restore(safe: str | None) -> None:
-    if safe is None:
-        os.environ.pop(SAFE_PATH, None)
-    else:
-        os.environ[SAFE_PATH] = safe
-
-
 # --- In a worker.
 
 
@@ -116,25 +79,16 @@ _shared: list[tuple[Experiment, dict[str, Data], AnswerCache, AnswerCache]] = []
 def _begin(
     path: Path, changes: Sequence[str], allow_code: bool, safe: str | None, keeper: AnswerCache, sent: AnswerCache
 ) -> None:
-    """Initializes a worker: ignores Ctrl-C, exits when the parent does, and silences duplicate warnings."""
+    """Initializes a worker: reads the experiment and its data, without the warnings that were already shown."""
     from tqdm import tqdm
 
-    _restore(safe)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    begin_process(safe)
     # By default, tqdm creates a lock between processes that outlives a terminated worker.
     tqdm.set_lock(threading.RLock())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GroupgtWarning)
         experiment = load(path, changes=changes, allow_code=allow_code)
         _shared.append((experiment, read_all(experiment), keeper, sent))
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _work(dataset: str, name: str, depth: int, note: Path) -> tuple[GroupgtError | None, list[str]]:

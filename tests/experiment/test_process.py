@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,3 +118,18 @@ def test_code_that_ends_the_process_does_not_pass(folder: Path, code: str) -> No
     with pytest.raises(SystemExit) as end:
         main(["run", str(written(folder, text)), "--allow-code"])
     assert end.value.code == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_script_that_runs_an_experiment_is_run_once(file: Path, jobs: int) -> None:
+    module(file, "def search(queries, k):\n    return [['a'] for _ in queries]\n")
+    script = file.parent / "script.py"
+    script.write_text(
+        f"import groupgt\n\nprint('begun')\nfile, jobs = {str(file)!r}, {jobs}\n"
+        "outcome = groupgt.run_experiment(file, allow_code=True, jobs=jobs)\n"
+        "print(outcome.evaluations['own']['mine']['recall'])\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(groupgt.__file__).parents[1])}
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["begun", "1.0"]

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import groupgt
-from groupgt.experiment.workers import SAFE_PATH, _safe_path
 from groupgt.report.run import run_experiment
 from groupgt.store.cache import Cache
 
@@ -48,26 +47,6 @@ def test_modules_of_the_current_folder_are_not_run(sweep: Path, tmp_path: Path) 
     )
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "here" / "ran").exists()
-
-
-def test_the_path_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", ["", str(tmp_path), *sys.path])
-    before = [*sys.path]
-    with _safe_path(allow_code=False):
-        assert os.environ[SAFE_PATH] == "1"
-        assert sys.path == before[2:]
-    with _safe_path(allow_code=True):
-        assert sys.path == before
-    assert SAFE_PATH not in os.environ
-    assert sys.path == before
-
-
-def test_groupgt_itself_is_found_where_it_is_run_from_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(sys, "path", [str(ROOT), *sys.path])
-    with _safe_path(allow_code=False):
-        assert str(ROOT) in sys.path
 
 
 DYING = """

@@ -65,25 +65,33 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from groupgt.cli.main import main
 main()
 """
-# The same in a file: its workers import it, and wait while they do.
+# The same in a file, with workers that wait while they start.
 STARTING = """
-import os
 import signal
+
+import slow_start
+from groupgt.cli.main import main
+from groupgt.experiment import workers
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+workers._begin = slow_start.begin
+main()
+"""
+SLOW_START = """
+import os
 import time
 from pathlib import Path
 
+from groupgt.experiment import workers
+
 HERE = Path(__file__).parent
 
-if __name__ == "__mp_main__":
+def begin(*arguments):
     (HERE / f"starting-{os.getpid()}").touch()
     end = time.monotonic() + 300
     while not (HERE / "go").exists() and time.monotonic() < end:
         time.sleep(0.01)
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    from groupgt.cli.main import main
-    main()
+    workers._begin(*arguments)
 """
 # Answers too large for a pipe: the run is halted, so that they are half sent, and then the worker dies.
 LARGE = """
@@ -192,6 +200,7 @@ def test_stopped_with_workers(file: Path, whole_group: bool) -> None:
 def test_stopped_while_workers_start(file: Path) -> None:
     script = file.parent / "start.py"
     script.write_text(STARTING, encoding="utf-8")
+    (file.parent / "slow_start.py").write_text(SLOW_START, encoding="utf-8")
     process = started("run", file, "--allow-code", "--jobs", 2, script=script, start_new_session=True)
     until(lambda: len(list(file.parent.glob("starting-*"))) == 2, process)
     os.killpg(process.pid, signal.SIGINT)
