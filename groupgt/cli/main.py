@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import io
 import os
@@ -95,22 +94,7 @@ def cli() -> None:
     """
 
 
-class _Closed(io.TextIOBase):
-    """Stands in for standard output that was already closed; writing raises an error, as on a full device."""
-
-    def write(self, _text: str) -> int:
-        raise OSError(errno.EBADF, "standard output is closed")
-
-
 def _prepare_streams() -> None:
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            # Otherwise a file opened later gets this number, and output of native code goes into it.
-            os.open(os.devnull, os.O_RDWR)
-    sys.stdout = sys.stdout or _Closed()
-    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # as long as the process
     for stream in (sys.stdout, sys.stderr):
         # Tables contain characters that the terminal's encoding may lack.
         reconfigure: Any = getattr(stream, "reconfigure", None)
@@ -120,7 +104,7 @@ def _prepare_streams() -> None:
 
 def _drop_unwritten() -> None:
     """Discards unwritten output, so that Python does not report an error when it flushes at exit."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
         except (OSError, ValueError):

@@ -16,8 +16,8 @@ from groupgt.store.files import PART, reached, sweep, write_bytes, write_text
 from groupgt.store.journal import ENDING as JOURNAL
 from groupgt.store.journal import Journal, left_behind
 
-# Errors that a damaged file may cause: a flipped bit in its header can request more memory than is available.
-UNREADABLE = (OSError, ValueError, MemoryError, RecursionError)
+# Errors that a damaged file may cause.
+UNREADABLE = (OSError, ValueError)
 ENDING = ".jsonl.zst"
 NOTE = "# Made by groupgt: runs that need not be retrieved again. It may be removed at any time.\n*\n"
 
@@ -70,7 +70,7 @@ class Cache:
         data = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(text.encode())
         try:
             self._settle()
-            write_bytes(path, data, follow=False)
+            write_bytes(path, data)
         except DataError:
             # Windows cannot replace a file that another process has open; in that case the same entry already exists.
             if os.name != "nt" or self.read(key) is None:
@@ -107,7 +107,7 @@ class Cache:
         """Makes version control ignore a new folder, unless the folder contains other files."""
         sweep(self.folder)
         if not self.folder.is_dir() or all(path.name.startswith(PART) for path in self.folder.iterdir()):
-            write_text(self.folder / ".gitignore", NOTE, follow=False)
+            write_text(self.folder / ".gitignore", NOTE)
             reached("settled the cache")
 
     def entries(self) -> Iterator[Entry]:

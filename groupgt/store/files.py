@@ -23,15 +23,12 @@ PART = ".part-"
 OLD_S = 86_400
 
 
-def write_atomically(path: Path, write: Callable[[Path], object], *, follow: bool = True) -> None:
-    """Calls `write` with a temporary path next to `path`, then renames it; leaves no partial file behind.
-
-    By default, a symbolic link is followed; without `follow` (used for internal files), it is replaced.
-    """
-    path = path.resolve() if follow else path.parent.resolve() / path.name
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
+    """Calls `write` with a temporary path next to `path`, then renames it; leaves no partial file behind."""
+    path = path.resolve()
     temporary: Path | None = None
     try:
-        if path.exists() and not path.is_file() and (follow or not path.is_symlink()):
+        if path.exists() and not path.is_file():
             raise DataError(f"{path}: expected a file to write to, found {'a folder' if path.is_dir() else 'a device'}")
         make_folder(path.parent)
         sweep(path.parent)
@@ -60,14 +57,14 @@ def write_atomically(path: Path, write: Callable[[Path], object], *, follow: boo
             temporary.unlink(missing_ok=True)
 
 
-def write_text(path: Path, text: str, *, follow: bool = True) -> None:
+def write_text(path: Path, text: str) -> None:
     """Writes UTF-8 text atomically."""
-    write_bytes(path, text.encode(), follow=follow)
+    write_bytes(path, text.encode())
 
 
-def write_bytes(path: Path, data: bytes, *, follow: bool = True) -> None:
+def write_bytes(path: Path, data: bytes) -> None:
     """Writes bytes atomically."""
-    write_atomically(path, lambda temporary: temporary.write_bytes(data), follow=follow)
+    write_atomically(path, lambda temporary: temporary.write_bytes(data))
 
 
 def write_folder(path: Path, write: Callable[[Path], None]) -> None:

@@ -25,8 +25,6 @@ TIME = "%Y-%m-%dT%H:%M:%SZ"
 QUIET_S = 60.0
 # Lines are flushed at once and synced to disk after at most this many seconds.
 SYNCED_EVERY_S = 5.0
-# Refuses symbolic links, where the system can.
-NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
 class Journal:
@@ -90,7 +88,7 @@ class Journal:
                 text, check = line.decode().rsplit(" ", 1)
                 if int(check) == zlib.crc32(text.encode()):
                     yield json.loads(text)
-            except (ValueError, RecursionError):
+            except ValueError:
                 continue
 
     def append(self, *values: Any, sync: bool = False) -> None:
@@ -101,7 +99,7 @@ class Journal:
         lines = "".join(f"{text} {zlib.crc32(text.encode())}\n" for text in texts).encode()
         try:
             make_folder(self.path.parent)
-            with open(self.path, "ab", opener=lambda path, flags: os.open(path, flags | NO_FOLLOW, 0o666)) as file:
+            with self.path.open("ab") as file:
                 is_new = not file.tell()
                 # Ends a truncated line; a concurrent process appends complete lines of its own.
                 file.write(lines if is_new or not lines else b"\n" + lines)
@@ -112,8 +110,7 @@ class Journal:
             if is_new:
                 sync_folder(self.path.parent)
         except OSError as error:
-            what = "it is a symbolic link" if self.path.is_symlink() else error.strerror or error
-            raise DataError(f"{self.path}: cannot be written: {what}") from None
+            raise DataError(f"{self.path}: cannot be written: {error.strerror or error}") from None
         if values:
             reached("appended to a journal")
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
-from groupgt.errors import DataError, warn
 from groupgt.store import files
 from groupgt.store.files import reached
 
@@ -15,10 +14,6 @@ LAST = "manifest.json"
 LATEST = "latest"
 TIME = "%Y%m%dT%H%M%S"
 _STAMP = re.compile("[0-9]{8}T[0-9]{6}")
-# Machines that share a folder have clocks that differ by less than this; such differences are not reported.
-CLOCKS_DIFFER = timedelta(minutes=1)
-# Maximum number of folders with the same second and digest.
-MOST = 1000
 
 
 def write_stamped(parent: Path, digest: str, writers: Mapping[str, Callable[[Path], object]]) -> Path:
@@ -39,36 +34,21 @@ def write_stamped(parent: Path, digest: str, writers: Mapping[str, Callable[[Pat
         folder = _renamed(temporary, parent, digest)
         files.sync_folder(parent)
         reached("renamed a result folder")
-        files.write_text(parent / LATEST, folder.name + "\n", follow=False)
+        files.write_text(parent / LATEST, folder.name + "\n")
         return folder
 
 
 def _renamed(temporary: Path, parent: Path, digest: str) -> Path:
-    for number in range(MOST):
-        folder = parent / f"{_stamp(parent)}-{digest}{f'-{number}' if number else ''}"
+    number = 0
+    while True:
+        folder = parent / f"{datetime.now(UTC):{TIME}}-{digest}{f'-{number}' if number else ''}"
         if not folder.exists():
             try:
                 return temporary.rename(folder)
             except OSError:
                 if not folder.exists():
                     raise
-    raise DataError(f"{parent}: no free name is left for a result folder")
-
-
-def _stamp(parent: Path) -> str:
-    """Returns the current time, or one second after the newest folder if the clock was set back, to keep the order."""
-    now = datetime.now(UTC).replace(tzinfo=None)
-    newest = max((match[0] for path in parent.iterdir() if (match := _STAMP.match(path.name))), default="")
-    if newest <= now.strftime(TIME):
-        return now.strftime(TIME)
-    try:
-        after = datetime.strptime(newest, TIME) + timedelta(seconds=1)
-    except (ValueError, OverflowError):
-        return now.strftime(TIME)  # it looks like a time but is not one
-    if after - now > CLOCKS_DIFFER:
-        text = f"{parent}: the newest folder is dated {newest}, but the clock says {now.strftime(TIME)}; the new one"
-        warn(f"{text} is named {after.strftime(TIME)}, so that their order stays")
-    return after.strftime(TIME)
+        number += 1
 
 
 def age_of(path: Path) -> tuple[str, int]:

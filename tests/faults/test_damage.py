@@ -12,7 +12,6 @@ import zstandard
 
 from groupgt.cli.main import main
 from groupgt.report.run import run_experiment
-from groupgt.store.cache import Cache
 from tests.faults.trial import RETRIEVALS, check_finished, entries, experiment, newest
 
 
@@ -35,46 +34,17 @@ def changed(change: Callable[[dict[str, Any], list[Any]], list[Any]]) -> Callabl
     return make
 
 
-def flipped(position: int, bit: int) -> Callable[[bytes, bytes], bytes]:
-    return lambda own, _: bytes(
-        each ^ (1 << bit) if place == position % len(own) else each for place, each in enumerate(own)
-    )
-
-
 # Each makes an entry's bytes out of its own and another's.
 DAMAGES: dict[str, Callable[[bytes, bytes], bytes]] = {
     "empty": lambda own, _: b"",
     "first half": lambda own, _: own[: len(own) // 2],
     "without its last byte": lambda own, _: own[:-1],
-    "four bytes": lambda own, _: own[:4],
     "zeros": lambda own, _: bytes(len(own)),
     "text": lambda own, _: b"no entry at all\n",
-    "its text": lambda own, _: zstandard.ZstdDecompressor().decompress(own),
-    "a bit of the middle": flipped(10_007, 3),
-    "a bit of the checksum": flipped(-1, 0),
-    "a bit of the magic number": flipped(0, 0),
-    "a bit of the size": flipped(4, 7),
-    "no text": lambda own, _: packed([]),
-    "no JSON": lambda own, _: zstandard.compress(b"{\n"),
-    "no UTF-8": lambda own, _: zstandard.compress(b"\xff\xfe\n"),
-    "a list first": lambda own, _: packed([[1], [2]]),
-    "a row too few": changed(lambda about, rows: [about, *rows[:-1]]),
-    "a row too many": changed(lambda about, rows: [about, *rows, rows[0]]),
-    "no rows": changed(lambda about, rows: [about | {"rows": 0}]),
     "another's": lambda _, other: other,
-    "a question less": changed(lambda about, rows: [about | {"rows": len(rows) - 1}, *rows[1:]]),
+    "a row too few": changed(lambda about, rows: [about, *rows[:-1]]),
     "another question": changed(lambda about, rows: [about, ["unknown", *rows[0][1:]], *rows[1:]]),
-    "a question twice": changed(lambda about, rows: [about, rows[1], *rows[1:]]),
-    "rows of two": changed(lambda about, rows: [about, *(row[:2] for row in rows)]),
-    "rows of text": changed(lambda about, rows: [about, *("abc" for _ in rows)]),
-    "ids that are numbers": changed(lambda about, rows: [about, *([row[0], [1, 2], [2.0, 1.0]] for row in rows)]),
-    "ids that are no list": changed(lambda about, rows: [about, *([row[0], 7, None] for row in rows)]),
-    "fewer scores than ids": changed(lambda about, rows: [about, *([*row[:2], row[2][:1]] for row in rows)]),
-    "scores that are text": changed(lambda about, rows: [about, *([*row[:2], ["x"] * len(row[1])] for row in rows)]),
     "no times": changed(lambda about, rows: [{"rows": len(rows)}, *rows]),
-    "times that are text": changed(
-        lambda about, rows: [about | {"timing": dict.fromkeys(about["timing"], "x")}, *rows]
-    ),
 }
 
 
@@ -115,19 +85,3 @@ def test_a_folder_in_place_of_an_entry(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="retrieved results cannot be cached"):
         assert run_experiment(file).retrieved == 1
     assert newest(file) == expected
-
-
-def test_no_bit_that_flips_and_no_end_that_is_lost_changes_what_is_read(tmp_path: Path) -> None:
-    cache, key = Cache(tmp_path), "ab" * 32
-    rows = [[f"q{number}", ["x", "y", "z"], [3.5, 2.25, number / 7]] for number in range(5)]
-    cache.write(key, {"system": "mine"}, rows)
-    whole, path = cache.read(key), cache.path(key)
-    data = path.read_bytes()
-    for length in range(len(data)):
-        path.write_bytes(data[:length])
-        assert cache.read(key) is None, length
-    for place in range(len(data)):
-        for bit in range(8):
-            path.write_bytes(flipped(place, bit)(data, b""))
-            assert cache.read(key) in (None, whole), (place, bit)
-            assert len(list(cache.entries())) == 1, (place, bit)

@@ -43,8 +43,8 @@ def half(path: Path, data: bytes) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def half_written(path: Path, data: bytes, *, follow: bool = True) -> None:
-    files.write_atomically(path, lambda temporary: half(temporary, data), follow=follow)
+def half_written(path: Path, data: bytes) -> None:
+    files.write_atomically(path, lambda temporary: half(temporary, data))
 
 
 def full(*_: object, **__: object) -> None:

@@ -17,7 +17,7 @@ pytest.importorskip("httpx", reason="httpx is not installed")
 from starlette.testclient import TestClient
 
 from groupgt.judge import index
-from groupgt.judge.server import HEADERS, MAX_BODY_BYTES, STATIC, application
+from groupgt.judge.server import HEADERS, STATIC, application
 from groupgt.judge.session import Session
 from tests.judge.acts import session_of
 
@@ -109,9 +109,7 @@ def test_bodies_are_checked(client: Any, session: Session) -> None:
 
     assert post(b"{}", "text/plain").status_code == 415
     assert post(b"{").json() == {"error": "expected JSON"}
-    assert post(b"[" * 100_000).json() == {"error": "expected JSON"}
     assert post(b"[]").json() == {"error": "expected an object"}
-    assert post(b'"' + b"x" * MAX_BODY_BYTES + b'"').status_code == 413
     assert post(json.dumps({"qid": "q1", "act": "not_relevant", "doc": ["pets"]}).encode()).status_code == 400
     assert post(json.dumps({"qid": {"a": 1}, "act": "done"}).encode()).status_code == 400
     assert len(session.log.acts) == before
