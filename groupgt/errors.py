@@ -206,7 +206,7 @@ class Faults:
 
     def stop(self, kind: type[GroupgtError] = DataError) -> None:
         """Raise the collected faults, if there are any."""
-        if self:
+        if self.total:
             self.fail(kind)
 
     def fail(self, kind: type[GroupgtError] = DataError, before: str = "") -> NoReturn:

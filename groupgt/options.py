@@ -2,7 +2,8 @@
 
 The annotations of the dataclass define the valid values of each option: `Annotated[float, Gt(0), Le(1)]`,
 `Literal["chars", "pages"]`, a `File`, or a `Rule`; a `Doc` from typing_extensions contains the description. Values,
-messages, JSON Schemas and help are derived from them. `clashes` yields errors that annotations cannot express.
+messages, JSON Schemas (`groupgt.schemas`) and help are derived from them. `clashes` yields errors that annotations
+cannot express.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from inspect import getdoc
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, GroupgtError, display, listed, near_names, refuse
 from groupgt.plugins import Plugin, plugin_named
@@ -55,6 +57,28 @@ class Short:
         if not self.key:
             return value if isinstance(value, list) or value is None else [value]
         return {self.key: value} if isinstance(value, str) else value
+
+
+@dataclass(frozen=True)
+class Default:
+    """Annotation with the default of an option in a `TypedDict`, where a field has none."""
+
+    default: Any
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Annotation of an option that commands have too, with whatever differs from its name, type and text.
+
+    The value is passed `into` the parameter of that name: a value of the option's type, a `file`, or all `texts` of an
+    option that may be repeated.
+    """
+
+    help: str = ""
+    flag: str = ""
+    metavar: str | None = None
+    form: Literal["value", "file", "texts"] = "value"
+    into: str = ""
 
 
 @dataclass(frozen=True)
@@ -206,12 +230,12 @@ class Reader:
 
     def value(self, hint: Any, value: Any, path: KeyPath, kind: Literal["value", "invalid_key"] = "value") -> Any:
         """Check a value and convert it to its type."""
-        plain, notes = _plain(hint)
+        plain, notes = unwrapped(hint)
         if value is None and None in notes:
             return None
-        if (short := _note(notes, Short)) is not None:
+        if (short := note_in(notes, Short)) is not None:
             value = short.widened(value)
-        rule = _note(notes, Rule)
+        rule = note_in(notes, Rule)
         expected = self._expected(hint, plain, rule, value)
         if not expected and not value and any(hasattr(note, "min_length") for note in notes):
             expected = "at least one"
@@ -291,59 +315,6 @@ def _is_of(plain: Any, value: Any) -> bool:
     return isinstance(value, kind) if isinstance(kind, type) else True
 
 
-def schema_of(kind: type[Any], definitions: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the JSON Schema of a dataclass, with its docstring; nested dataclasses are added to `definitions`."""
-    definitions = {} if definitions is None else definitions
-    options = options_of(kind)
-    properties = {}
-    for key, option in options.items():
-        schema = _schema(option.hint, definitions)
-        if option.description:
-            schema["description"] = option.description
-        if not option.needed:
-            schema["default"] = as_dict(option.default)
-        properties[key] = dict(sorted(schema.items()))
-    required = [key for key, option in options.items() if option.needed]
-    return {
-        "additionalProperties": False,
-        "description": getdoc(kind) or "",
-        "properties": properties,
-        **({"required": required} if required else {}),
-        "type": "object",
-    }
-
-
-def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    plain, notes = _plain(hint)
-    rule = _note(notes, Rule)
-    schema = dict(rule.schema) if rule is not None else _type_schema(plain, definitions)
-    schema |= {BOUNDS[name][0]: bound for name, bound in limits(hint).items()}
-    for minimum in (note.min_length for note in notes if getattr(note, "min_length", 0)):
-        schema["minItems" if schema["type"] == "array" else "minProperties"] = minimum
-    if (short := _note(notes, Short)) is not None:
-        schema = {"anyOf": [schema, {"type": "string"} if short.key else schema["items"]]}
-    return {"anyOf": [schema, {"type": "null"}]} if None in notes else schema
-
-
-def _type_schema(plain: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    kind, arguments = get_origin(plain) or plain, get_args(plain)
-    if kind is Literal:
-        return {"enum": list(arguments), "type": "string"}
-    if is_dataclass(kind):
-        if plain.__name__ not in definitions:
-            definitions[plain.__name__] = schema_of(plain, definitions)
-        return {"$ref": f"#/$defs/{plain.__name__}"}
-    if kind is list:
-        return {"items": _schema(arguments[0], definitions), "type": "array"}
-    if kind is dict:
-        item, key = _schema(arguments[1], definitions), _schema(arguments[0], definitions)
-        if "pattern" in key:
-            names = {"propertyNames": {"maxLength": key["maxLength"]}} if "maxLength" in key else {}
-            return {"patternProperties": {key["pattern"]: item}, **names, "type": "object"}
-        return {"additionalProperties": item or True, "type": "object"}
-    return {"type": TYPES[kind][1]} if kind in TYPES else {}
-
-
 def as_dict(value: Any) -> Any:
     """Convert a dataclass and all its contents to plain data, using the option keys of its fields."""
     if is_dataclass(value):
@@ -365,7 +336,7 @@ class Option:
 
     `is_path` means that the option names a file relative to the experiment file, with `{dataset}` filled in;
     `is_folder` means that it may name a folder. `written` is the placeholder for its value in help, if this is not just
-    the option name in capitals. `description` is the text of its `Doc`, if any.
+    the option name in capitals. `description` is the text of its `Doc`, and `shell` its `Shell`, if any.
     """
 
     name: str
@@ -376,6 +347,7 @@ class Option:
     is_folder: bool = False
     written: str = ""
     description: str = ""
+    shell: Shell | None = None
 
     @property
     def expected(self) -> str:
@@ -388,17 +360,18 @@ OPTIONS: dict[Any, dict[str, Option]] = {}
 
 
 def options_of(kind: type[Any] | None) -> dict[str, Option]:
-    """Return the options of a dataclass by key: the field name, but `with` for `with_`."""
+    """Return the options of a dataclass or `TypedDict` by key: the field name, but `with` for `with_`."""
     if kind is None:
         return {}
     if kind in OPTIONS:
         return OPTIONS[kind]
     hints = get_type_hints(kind, include_extras=True)
+    written = {made.name: made for made in fields(kind)} if is_dataclass(kind) else {}
     options = OPTIONS[kind] = {}
-    for dataclass_field in fields(kind):
-        name, factory = dataclass_field.name, dataclass_field.default_factory
-        default = factory() if factory is not MISSING else dataclass_field.default
-        notes = _plain(hints[name])[1]
+    for name in written or hints:
+        notes, made = unwrapped(hints[name])[1], written.get(name)
+        factory = MISSING if made is None else made.default_factory
+        default = factory() if factory is not MISSING else getattr(made or note_in(notes, Default), "default", MISSING)
         options[name.rstrip("_")] = Option(
             name,
             hints[name],
@@ -406,10 +379,21 @@ def options_of(kind: type[Any] | None) -> dict[str, Option]:
             default is MISSING,
             is_path=FILE in notes,
             is_folder=FOLDER in notes,
-            written=dataclass_field.metadata.get("written", ""),
-            description=next((note.documentation for note in notes if hasattr(note, "documentation")), ""),
+            written="" if made is None else made.metadata.get("written", ""),
+            description=documented(hints[name]),
+            shell=note_in(notes, Shell),
         )
     return options
+
+
+def documented(hint: Any) -> str:
+    """Return the text of an annotation's `Doc`, or an empty text.
+
+    >>> documented(Annotated[int, Doc("How many.")])
+    'How many.'
+    """
+    note = note_in(unwrapped(hint)[1], Doc)
+    return "" if note is None else note.documentation
 
 
 def words(hint: Any, *, narrow: bool = True) -> str:
@@ -418,8 +402,8 @@ def words(hint: Any, *, narrow: bool = True) -> str:
     >>> words(Literal["chars", "pages", "lines"]), words(bool)
     ('chars, pages or lines', 'true or false')
     """
-    plain, notes = _plain(hint)
-    rule, called = _note(notes, Rule), _note(notes, Called)
+    plain, notes = unwrapped(hint)
+    rule, called = note_in(notes, Rule), note_in(notes, Called)
     if rule is not None and (narrow or rule.convert is not None or plain is Any):
         return rule.expected
     if choices(hint):
@@ -455,7 +439,7 @@ def plain_type(hint: Any) -> Any:
     >>> plain_type(Annotated[float, "at least 0"] | None)
     <class 'float'>
     """
-    return _plain(hint)[0]
+    return unwrapped(hint)[0]
 
 
 def choices(hint: Any) -> tuple[Any, ...]:
@@ -466,7 +450,7 @@ def choices(hint: Any) -> tuple[Any, ...]:
 
 def limits(hint: Any) -> dict[str, float]:
     """Return the bounds of a number, if any: `ge`, `gt`, `le` and `lt`."""
-    notes = _plain(hint)[1]
+    notes = unwrapped(hint)[1]
     bounds = ((name, getattr(note, name, None)) for note in notes for name in BOUNDS)
     return {name: bound for name, bound in bounds if bound is not None}
 
@@ -486,11 +470,12 @@ def _bounds(hint: Any) -> dict[str, str]:
     return {name: f"{value:,}" if isinstance(value, int) else f"{value:g}" for name, value in limits(hint).items()}
 
 
-def _note(notes: Iterable[Any], kind: type[N]) -> N | None:
+def note_in(notes: Iterable[Any], kind: type[N]) -> N | None:
+    """Return the annotation of this kind, if there is one."""
     return next((note for note in notes if isinstance(note, kind)), None)
 
 
-def _plain(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+def unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     """Return a type without annotations or None, and the annotations, which include None if None is valid."""
     notes: tuple[Any, ...] = ()
     while True:

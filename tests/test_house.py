@@ -25,6 +25,7 @@ LAYERS = [
     {"errors", "native", "runtime"},
     {"plugins", "private"},
     {"options"},
+    {"schemas"},
     {"model"},
     {"formats"},
     {"labellers", "metrics", "render", "retrievers", "store"},

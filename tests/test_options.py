@@ -26,10 +26,10 @@ from groupgt.options import (
     options_of,
     paths_of,
     read_options,
-    schema_of,
     words,
 )
 from groupgt.plugins import find, ours
+from groupgt.schemas import schema_of
 
 
 @dataclass(frozen=True)

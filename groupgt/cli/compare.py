@@ -12,7 +12,7 @@ import click
 
 from groupgt.cli.help import command
 from groupgt.cli.inputs import Inputs, input_options, typed, typed_parameters
-from groupgt.cli.options import EVALUATION, ONE_CONVENTION
+from groupgt.cli.options import EVALUATION, ONE_CONVENTION, option_of
 from groupgt.cli.output import (
     Decorator,
     default_option,
@@ -33,26 +33,15 @@ from groupgt.comparison.across import Across
 from groupgt.comparison.compare import Comparison, baseline_of, comparison_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError
-from groupgt.options import Option, choices, options_of, plain_type
+from groupgt.options import options_of
 from groupgt.store.files import write_text
 
 
 def setting_options(*names: str, overriding: bool = False) -> Decorator:
     """Adds an option for each setting, or only for the given names; `overriding` options have no default."""
     settings = [option for option in options_of(Settings).values() if not names or option.name in names]
-    return together(*(_setting_option(setting, overriding=overriding) for setting in settings))
-
-
-def _setting_option(setting: Option, *, overriding: bool) -> Decorator:
-    kind = plain_type(setting.hint)
-    return click.option(
-        f"--{setting.name}",
-        type=click.Choice(choices(setting.hint)) if choices(setting.hint) else kind,
-        is_flag=kind is bool,
-        default=None if overriding else setting.default,
-        show_default=kind is not bool and not overriding,
-        help=setting.description,
-    )
+    others = {"default": None, "show_default": False} if overriding else {}
+    return together(*(option_of(setting, **others) for setting in settings))
 
 
 BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare with (default: the first).")

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
@@ -22,6 +23,7 @@ from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.inputs import Scores, as_ground_truth
 from groupgt.evaluation.names import expanded, named
+from groupgt.evaluation.options import DEFAULTS
 from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import where
@@ -33,7 +35,7 @@ from groupgt.formats.source import Source
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.formats.trec import tag_of
 from groupgt.labellers.base import Labeller
-from groupgt.metrics.base import AUTO, OF_SHAPE
+from groupgt.metrics.base import AUTO, OF_SHAPE, ConventionChoice, ConventionName
 from groupgt.metrics.language import Metric, metrics_in, split_names
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -79,6 +81,8 @@ class Inputs:
     takes_folder: bool = False
     audit_path: Path | None = None
     assume_random: bool = False
+    # Options that are passed on as they are.
+    others: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def reopened(self) -> ResultFolder | None:
@@ -271,12 +275,13 @@ class Inputs:
         return _parts(self.by_texts)
 
     @property
-    def conventions(self) -> list[str]:
+    def conventions(self) -> list[ConventionName]:
         """The conventions from --convention, which define the metrics; `auto` depends on the ground truth."""
         if self.reopened is not None and not typed("convention_text"):
             return [self.reopened.convention]
-        named = list(dict.fromkeys(_parts([self.convention_text]))) or [AUTO]
-        return [OF_SHAPE[self.truth.shape]] if named == [AUTO] else named
+        if self.is_auto:
+            return [OF_SHAPE[self.truth.shape]]
+        return cast("list[ConventionName]", list(dict.fromkeys(_parts([self.convention_text]))))
 
     @property
     def is_auto(self) -> bool:
@@ -308,7 +313,7 @@ class Inputs:
     @cached_property
     def request(self) -> Request:
         """The request defined by -m, -k, --convention and --audit."""
-        convention = AUTO if self.is_auto else self.conventions[0]
+        convention: ConventionChoice = AUTO if self.is_auto else self.conventions[0]
         if not self.is_auto and len(self.conventions) > 1:
             request = self.request_for(metrics_in(self.metrics, self.conventions, self.cutoffs), convention)
         else:
@@ -320,7 +325,7 @@ class Inputs:
         return replace(request, audit=Audit(as_ground_truth(self.audit, self.policy), assumed))
 
     def request_for(
-        self, metrics: Sequence[str | Metric] = (), convention: str = AUTO, k: Sequence[int] = ()
+        self, metrics: Sequence[str | Metric] = (), convention: ConventionChoice = AUTO, k: Sequence[int] = ()
     ) -> Request:
         """Creates a request with the given metrics and all other settings from the command line."""
         return Request.of(
@@ -339,6 +344,7 @@ class Inputs:
             parts=self.in_parts,
             scores=self.scores,
             engine=self.engine,
+            **self.others,
         )
 
     def evaluations(self, request: Request) -> list[Evaluation]:
@@ -408,13 +414,16 @@ def _parts(texts: Sequence[str]) -> list[str]:
 
 def input_options(*options: Decorator) -> Decorator:
     """Adds options to a command and passes their values to it as an `Inputs` object, the first argument."""
-    names = {field.name for field in fields(Inputs)}
+    names = {each.name for each in fields(Inputs)}
 
     def decorate(command: Any) -> Any:
+        taken = inspect.signature(command).parameters.keys()
+
         @wraps(command)
         def with_inputs(**values: Any) -> None:
             given = {name: values.pop(name) for name in names.intersection(values)}
-            inputs = Inputs(**given, takes_budgets="tokenizer" in given, takes_folder="systems" in given)
+            others = {name: values.pop(name) for name in DEFAULTS.keys() & values.keys() - taken}
+            inputs = Inputs(**given, others=others, takes_budgets="tokenizer" in given, takes_folder="systems" in given)
             command(inputs, **values)
             inputs.judged.finish()
 

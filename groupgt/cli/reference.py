@@ -15,9 +15,10 @@ from groupgt.cli.output import format_option, screen, show, show_json, show_pros
 from groupgt.errors import GroupgtError
 from groupgt.metrics.description import as_dict, details
 from groupgt.metrics.language import parse_metric
-from groupgt.options import Option, options_of, schema_of
+from groupgt.options import Option, options_of
 from groupgt.plugins import KINDS, Plugin, find, names, plugin_named
 from groupgt.render import tables
+from groupgt.schemas import schema_of
 
 # What JSON tells of an option, next to its schema.
 OPTION_KEYS = ("name", "expected", "needed", "default")

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
+
+from typing_extensions import Doc
 
 from groupgt.comparison.contrast import Row
 from groupgt.comparison.power import AuditPower, PowerAnalysis, alpha_of, power_of
@@ -16,7 +18,7 @@ from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import CorrectionName, TestName
 from groupgt.errors import ConfigError, display, near_names, printable
 from groupgt.evaluation.evaluate import evaluate_each
-from groupgt.evaluation.options import RequestOptions, takes_options
+from groupgt.evaluation.options import Metrics, RequestOptions, Runs, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.runs import named_runs
@@ -187,14 +189,14 @@ def comparison_of(
     )
 
 
-@takes_options(RequestOptions)
+@takes_options(RequestOptions, Settings)
 def compare(
-    truth: Any,
-    runs: Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
-    metrics: Sequence[str | Metric],
+    truth: Truth,
+    runs: Runs,
+    metrics: Metrics,
     *,
-    baseline: str | None = None,
-    primary: str | None = None,
+    baseline: Annotated[str | None, Doc("The run to compare with (default: the first).")] = None,
+    primary: Annotated[str | None, Doc("The metric that decides the verdict (default: the first).")] = None,
     test: TestName = "randomization",
     correction: CorrectionName | None = None,
     alpha: float = 0.05,
@@ -202,26 +204,18 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     pairs: bool = False,
-    annotators: Sequence[Any] = (),
+    annotators: Annotated[
+        Sequence[Any],
+        Doc(
+            "Ground truth from additional annotators for the same queries; differences are then averaged over "
+            "annotators, and intervals and p-values include their disagreement."
+        ),
+    ] = (),
     **options: Unpack[RequestOptions],
 ) -> Comparison:
     """Compares several runs with a baseline and tests the differences for significance.
 
     Each mean and each delta has a bootstrap confidence interval. Raises `DataError`, `MetricError` or `ConfigError`.
-
-    Args:
-        baseline: The run to compare with (default: the first).
-        primary: The metric that decides the verdict (default: the first).
-        test: The paired test: `randomization`, `bootstrap`, `t` or `wilcoxon` (`t` and `wilcoxon` need SciPy).
-        correction: P-value correction over all runs compared on a metric: `holm` (the default), `bonferroni`, `bh` or
-            `none`. All pairs are decided together, unless a correction is named.
-        alpha: Significance level; a difference is significant if its p-value does not exceed it.
-        confidence: Confidence level for the intervals of means.
-        resamples: Number of resamples.
-        seed: Random seed; the same seed gives bit-identical results.
-        pairs: Also compare all pairs of runs.
-        annotators: Ground truth from additional annotators for the same queries; differences are then averaged over
-            annotators, and intervals and p-values include their disagreement.
 
     >>> truth = {f"q{n}": [["a", "b"], ["c"]] for n in range(12)}
     >>> half, whole = {qid: ["a", "x"] for qid in truth}, {qid: ["b", "c"] for qid in truth}
@@ -240,16 +234,16 @@ def compare(
     return comparison_of(evaluations, against, settings, primary=text)
 
 
-@takes_options(RequestOptions)
+@takes_options(RequestOptions, Settings)
 def power(
-    truth: Any,
-    runs: Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
-    metrics: Sequence[str | Metric],
+    truth: Truth,
+    runs: Runs,
+    metrics: Metrics,
     *,
-    baseline: str | None = None,
-    primary: str | None = None,
-    difference: float | None = None,
-    power: float = 0.8,
+    baseline: Annotated[str | None, Doc("The run to compare with (default: the first).")] = None,
+    primary: Annotated[str | None, Doc("The metric that decides the verdict (default: the first).")] = None,
+    difference: Annotated[float | None, Doc("The difference to detect (default: the observed one).")] = None,
+    power: Annotated[float, Doc("Target power.")] = 0.8,
     test: TestName = "randomization",
     correction: CorrectionName | None = None,
     alpha: float = 0.05,
@@ -259,15 +253,6 @@ def power(
 
     Both are computed from the per-query differences between each run and the baseline. Needs SciPy. Raises `DataError`,
     `MetricError` or `ConfigError`.
-
-    Args:
-        baseline: The run to compare with (default: the first).
-        primary: The metric that decides the verdict (default: the first).
-        difference: The difference to detect (default: the observed one).
-        power: Target power.
-        test: The paired test: `randomization`, `t`, `wilcoxon` or `bootstrap`.
-        correction: Unless set to `none`, alpha is divided by the number of comparisons.
-        alpha: Significance level; a difference is significant if its p-value does not exceed it.
     """
     comparison = compare(
         truth,

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from groupgt.engines.carriers import local_carrier_of
 from groupgt.evaluation.evaluate import evaluate_each, evaluate_run
 from groupgt.evaluation.inputs import are_several
 from groupgt.evaluation.misses import check_misses
-from groupgt.evaluation.options import OneRunOptions, takes_options
+from groupgt.evaluation.options import OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation, Misses, counting_everywhere, mean_of
 from groupgt.evaluation.runs import named_runs
@@ -266,41 +267,6 @@ def _union_sizes(evaluations: Sequence[Evaluation], cutoff: int | Budget | None)
     return np.array(list(map(len, unions)), dtype=np.float64)
 
 
-@takes_options(OneRunOptions)
-def misses(
-    truth: Any,
-    run: Any,
-    k: int = 10,
-    worst: int = 20,
-    **options: Unpack[OneRunOptions],
-) -> Misses | HardestGroups:
-    """Lists the groups not covered in the top k results, worst queries first.
-
-    For several runs, `{name: run}`, it returns the groups that the fewest runs cover, as `HardestGroups`. Raises
-    `DataError` or `ConfigError`.
-
-    Args:
-        run: `{qid: ranking}`, a `Run`, a path or a frame; or `{name: run}` for several runs.
-        k: The cutoff; a group is covered if it has a hit in the top k.
-        worst: Number of queries to list or, for several runs, number of groups.
-        corpus: A path or `{id: text}`, used by the labeller and to show texts next to ids.
-
-    >>> found = misses({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, k=2)
-    >>> found.queries[0]["groups"][1]["rank"]
-    3
-    >>> hardest = misses({"q": [["a"], ["b"]]}, {"one": {"q": ["a"]}, "other": {"q": ["a", "x", "b"]}}, k=3)
-    >>> hardest.to_dict()["hardest"][0]["ranks"]
-    {'one': None, 'other': 3}
-    """
-    check_misses(k, worst)
-    request = Request.of(**options)
-    grouped = request.truth_of(truth)
-    texts = request.sources.texts(None, "corpus")
-    if are_several(run, grouped):
-        return hardest_of(evaluate_each(request, grouped, named_runs(run)), k, worst, texts)
-    return Misses.of(evaluate_run(request, grouped, run), k, worst, texts)
-
-
 def hardest_of(
     evaluations: Sequence[Evaluation], k: int, worst: int = 20, texts: Mapping[str, str] | None = None
 ) -> HardestGroups:
@@ -321,3 +287,32 @@ class HardestGroups(Result):
     def plot(self) -> Figure:
         """Draws a figure of the listed groups, with the rank of the first hit in each run."""
         return self._teller.plot("groups")
+
+
+@takes_options(OneRunOptions, corpus="A path or `{id: text}`, used by the labeller and to show texts next to ids.")
+def misses(
+    truth: Truth,
+    run: Annotated[Any, Doc("`{qid: ranking}`, a `Run`, a path or a frame; or `{name: run}` for several runs.")],
+    k: Annotated[int, Doc("The cutoff; a group is covered if it has a hit in the top k.")] = 10,
+    worst: Annotated[int, Doc("Number of queries to list or, for several runs, number of groups.")] = 20,
+    **options: Unpack[OneRunOptions],
+) -> Misses | HardestGroups:
+    """Lists the groups not covered in the top k results, worst queries first.
+
+    For several runs, `{name: run}`, it returns the groups that the fewest runs cover, as `HardestGroups`. Raises
+    `DataError` or `ConfigError`.
+
+    >>> found = misses({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, k=2)
+    >>> found.queries[0]["groups"][1]["rank"]
+    3
+    >>> hardest = misses({"q": [["a"], ["b"]]}, {"one": {"q": ["a"]}, "other": {"q": ["a", "x", "b"]}}, k=3)
+    >>> hardest.to_dict()["hardest"][0]["ranks"]
+    {'one': None, 'other': 3}
+    """
+    check_misses(k, worst)
+    request = Request.of(**options)
+    grouped = request.truth_of(truth)
+    texts = request.sources.texts(None, "corpus")
+    if are_several(run, grouped):
+        return hardest_of(evaluate_each(request, grouped, named_runs(run)), k, worst, texts)
+    return Misses.of(evaluate_run(request, grouped, run), k, worst, texts)

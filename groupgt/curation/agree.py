@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 import numpy as np
+from typing_extensions import Doc
 
 from groupgt.curation.matching import GroupPair, group_pairs, judged_ids
 from groupgt.engines.carriers import renamed
 from groupgt.errors import ConfigError, DataError, warn
 from groupgt.evaluation.evaluate import label_run
-from groupgt.evaluation.options import LabelOptions, takes_options
+from groupgt.evaluation.options import LabelOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.sources import labeller_of
 from groupgt.labellers.base import Labeller
@@ -116,13 +117,15 @@ class Agreement(Result):
         return names, [[group[name] for name in names] for group in self.groups]
 
 
-@takes_options(LabelOptions)
+@takes_options(LabelOptions, corpus="The texts for the labellers: a path or `{id: text}`.")
 def agree(
-    truth: Any,
-    run: Any = None,
+    truth: Truth,
+    run: Annotated[Any, Doc("The results to label: `{qid: ranking}`, a `Run`, a path or a frame.")] = None,
     *,
-    other_truth: Any = None,
-    other_labeller: Any = None,
+    other_truth: Annotated[Any, Doc("Ground truth from another annotator for the same queries.")] = None,
+    other_labeller: Annotated[
+        Any, Doc('Another labeller for the same results: a name, or `{"use": name, "with": options}`.')
+    ] = None,
     parts: bool = False,
     **options: Unpack[LabelOptions],
 ) -> Agreement:
@@ -132,12 +135,6 @@ def agree(
     judged by both is relevant to one, to both or to neither. Without a run, the items are the documents judged by both
     annotators if both include non-relevant judgments, and otherwise the documents judged by either. Raises `DataError`
     or `ConfigError`.
-
-    Args:
-        run: The results to label: `{qid: ranking}`, a `Run`, a path or a frame.
-        other_truth: Ground truth from another annotator for the same queries.
-        other_labeller: Another labeller for the same results: a name, or `{"use": name, "with": options}`.
-        corpus: The texts for the labellers: a path or `{id: text}`.
 
     >>> first, second = {"q": [["a"], ["b"]]}, {"q": [["a", "c"]]}
     >>> agreement = agree(first, {"q": ["a", "b", "c", "d"]}, other_truth=second)  # a: both; b, c: one; d: neither

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 import numpy as np
+from typing_extensions import Doc
 
 from groupgt.curation.near import near_duplicates as nearly_equal_passages
 from groupgt.engines.carriers import renamed
@@ -15,7 +16,7 @@ from groupgt.engines.order import contradictions
 from groupgt.errors import ConfigError, warn
 from groupgt.evaluation.evaluate import check_directions, label_run
 from groupgt.evaluation.inputs import are_several
-from groupgt.evaluation.options import LabelOptions, takes_options
+from groupgt.evaluation.options import LabelOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.runs import named_runs
 from groupgt.evaluation.unknown_ids import fault_of_queries, fold, warn_of_blank, warn_of_no_match, warn_of_unknown
@@ -51,24 +52,22 @@ NAME, SIZES = 40, 4
 EXAMPLES = 3
 
 
-@takes_options(LabelOptions)
+@takes_options(LabelOptions, corpus="A path or `{id: text}`; ground-truth ids missing from it are also counted.")
 def check(
-    truth: Any,
-    runs: Any = None,
+    truth: Truth,
+    runs: Annotated[
+        Any, Doc("One run, `{name: run}`, or paths to files or a folder; if None, only the ground truth is checked.")
+    ] = None,
     *,
-    near_duplicates: bool = False,
-    threshold: float = 0.9,
+    near_duplicates: Annotated[
+        bool, Doc("Search `corpus` for unjudged passages that are nearly identical to a judged alternative.")
+    ] = False,
+    threshold: Annotated[float, Doc("Minimum similarity of near-duplicates.")] = 0.9,
     **options: Unpack[LabelOptions],
 ) -> Check:
     """Counts errors and suspicious data in ground truth and runs without scoring them.
 
     Raises `DataError` or `ConfigError`.
-
-    Args:
-        runs: One run, `{name: run}`, or paths to files or a folder; if None, only the ground truth is checked.
-        near_duplicates: Search `corpus` for unjudged passages that are nearly identical to a judged alternative.
-        threshold: Minimum similarity of near-duplicates.
-        corpus: A path or `{id: text}`; ground-truth ids missing from it are also counted.
 
     >>> findings = check({"q": [["a"], ["a"]]}, {"q": ["a", "a"]}).findings
     >>> [(finding.what, finding.example) for finding in findings["truth"] if "equal" in finding.what]
@@ -106,7 +105,7 @@ def checked(
     if threshold is not None:
         findings[name].append(check_duplicates(truth, texts, threshold))
     read = {name: request.run_of(run, truth) for name, run in runs}
-    check_directions(request.scores, [run.name for run in read.values()])
+    check_directions(request.options["scores"], [run.name for run in read.values()])
     for run_name, results in read.items():
         findings[run_name] = check_run(truth, results, request)
     return Check(findings)

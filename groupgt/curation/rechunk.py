@@ -7,12 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Annotated, Any, Literal, NamedTuple, Unpack
 
 import numpy as np
+from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, DataError, Faults, display, listed, warn
-from groupgt.evaluation.options import TruthOptions, takes_options
+from groupgt.evaluation.options import Truth, TruthOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.sources import Sources
 from groupgt.labellers import spans, text
@@ -95,33 +96,42 @@ class Rechunked(Result):
 
 @takes_options(TruthOptions)
 def rechunk(
-    truth: Any,
-    old: Any = None,
-    new: Any = None,
+    truth: Truth,
+    old: Annotated[
+        Any,
+        Doc(
+            "The chunks that the ground truth refers to: a table (`chunk_id, doc_id, start, end`) or a corpus (`doc_id,"
+            " contents`), as a path or a mapping."
+        ),
+    ] = None,
+    new: Annotated[
+        Any, Doc("The new chunks, in the same form; if None, alternatives are mapped to their spans.")
+    ] = None,
     *,
-    method: Literal["spans", "contained", "partial_ratio", "token_recall"] | None = None,
-    min_overlap: float = 0.5,
-    threshold: float = 0.9,
-    unit: Literal["chars", "pages", "lines"] = "chars",
-    drop_lost: bool = False,
+    method: Annotated[
+        Literal["spans", "contained", "partial_ratio", "token_recall"] | None,
+        Doc(
+            "With `spans`, a new chunk replaces an alternative if it covers at least `min_overlap` of it. With texts, "
+            "it must contain the alternative (`contained`) or reach a similarity of `threshold` (`partial_ratio`, "
+            "`token_recall`). The default is `spans` if both tables have spans, otherwise `contained`."
+        ),
+    ] = None,
+    min_overlap: Annotated[
+        float, Doc("Minimum share of an alternative that a new chunk must cover, for `spans`.")
+    ] = 0.5,
+    threshold: Annotated[float, Doc("Minimum similarity, for `partial_ratio` and `token_recall`.")] = 0.9,
+    unit: Annotated[
+        Literal["chars", "pages", "lines"], Doc("The unit of spans: `chars`, `pages` or `lines`.")
+    ] = "chars",
+    drop_lost: Annotated[
+        bool, Doc("Drop queries that would lose an entire group, instead of raising an error.")
+    ] = False,
     **options: Unpack[TruthOptions],
 ) -> Rechunked:
     """Maps ground truth from `old` chunks to `new` ones, or to the spans of the old chunks if `new` is omitted.
 
     An alternative is lost if no chunk replaces it. If a group loses all its relevant alternatives, an error is raised,
     because the query would otherwise require less than before. Raises `DataError` or `ConfigError`.
-
-    Args:
-        old: The chunks that the ground truth refers to: a table (`chunk_id, doc_id, start, end`) or a corpus (`doc_id,
-            contents`), as a path or a mapping.
-        new: The new chunks, in the same form; if None, alternatives are mapped to their spans.
-        method: With `spans`, a new chunk replaces an alternative if it covers at least `min_overlap` of it. With texts,
-            it must contain the alternative (`contained`) or reach a similarity of `threshold` (`partial_ratio`,
-            `token_recall`). The default is `spans` if both tables have spans, otherwise `contained`.
-        min_overlap: Minimum share of an alternative that a new chunk must cover, for `spans`.
-        threshold: Minimum similarity, for `partial_ratio` and `token_recall`.
-        unit: The unit of spans: `chars`, `pages` or `lines`.
-        drop_lost: Drop queries that would lose an entire group, instead of raising an error.
 
     >>> old, new = {"o1": ("d", 0, 100), "o2": ("d", 100, 200)}, {"n1": ("d", 0, 80), "n2": ("d", 80, 200)}
     >>> rechunk({"q": [["o1"], ["o2"]]}, old, new).truth["q"]  # n1 has 80 of 100, n2 all 100

@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 import numpy as np
+from typing_extensions import Doc
 
 from groupgt.curation.near import Candidate, near_duplicates
 from groupgt.curation.rechunk import with_alternatives
 from groupgt.errors import DataError, Faults, display
-from groupgt.evaluation.options import TruthOptions, takes_options
+from groupgt.evaluation.options import Truth, TruthOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.sources import Sources
 from groupgt.formats.corpus import table_rows
@@ -40,18 +41,14 @@ class Suggestions(ResultRows[Candidate]):
 
 @takes_options(TruthOptions)
 def suggest(
-    truth: Any,
-    corpus: Any,
-    threshold: float = 0.9,
+    truth: Truth,
+    corpus: Annotated[Any, Doc("The passages to search: a path or `{id: text}`.")],
+    threshold: Annotated[float, Doc("Minimum similarity of a candidate.")] = 0.9,
     **options: Unpack[TruthOptions],
 ) -> Suggestions:
     """Proposes unjudged passages that are nearly identical to a judged alternative, for review.
 
     Needs RapidFuzz. Raises `DataError` or `ConfigError`.
-
-    Args:
-        corpus: The passages to search: a path or `{id: text}`.
-        threshold: Minimum similarity of a candidate.
     """
     grouped = Request.of(**options).truth_of(truth)
     return Suggestions(tuple(near_duplicates(grouped, Sources(corpus).texts(None, "corpus"), threshold)))

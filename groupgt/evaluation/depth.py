@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 import numpy as np
+from typing_extensions import Doc
 
 from groupgt.engines.budgets import cumulative_lengths
 from groupgt.errors import ConfigError, Faults, display, listed
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.options import OneRunOptions, takes_options
+from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.model.hits import Ints
@@ -70,16 +71,21 @@ class Depths(ResultRows[Depth]):
         return self._teller.plot(name)
 
 
-@takes_options(OneRunOptions)
+@takes_options(OneRunOptions, corpus="A path or `{id: text}`, for the labeller.")
 def depth(
-    truth: Any,
-    run: Any,
-    share: float | Sequence[float] = 0.9,
+    truth: Truth,
+    run: OneRun,
+    share: Annotated[float | Sequence[float], Doc("Share of queries that must be complete, or several shares.")] = 0.9,
     *,
-    unit: Literal["results", "tokens", "chars", "calls"] = "results",
+    unit: Annotated[
+        Literal["results", "tokens", "chars", "calls"],
+        Doc("Unit of depth: `results`, `tokens`, `chars`, or `calls` (the searches that returned results)."),
+    ] = "results",
     by: Sequence[str] | str = (),
-    confidence: float = 0.95,
-    lengths: Any = None,
+    confidence: Annotated[float, Doc("Confidence level.")] = 0.95,
+    lengths: Annotated[
+        Any, Doc('Lengths of results for `tokens` and `chars`: `Lengths`, or `{"tokens": {id: length}}`.')
+    ] = None,
     **options: Unpack[OneRunOptions],
 ) -> Depths:
     """Find the smallest k, or budget, at which each share of queries is complete, with a CI.
@@ -88,13 +94,6 @@ def depth(
     is never covered). The interval from c_l to c_u is based on the binomial distribution of the number of queries below
     the true quantile; its coverage is at least `confidence` for any distribution. Source: Conover 1999, § 3.2. Raises
     `DataError` or `ConfigError`.
-
-    Args:
-        share: Share of queries that must be complete, or several shares.
-        unit: Unit of depth: `results`, `tokens`, `chars`, or `calls` (the searches that returned results).
-        confidence: Confidence level.
-        lengths: Lengths of results for `tokens` and `chars`: `Lengths`, or `{"tokens": {id: length}}`.
-        corpus: A path or `{id: text}`, for the labeller.
 
     >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}
     >>> run = {"q1": ["a", "x", "b"], "q2": ["c"], "q3": ["x", "d"]}

@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from groupgt.engines.base import Labelled
 from groupgt.engines.budgets import depths
@@ -20,7 +21,7 @@ from groupgt.engines.excluded import check_condensed, condensed
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
 from groupgt.evaluation.estimates import FEWEST
 from groupgt.evaluation.inputs import Scores, refuse_swapped
-from groupgt.evaluation.options import EvaluateOptions, takes_options
+from groupgt.evaluation.options import EvaluateOptions, Metrics, Truth, takes_options
 from groupgt.evaluation.request import Audit, Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import check_columns
@@ -29,7 +30,7 @@ from groupgt.evaluation.unknown_ids import warn_of_mismatch
 from groupgt.formats.detect import require_columns
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
-from groupgt.metrics.language import Metric, check_sets
+from groupgt.metrics.language import check_sets
 from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -42,18 +43,20 @@ from groupgt.runtime import no_garbage_collection, pl
 
 @takes_options(EvaluateOptions)
 def evaluate(
-    truth: Any,
-    run: Any,
-    metrics: Sequence[str | Metric],
+    truth: Truth,
+    run: Annotated[
+        Any,
+        Doc(
+            "`{qid: ranking}`, a `Run`, a frame, a URL or a file path; with `parts`, also a folder, a glob or a list of"
+            " files. Pass several runs to `evaluate_runs`."
+        ),
+    ],
+    metrics: Metrics,
     **options: Unpack[EvaluateOptions],
 ) -> Evaluation:
     """Evaluate one run against grouped ground truth.
 
     Raises a `DataError`, `MetricError` or `ConfigError` that lists every problem.
-
-    Args:
-        run: `{qid: ranking}`, a `Run`, a frame, a URL or a file path; with `parts`, also a folder, a glob or a list of
-            files. Pass several runs to `evaluate_runs`.
 
     >>> truth = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
     >>> run = {"q1": ["a", "x", "b", "y"], "q2": [("e", 0.9), ("d", 0.4)]}
@@ -63,8 +66,8 @@ def evaluate(
     with no_garbage_collection():
         request = Request.of(metrics, **options)
         refuse_swapped(truth, run)
-        if request.run_columns:
-            require_columns(request.run_columns, [run])
+        if columns := request.options["run_columns"]:
+            require_columns(columns, [run])
         return evaluate_run(request, request.truth_of(truth), run)
 
 
@@ -165,8 +168,8 @@ def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str
     run at a time, because only one thread can read Python lists at a time. `groupgt.evaluation.names` names runs.
     """
     named = list(runs)
-    check_directions(request.scores, [name for name, _ in named])
-    require_columns(request.run_columns, [run for _, run in named])
+    check_directions(request.options["scores"], [name for name, _ in named])
+    require_columns(request.options["run_columns"], [run for _, run in named])
 
     def evaluated(pair: tuple[str, Any]) -> Evaluation:
         return evaluate_run(request, truth, pair[1], pair[0])

@@ -57,7 +57,7 @@ def as_ground_truth(
             f"ground truth: expected {{query id: groups}}, {{query id: {{id: grade}}}}, a path or a frame, found {kind}"
         )
     # A mapping may be built query by query; a file or a frame without queries is a mistake.
-    if not len(truth) and not isinstance(value, (Mapping, GroundTruth)):
+    if not isinstance(value, (Mapping, GroundTruth)) and not len(truth):
         title = value if isinstance(value, (str, os.PathLike)) else "ground truth"
         raise DataError(f"{title}: the ground truth is empty; expected at least one query")
     return truth.under(policy)

@@ -1,141 +1,301 @@
-"""Options shared by public functions: their types for type checkers, and their descriptions for `help`.
+"""Declares each option for measuring once: its type, default, text, and spelling in the shell.
 
-A function unpacks one of these `TypedDict`s (`**options: Unpack[RequestOptions]`) and passes it on to `Request.of`,
-whose signature defines the defaults and the order. `takes_options` adds each option to the function's signature and
-docstring.
+A function unpacks one of the classes (`**options: Unpack[LabelOptions]`) and passes its options on to `Request.of`.
+`takes_options` lists them in the function's signature and docstring, and `groupgt.cli.options` makes an option of each
+that has a `Shell`.
 """
 
-from __future__ import annotations
-
 import inspect
+import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, TypedDict, TypeVar
+from textwrap import TextWrapper
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypedDict, TypeVar, Union, get_args, get_origin
+
+from typing_extensions import Doc
 
 from groupgt.errors import near_names
 from groupgt.evaluation.inputs import Scores
-from groupgt.evaluation.request import Request
-from groupgt.formats.roles import Declared
-from groupgt.metrics.base import ConventionChoice
+from groupgt.formats.roles import NO_COLUMNS, Declared
+from groupgt.metrics.base import AUTO, ConventionChoice
+from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
+from groupgt.options import Default, Shell, documented, options_of
+from groupgt.plugins import ours
 
-# Each class adds options to those of its bases; `TEXTS` explains each option.
+LABELLERS = ours("labeller")
+
+# Parameters that many functions have.
+Truth = Annotated[Any, Doc("`{qid: groups}`, a `GroundTruth`, a path or a frame of polars, pandas, Arrow or Spark.")]
+OneRun = Annotated[Any, Doc("`{qid: ranking}`, a `Run`, a path or a frame.")]
+Runs = Annotated[
+    Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
+    Doc("`{name: run}`, a path, or a list of these; a file of a folder or a glob is a run, named after its file."),
+]
+Metrics = Annotated[Sequence[str | Metric], Doc('Metrics, such as `["recall@5", "mrr"]`.')]
 
 
 class TruthOptions(TypedDict, total=False):
     """Options for reading ground truth."""
 
-    policy: Policy | str | Sequence[str] | dict[str, Any] | None
-    truth_format: str | None
-    truth_columns: Declared
+    policy: Annotated[
+        Policy | str | Sequence[str] | dict[str, Any] | None,
+        Default(None),
+        Doc("How invalid or ambiguous data are handled: a `Policy`, text (`trec,missing=zero`) or `{field: value}`."),
+        Shell(
+            "How to handle invalid or ambiguous data, such as missing=skip, or a preset (autorag, trec); repeatable.",
+            metavar="FIELD=VALUE",
+            form="texts",
+            into="policy_texts",
+        ),
+    ]
+    truth_format: Annotated[
+        str | None,
+        Default(None),
+        Doc("The format of truth files (default: detected)."),
+        Shell("Format of TRUTH, such as trec-subtopics (default: auto-detect)."),
+    ]
+    truth_columns: Annotated[
+        Declared,
+        Default(NO_COLUMNS),
+        Doc('Names of columns of the ground truth by role, such as `{"retrieval_gt": "expected"}`.'),
+        Shell(
+            "Which column is meant, such as doc_id=chunk or retrieval_gt=expected, in every file that has it; "
+            "repeatable.",
+            flag="--columns",
+            metavar="ROLE=NAME",
+            form="texts",
+            into="column_texts",
+        ),
+    ]
 
 
-class LabelOptions(TruthOptions, total=False):
+class RunOptions(TypedDict, total=False):
+    """Options for reading runs."""
+
+    run_format: Annotated[
+        str | None,
+        Default(None),
+        Doc("The format of run files (default: detected)."),
+        Shell("Format of the runs (default: auto-detect)."),
+    ]
+    run_columns: Annotated[
+        Declared,
+        Default(NO_COLUMNS),
+        Doc('Names of columns of the results by role, such as `{"doc_id": "chunk"}`.'),
+    ]
+    scores: Annotated[
+        Scores,
+        Default("descending"),
+        Doc("Whether higher scores are better: `descending`, `ascending` (distances), or `{run: direction}`."),
+        Shell(
+            "The scores of all runs, or of one, are distances: lower is better; repeatable.",
+            metavar="[NAME=]ascending",
+            form="texts",
+            into="score_texts",
+        ),
+    ]
+    engine: Annotated[
+        Any,
+        Default("auto"),
+        Doc(
+            '`auto`, `streaming` or `spark`, or `{"use": name, "with": {option: value}}`, such as a `memory` ceiling '
+            "for `streaming` or a `master` for `spark`."
+        ),
+    ]
+
+
+class LabellerOptions(TypedDict, total=False):
+    """Options for matching results to alternatives."""
+
+    labeller: Annotated[
+        Any,
+        Default("id"),
+        Doc(
+            f"How results are matched to alternatives: {', '.join(f'`{name}`' for name in LABELLERS)}, or "
+            '`{"use": name, "with": {option: value}}`.'
+        ),
+        Shell(
+            f"How results are matched to alternatives: {', '.join(LABELLERS)} (see groupgt list labellers).",
+            metavar="NAME",
+            into="labeller_name",
+        ),
+    ]
+    corpus: Annotated[
+        Any,
+        Default(None),
+        Doc("A path or `{id: text}`, for budgets, and where the labeller finds what its options do not name."),
+        Shell(
+            "The corpus (JSONL, parquet or CSV). Its texts are shown next to ids, and labellers compare them. "
+            "Budgets such as recall@2000tokens need its texts, or its columns tokens and chars.",
+            form="file",
+            into="corpus_path",
+        ),
+    ]
+
+
+class LabelOptions(TruthOptions, LabellerOptions, RunOptions, total=False):
     """Options for reading and labelling runs."""
-
-    labeller: Any
-    corpus: Any
-    run_format: str | None
-    run_columns: Declared
-    scores: Scores
-    engine: Any
 
 
 class OneRunOptions(LabelOptions, total=False):
     """Options for a single run."""
 
-    name: str
-    parts: bool
+    name: Annotated[str, Default(""), Doc("The name of the run.")]
+    parts: Annotated[
+        bool,
+        Default(default=False),
+        Doc("Whether a folder, a glob or a list of files is one run in many files."),
+        Shell("Read a folder or glob as one run split over many files.", into="in_parts"),
+    ]
 
 
-class MetricOptions(LabelOptions, total=False):
+class CutoffOptions(TypedDict, total=False):
+    """Options for all metrics of a request."""
+
+    k: Annotated[
+        int | Sequence[int],
+        Default(()),
+        Doc("Cutoffs for metrics without one of their own."),
+        Shell(
+            "Cutoffs for metrics written without one, such as 1,5,10.",
+            flag="-k",
+            metavar="K",
+            form="texts",
+            into="cutoff_texts",
+        ),
+    ]
+
+
+class SliceOptions(TypedDict, total=False):
+    """Options for slices of queries."""
+
+    by: Annotated[
+        Sequence[str] | str,
+        Default(()),
+        Doc("Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by."),
+        Shell(
+            "Slice by a column of TRUTH, or by n_groups or n_alternatives; repeatable.",
+            metavar="COLUMN",
+            form="texts",
+            into="by_texts",
+        ),
+    ]
+
+
+class BudgetOptions(TypedDict, total=False):
+    """Options for cutoffs that are budgets."""
+
+    lengths: Annotated[
+        Any,
+        Default(None),
+        Doc(
+            'How long results are, for budgets such as `@2000tokens`: `Lengths`, `{"tokens": {id: length}}`, or '
+            "`{id: text}` for characters (default: as the results say)."
+        ),
+    ]
+
+
+class AuditOptions(TypedDict, total=False):
+    """Options for correcting means and differences."""
+
+    audit: Annotated[
+        Any,
+        Default(None),
+        Doc("An annotator's judgments of a random sample of the queries, to correct means and differences."),
+        Shell(
+            "An annotator's judgments of a random sample of the queries, used to correct means and differences; the "
+            "suspected ground truth is TRUTH (and the --audit of groupgt judge).",
+            form="file",
+            into="audit_path",
+        ),
+    ]
+    assume_random: Annotated[
+        bool,
+        Default(default=False),
+        Doc("Whether the queries of the audit are a random sample although they do not say so."),
+        Shell("Assume that the queries in --audit are a random sample."),
+    ]
+
+
+class MetricOptions(CutoffOptions, SliceOptions, BudgetOptions, LabelOptions, AuditOptions, total=False):
     """Options for evaluating runs."""
 
-    k: int | Sequence[int]
-    by: Sequence[str] | str
-    lengths: Any
-    audit: Any
-    assume_random: bool
+
+class ConventionOptions(TypedDict, total=False):
+    """The convention, where there is only one."""
+
+    convention: Annotated[
+        ConventionChoice,
+        Default(AUTO),
+        Doc("How metrics treat groups: `autorag`, `trec`, `coverage`, or `auto` (set by the shape of the truth)."),
+        Shell("How metrics treat groups; auto depends on the shape of TRUTH.", into="convention_text"),
+    ]
 
 
-class RequestOptions(MetricOptions, total=False):
+class RequestOptions(ConventionOptions, MetricOptions, total=False):
     """Options for evaluating runs under a single convention."""
-
-    convention: ConventionChoice
 
 
 class EvaluateOptions(RequestOptions, OneRunOptions, total=False):
     """Options for evaluating a single run."""
 
 
-# Texts in `help` and the reference for parameters without a line in the function's docstring.
-TEXTS = {
-    "truth": "`{qid: groups}`, a `GroundTruth`, a path or a frame of polars, pandas, Arrow or Spark.",
-    "run": "`{qid: ranking}`, a `Run`, a path or a frame.",
-    "runs": "`{name: run}`, a path, or a list of these; a file of a folder or a glob is a run, named after its file.",
-    "metrics": 'Metrics, such as `["recall@5", "mrr"]`.',
-    "convention": "How metrics treat groups: `autorag`, `trec`, `coverage`, or `auto` (set by the shape of the truth).",
-    "k": "Cutoffs for metrics without one of their own.",
-    "by": "Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.",
-    "policy": "How invalid or ambiguous data are handled: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.",
-    "labeller": """How results are matched to alternatives: `id`, `parents`, `spans`, `text`, `embedding`,
-        `code`, or `{"use": name, "with": {option: value}}`.""",
-    "lengths": """How long results are, for budgets such as `@2000tokens`: `Lengths`, `{"tokens": {id: length}}`, or
-        `{id: text}` for characters (default: as the results say).""",
-    "corpus": "A path or `{id: text}`, for budgets, and where the labeller finds what its options do not name.",
-    "name": "The name of the run.",
-    "truth_format": "The format of truth files (default: detected).",
-    "run_format": "The format of run files (default: detected).",
-    "truth_columns": 'Names of columns of the ground truth by role, such as `{"retrieval_gt": "expected"}`.',
-    "run_columns": 'Names of columns of the results by role, such as `{"doc_id": "chunk"}`.',
-    "scores": "Whether higher scores are better: `descending`, `ascending` (distances), or `{run: direction}`.",
-    "parts": "Whether a folder, a glob or a list of files is one run in many files.",
-    "audit": "An annotator's judgments of a random sample of the queries, to correct means and differences.",
-    "assume_random": "Whether the queries of the audit are a random sample although they do not say so.",
-    "engine": """`auto`, `streaming` or `spark`, or `{"use": name, "with": {option: value}}`, such as a `memory`
-        ceiling for `streaming` or a `master` for `spark`.""",
-}
-# A line of `Args:` with its continuation lines.
-ARGUMENT = re.compile(r"    (\w+): (.*(?:\n {8}.*)*)")
+# What the options are if they are not given.
+DEFAULTS = EvaluateOptions(**{name: option.default for name, option in options_of(EvaluateOptions).items()})  # type: ignore[typeddict-item]
+LINES = TextWrapper(
+    120, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
+)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def takes_options(options: Any) -> Callable[[Function], Function]:
+def takes_options(options: Any, settings: Any = None, **texts: str) -> Callable[[Function], Function]:
     """Return a decorator that lists unpacked options as keyword parameters, after a function's named parameters.
 
-    The decorator adds each option to the signature and the docstring; if the docstring already describes an option,
-    that line is kept. As in any function, an unknown keyword raises `TypeError`.
+    The docstring gets a line for each parameter, before its examples: the text in `texts`, the parameter's own `Doc`,
+    or that of the option or field of `settings` with its name. As in any function, an unknown keyword raises
+    `TypeError`.
     """
-    defaults = inspect.signature(Request.of).parameters
-    hints = {name: getattr(hint, "__forward_arg__", hint) for name, hint in options.__annotations__.items()}
-    shared = [parameter.replace(annotation=hints[name]) for name, parameter in defaults.items() if name in hints]
+    shared = options_of(options)
+    every = {**options_of(EvaluateOptions), **options_of(settings)}
+    described = {name: option.description for name, option in every.items()}
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=option.hint)
+        for name, option in shared.items()
+    ]
 
     def decorate(function: Function) -> Function:
-        signature = inspect.signature(function)
+        signature = inspect.signature(function, eval_str=True)
         named = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        shown = signature.replace(parameters=[*named, *shared])
-        names = list(shown.parameters)
+        parameters = {each.name: each for each in (*named, *added)}
+        plain = [each.replace(annotation=_written(each.annotation)) for each in parameters.values()]
+        shown = signature.replace(parameters=plain, return_annotation=_written(signature.return_annotation))
 
         @wraps(function)
         def with_options(*values: Any, **keywords: Any) -> Any:
             for name in keywords:
-                if name not in shown.parameters:
-                    near = near_names(name, names)
+                if name not in parameters:
+                    near = near_names(name, list(parameters))
                     raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{near}")
             return function(*values, **keywords)
 
         with_options.__signature__ = shown  # type: ignore[attr-defined]
-        with_options.__doc__ = described(function.__doc__, names)
+        if function.__doc__ is not None:
+            before, prompt, examples = inspect.cleandoc(function.__doc__).partition("\n\n>>> ")
+            own = {name: text for name, each in parameters.items() if (text := documented(each.annotation))}
+            known = {**described, **own, **texts}
+            lines = "\n".join(LINES.fill(f"{name}: {known[name]}") for name in parameters)
+            with_options.__doc__ = f"{before}\n\nArgs:\n{lines}{prompt}{examples}"
         return with_options  # type: ignore[return-value]
 
     return decorate
 
 
-def described(text: str | None, names: Iterable[str]) -> str | None:
-    """Add a line for each parameter to a docstring, from its own `Args:` section or else from `TEXTS`."""
-    before, heading, after = inspect.cleandoc(text or "").partition("\nArgs:\n")
-    arguments, end, after = after.partition("\n\n")
-    lines = {**TEXTS, **dict(ARGUMENT.findall(arguments))}
-    listed = "\n".join(f"    {name}: {lines[name]}" for name in names if name in lines)
-    return f"{before}{heading}{listed}{end}{after}" if heading else text
+def _written(annotation: Any) -> str:
+    """Return a type as it is written in source, without the names of modules."""
+    plain = annotation.__origin__ if hasattr(annotation, "__metadata__") else annotation
+    if get_origin(plain) in (Union, UnionType):
+        return " | ".join("None" if member is NoneType else _written(member) for member in get_args(plain))
+    return re.sub(r"\b(?:\w+\.)+(?=\w)", "", inspect.formatannotation(plain))

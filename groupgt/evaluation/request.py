@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
 
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.engines.order import check_direction
-from groupgt.evaluation.inputs import Scores, as_ground_truth, as_run
+from groupgt.evaluation.inputs import as_ground_truth, as_run
+from groupgt.evaluation.options import DEFAULTS, EvaluateOptions
 from groupgt.evaluation.sources import Sources, labeller_of
-from groupgt.formats.roles import NO_COLUMNS, Declared, check_declared
+from groupgt.formats.roles import check_declared
 from groupgt.labellers.base import Labeller
+from groupgt.labellers.ids import Ids
 from groupgt.metrics.base import AUTO, OF_SHAPE
 from groupgt.metrics.language import Metric, parse_metrics, split_names, warn_of_idle_cutoffs
 from groupgt.metrics.values import check_aggregates, check_policy
@@ -31,6 +33,8 @@ class Audit:
 
 # The texts of metrics, and the cutoffs for metrics without one.
 Requested = tuple[Sequence[str | Metric], Sequence[int]]
+# What the default options mean: they need not be read.
+DEFAULT_POLICY, DEFAULT_LABELLER, DEFAULT_ENGINE, NO_LENGTHS = Policy.of(None), Ids(), Engine(), Lengths()
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +43,9 @@ class Request:
 
     If the convention is `auto`, it depends on the shape of the ground truth, and `resolved` parses `requested` again.
     `labeller` decides how results are matched to alternatives, `policy` how invalid or ambiguous data are handled,
-    `lengths` how much of a run fits a budget, and `engine` where labelling happens; `sources` includes the corpus. If
-    `parts` is True, many files form one run; `scores` says whether higher scores are better; `name` is used for a run
-    without a name. `audit` corrects means and
-    differences. `annotators` contains ground truth from further annotators; metric values are averaged over all
+    `lengths` how much of a run fits a budget, and `engine` where labelling happens; `sources` includes the corpus.
+    `options` are all options by name, as given; those without a field here are used as they are. `audit` corrects means
+    and differences. `annotators` contains ground truth from further annotators; metric values are averaged over all
     annotators.
     """
 
@@ -54,79 +57,55 @@ class Request:
     sources: Sources
     lengths: Lengths
     engine: Engine
-    truth_format: str | None = None
-    run_format: str | None = None
-    truth_columns: Declared = field(default_factory=lambda: NO_COLUMNS)
-    run_columns: Declared = field(default_factory=lambda: NO_COLUMNS)
-    parts: bool = False
-    scores: Scores = "descending"
-    name: str = ""
-    requested: Requested = ((), ())
-    is_auto: bool = False
+    options: EvaluateOptions
+    requested: Requested
+    is_auto: bool
     audit: Audit | None = None
     annotators: tuple[GroundTruth, ...] = ()
 
     @classmethod
-    def of(
-        cls,
-        metrics: str | Metric | Sequence[str | Metric] = (),
-        *,
-        convention: str = AUTO,
-        k: int | Sequence[int] = (),
-        by: Sequence[str] | str = (),
-        policy: Policy | str | Sequence[str] | Mapping[str, str] | None = None,
-        labeller: Any = "id",
-        lengths: Any = None,
-        corpus: Any = None,
-        name: str = "",
-        truth_format: str | None = None,
-        run_format: str | None = None,
-        truth_columns: Declared = NO_COLUMNS,
-        run_columns: Declared = NO_COLUMNS,
-        parts: bool = False,
-        scores: Scores = "descending",
-        engine: Any = "auto",
-        audit: Any = None,
-        assume_random: bool = False,
-    ) -> Request:
-        """Resolve the options of `evaluate`; raise `MetricError` or `ConfigError` if they are invalid."""
-        rules, how = Policy.of(policy), engine_of(engine)
-        check_direction(scores)
+    def of(cls, metrics: str | Metric | Sequence[str | Metric] = (), **options: Unpack[EvaluateOptions]) -> Request:
+        """Read the options that are given; raise `MetricError` or `ConfigError` if they are invalid."""
+        policy = Policy.of(options["policy"]) if "policy" in options else DEFAULT_POLICY
+        engine = engine_of(options["engine"]) if "engine" in options else DEFAULT_ENGINE
+        if "scores" in options:
+            check_direction(options["scores"])
         if isinstance(metrics, str):
             metrics = split_names(metrics) or [metrics]
+        given: EvaluateOptions = {**DEFAULTS, **options}
+        convention, k, by = given["convention"], given["k"], given["by"]
         texts, ks = [metrics] if isinstance(metrics, Metric) else metrics, [k] if isinstance(k, int) else k
         # Invalid metrics are reported before any data are read; `auto` accepts what is valid in any convention.
         parsed = parse_metrics(texts, convention, ks)
-        warn_of_idle_cutoffs(texts, convention, ks)
+        if ks:
+            warn_of_idle_cutoffs(texts, convention, ks)
         if parsed and all(metric.judged_only for metric in parsed.values()):
-            rules = replace(rules, unjudged="drop")
-        check_policy(rules, parsed)
+            policy = replace(policy, unjudged="drop")
+        check_policy(policy, parsed)
         if by:
             check_aggregates(parsed, "a slice")
-        sources = Sources(corpus)
-        judge = labeller_of(labeller, sources)
-        read_lengths = as_lengths(lengths)
-        if lengths is None and corpus is not None and any(metric.budget is not None for metric in parsed.values()):
-            read_lengths = Lengths(texts=sources.texts(None, "corpus"))
+        sources = Sources(given["corpus"])
+        labeller = labeller_of(options["labeller"], sources) if "labeller" in options else DEFAULT_LABELLER
+        lengths = NO_LENGTHS if given["lengths"] is None else as_lengths(given["lengths"])
+        has_budgets = any(metric.budget is not None for metric in parsed.values())
+        if given["lengths"] is None and given["corpus"] is not None and has_budgets:
+            lengths = Lengths(texts=sources.texts(None, "corpus"))
+        for columns in (options[name] for name in ("truth_columns", "run_columns") if name in options):
+            check_declared(columns)
+        audit = given["audit"]
         return cls(
             metrics=parsed,
             convention=convention,
             by=(by,) if isinstance(by, str) else tuple(by),
-            policy=rules,
-            labeller=judge,
+            policy=policy,
+            labeller=labeller,
             sources=sources,
-            lengths=read_lengths,
-            engine=how,
-            truth_format=truth_format,
-            run_format=run_format,
-            truth_columns=check_declared(truth_columns),
-            run_columns=check_declared(run_columns),
-            parts=parts,
-            scores=scores,
-            name=name,
+            lengths=lengths,
+            engine=engine,
+            options=given,
             requested=(tuple(texts), tuple(ks)),
             is_auto=convention == AUTO,
-            audit=None if audit is None else Audit(as_ground_truth(audit, rules), assume_random),
+            audit=None if audit is None else Audit(as_ground_truth(audit, policy), given["assume_random"]),
         )
 
     def resolved(self, truth: GroundTruth) -> Request:
@@ -150,9 +129,19 @@ class Request:
 
     def truth_of(self, value: Any) -> GroundTruth:
         """Read ground truth from user data under this policy."""
-        return as_ground_truth(value, self.policy, self.truth_format, self.engine, self.truth_columns)
+        options = self.options
+        return as_ground_truth(value, self.policy, options["truth_format"], self.engine, options["truth_columns"])
 
     def run_of(self, value: Any, truth: GroundTruth, name: str = "") -> Run:
         """Read one system's results from user data; the run's name is `name`, or else the name in the request."""
-        options: dict[str, Any] = {"parts": self.parts, "engine": self.engine, "columns": self.run_columns}
-        return as_run(value, truth, self.run_format, name or self.name, scores=self.scores, **options)
+        options = self.options
+        return as_run(
+            value,
+            truth,
+            options["run_format"],
+            name or options["name"],
+            parts=options["parts"],
+            engine=self.engine,
+            columns=options["run_columns"],
+            scores=options["scores"],
+        )

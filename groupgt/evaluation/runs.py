@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
+
+from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, display, near_names, printable
 from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.inputs import is_in_files
 from groupgt.evaluation.names import expanded, named
-from groupgt.evaluation.options import MetricOptions, takes_options
+from groupgt.evaluation.options import MetricOptions, Metrics, Runs, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.formats.detect import run_paths
@@ -90,20 +92,22 @@ def per_query_rows(evaluations: Sequence[Evaluation]) -> Grid:
 
 @takes_options(MetricOptions)
 def evaluate_runs(
-    truth: Any,
-    runs: Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
-    metrics: Sequence[str | Metric],
+    truth: Truth,
+    runs: Runs,
+    metrics: Metrics,
     *,
-    convention: ConventionChoice | Sequence[ConventionName] = "auto",
+    convention: Annotated[
+        ConventionChoice | Sequence[ConventionName],
+        Doc(
+            "`autorag`, `trec` or `coverage`, or several, shown side by side; `auto` chooses one based on the shape of "
+            "the ground truth."
+        ),
+    ] = "auto",
     **options: Unpack[MetricOptions],
 ) -> Evaluations:
     """Evaluate several runs against one ground truth and show them in one table.
 
     Raises a `DataError`, `MetricError` or `ConfigError` that lists every problem.
-
-    Args:
-        convention: `autorag`, `trec` or `coverage`, or several, shown side by side; `auto` chooses one based on the
-            shape of the ground truth.
 
     >>> found = evaluate_runs({"q": [["a"], ["b"]]}, {"one": {"q": ["a"]}, "both": {"q": ["a", "b"]}}, ["recall@2"])
     >>> found["both"].means, found.means["one"]["recall@2"]

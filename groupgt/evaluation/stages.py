@@ -7,14 +7,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import numpy as np
+from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, display
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.names import named
-from groupgt.evaluation.options import LabelOptions, takes_options
+from groupgt.evaluation.options import LabelOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation, counting_everywhere
 from groupgt.model.hits import Bools, Ints
@@ -68,8 +69,14 @@ class Stages(Result):
 
 @takes_options(LabelOptions)
 def stages(
-    truth: Any,
-    runs: Mapping[str, Any] | Sequence[Any],
+    truth: Truth,
+    runs: Annotated[
+        Mapping[str, Any] | Sequence[Any],
+        Doc(
+            "`{name: run}` in pipeline order, or a list of paths. `PATH@10` uses only the first 10 results, as does "
+            "`NAME@10` for a run in memory."
+        ),
+    ],
     *,
     by: Sequence[str] | str = (),
     **options: Unpack[LabelOptions],
@@ -78,10 +85,6 @@ def stages(
 
     A group is lost at the stage after the last one that covers it, or at the first stage if none covers it. All stages
     are evaluated against the same ground truth with the same labeller. Raises `DataError` or `ConfigError`.
-
-    Args:
-        runs: `{name: run}` in pipeline order, or a list of paths. `PATH@10` uses only the first 10 results, as does
-            `NAME@10` for a run in memory.
 
     >>> truth = {"q": [["a", "b"], ["c"], ["d"]]}
     >>> found = stages(truth, {"retrieved": {"q": ["a", "c", "x"]}, "reranked@1": {"q": ["a", "c"]}})

@@ -6,15 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Decimal
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import numpy as np
+from typing_extensions import Doc
 
 from groupgt.engines.budgets import scores_of
 from groupgt.errors import ConfigError
 from groupgt.evaluation.depth import METRIC, check_depth
 from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.options import OneRunOptions, takes_options
+from groupgt.evaluation.options import OneRun, OneRunOptions, Truth, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.model.hits import Floats
@@ -67,16 +68,18 @@ class Thresholds(Result):
 
 @takes_options(OneRunOptions)
 def thresholds(
-    truth: Any, run: Any, share: float | Sequence[float] = 0.9, **options: Unpack[OneRunOptions]
+    truth: Truth,
+    run: OneRun,
+    share: Annotated[
+        float | Sequence[float], Doc("Share of unanswerable queries that must return no results, or several shares.")
+    ] = 0.9,
+    **options: Unpack[OneRunOptions],
 ) -> Thresholds:
     """Find the lowest score threshold at which a share of the unanswerable queries returns no results.
 
     Results with scores below the threshold are removed. The threshold is above the best scores of that share of
     unanswerable queries, and at most the next higher score in the run. Raises `DataError` or `ConfigError`, for example
     if no query is declared unanswerable (`answerable` is false in its row), or if results have no scores.
-
-    Args:
-        share: Share of unanswerable queries that must return no results, or several shares.
 
     >>> import polars as pl
     >>> rows = {"qid": ["a", "b", "c"], "retrieval_gt": [[["x"]], [], []], "answerable": [True, False, False]}

@@ -276,7 +276,9 @@ class SystemAnswers:
             # Results without query ids follow the rows of the full ground truth, regardless of `where`.
             how: dict[str, Any] = {"parts": True, "qids": data.qids, "engine": engine, "columns": options.columns}
             with collecting(data.doubts):
-                run = as_run(options.path, data.truth, options.format, name, scores=data.request.scores, **how)
+                run = as_run(
+                    options.path, data.truth, options.format, name, scores=data.request.options["scores"], **how
+                )
                 if data.corpus_ids and run.in_memory:
                     rankings = all_rankings(run, self.experiment.policy)
                     check_ids(name, Answers({qid: ids for qid, (ids, _) in rankings}), data.corpus_ids)

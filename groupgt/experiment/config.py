@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -15,10 +16,11 @@ from typing_extensions import Doc
 from groupgt.comparison.settings import Settings
 from groupgt.engines.choice import is_size, size_of
 from groupgt.engines.order import Direction
+from groupgt.evaluation.options import CutoffOptions
 from groupgt.experiment.yaml import LISTED, Scalar, Texts
 from groupgt.metrics.base import ConventionChoice
 from groupgt.metrics.language import split_names
-from groupgt.options import Rule, Short, options_of
+from groupgt.options import Option, Rule, Short, options_of
 from groupgt.render.page.page import MAX_SIZE
 from groupgt.retrievers.base import RetrieverPlugin
 
@@ -38,6 +40,8 @@ Positive = Annotated[int, Ge(1), Le(10**15)]
 TIMED = 30
 # The comparison settings that are keys of `compare`; the seed is set for the entire file.
 SETTINGS = [option for option in options_of(Settings).values() if option.name != "seed"]
+# The options of all metrics are keys of `evaluate`.
+MEASURING = options_of(CutoffOptions).values()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +143,18 @@ class Best:
     ] = None
 
 
+def _with_keys(options: Iterable[Option]) -> Callable[[type[S]], type[S]]:
+    """Adds a key for each option to a section that has none of this name."""
+
+    def extended(section: type[S]) -> type[S]:
+        keys = [(each.name, each.hint, each.default) for each in options if each.name not in options_of(section)]
+        namespace = {"__doc__": section.__doc__}
+        return make_dataclass(section.__name__, keys, bases=(section,), namespace=namespace, frozen=True, kw_only=True)
+
+    return extended
+
+
+@_with_keys(MEASURING)
 @dataclass(frozen=True, kw_only=True)
 class Evaluate:
     """Metrics, and how they are computed."""
@@ -173,6 +189,11 @@ class Evaluate:
         ),
     ] = None
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of all metrics by name; `k` is in the metrics."""
+        return {each.name: getattr(self, each.name) for each in MEASURING if each.name != "k"}
+
     def repeats(self, kind: RetrieverPlugin) -> int:
         """Returns how many queries a retriever that takes batches runs a second time, one by one."""
         return self.timed if self.timed is not None else TIMED if kind.cheap else 0
@@ -183,14 +204,7 @@ class Evaluate:
         object.__setattr__(self, "metrics", names)
 
 
-def _with_settings(section: type[S]) -> type[S]:
-    """Adds a key for each comparison setting to a section."""
-    keys = [(option.name, option.hint, option.default) for option in SETTINGS]
-    namespace = {"__doc__": section.__doc__}
-    return make_dataclass(section.__name__, keys, bases=(section,), namespace=namespace, frozen=True, kw_only=True)
-
-
-@_with_settings
+@_with_keys(SETTINGS)
 @dataclass(frozen=True, kw_only=True)
 class Compare:
     """Comparison of systems or data sets."""

@@ -7,8 +7,9 @@ from typing import Any
 
 from groupgt.experiment.config import Config
 from groupgt.model.policy import PRESETS, Policy
-from groupgt.options import options_of, schema_of
+from groupgt.options import options_of
 from groupgt.plugins import find, ours
+from groupgt.schemas import schema_of
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -280,9 +280,9 @@ def _number_text(value: float | str) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
-def _without_judged_only(in_brackets: str | None) -> tuple[bool, str | None]:
+def _without_judged_only(in_brackets: str) -> tuple[bool, str | None]:
     """Returns whether the brackets request judged results only, and the remaining parameters."""
-    parts = [part.strip() for part in (in_brackets or "").split(",")]
+    parts = [part.strip() for part in in_brackets.split(",")]
     others = [part for part in parts if not re.fullmatch(r"judged_only\s*=\s*(True|False)", part)]
     if len(others) == len(parts):
         return False, in_brackets
@@ -311,15 +311,15 @@ class _Parser:
         definition = definition_of(match["name"])
         if definition is None:
             raise self.fail(f"unknown metric {match['name']!r}{self.hint(match['name'], match['cutoff'])}")
+        if match["parameters"] is None:
+            convention = self.read_convention(definition, match["convention"], {})
+            return Metric(definition.name, convention, (), self.read_cutoff(definition, match["cutoff"]))
         judged_only, in_brackets = _without_judged_only(match["parameters"])
-        parameters = self.read_pairs(definition, in_brackets)
-        convention = self.read_convention(definition, match["convention"], parameters)
+        pairs = self.read_pairs(definition, in_brackets)
+        convention = self.read_convention(definition, match["convention"], pairs)
+        parameters = self.read_parameters(definition, convention, pairs)
         return Metric(
-            definition.name,
-            convention,
-            self.read_parameters(definition, convention, parameters),
-            self.read_cutoff(definition, match["cutoff"]),
-            judged_only,
+            definition.name, convention, parameters, self.read_cutoff(definition, match["cutoff"]), judged_only
         )
 
     def hint(self, name: str, cutoff: str | None) -> str:
@@ -373,6 +373,8 @@ class _Parser:
         chosen = written or self.convention
         if chosen == AUTO:
             formulas = definition.formulas
+            if not parameters:
+                return next(iter(formulas))
             has_all = (name for name in formulas if parameters.keys() <= formulas[name].by_name.keys())
             return next(has_all, next(iter(formulas)))
         if chosen not in definition.formulas:

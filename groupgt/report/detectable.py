@@ -145,7 +145,7 @@ def _measured(experiment: Experiment, data: Data, dataset: str, name: str, metri
     """Measures a system whose results are files, which needs no run."""
     options, text = experiment.options(name, dataset), str(metric)
     how: dict[str, Any] = {"parts": True, "qids": data.qids, "engine": experiment.engine, "columns": options.columns}
-    run = as_run(options.path, data.truth, options.format, name, scores=data.request.scores, **how)
+    run = as_run(options.path, data.truth, options.format, name, scores=data.request.options["scores"], **how)
     request = replace(data.request, metrics={text: metric}, by=())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a run reports suspicious data

@@ -19,8 +19,8 @@ from groupgt.comparison.slices import Slice
 from groupgt.evaluation.estimates import Corrected
 from groupgt.evaluation.stages import Stage
 from groupgt.experiment.json_schema import DRAFT, without_titles
-from groupgt.options import schema_of
 from groupgt.report.shapes import Count, of, shape, typed
+from groupgt.schemas import schema_of
 
 Rank = Annotated[int, Ge(1)]
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.experiment.timing import Kind, Median, Timing, of_one_kind
 from groupgt.formats.corpus import corpus_file
 from groupgt.labellers.base import Labeller
-from groupgt.metrics.base import CONVENTIONS
+from groupgt.metrics.base import CONVENTIONS, ConventionName
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats
@@ -180,9 +180,9 @@ class ResultFolder:
         return str(self.config["name"])
 
     @property
-    def convention(self) -> str:
+    def convention(self) -> ConventionName:
         """The convention of the run."""
-        return self.manifest.convention
+        return cast("ConventionName", self.manifest.convention)
 
     @cached_property
     def policy(self) -> Policy:

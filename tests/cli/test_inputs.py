@@ -86,7 +86,7 @@ def test_every_field_is_an_option_or_an_argument() -> None:
     def command(inputs: Inputs) -> None: ...
 
     own = {parameter.name for parameter in command.__click_params__}  # type: ignore[attr-defined]  # click keeps them there
-    assert own | {"takes_budgets", "takes_folder", "dataset_name", "convention_text"} == set(
+    assert own | {"takes_budgets", "takes_folder", "dataset_name", "convention_text", "others"} == set(
         Inputs.__dataclass_fields__
     )
 

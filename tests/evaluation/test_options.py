@@ -4,49 +4,40 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import groupgt
-from groupgt.evaluation import options
+from groupgt.evaluation.options import DEFAULTS, EvaluateOptions
 from groupgt.evaluation.request import Request
+from groupgt.options import options_of
 
-SOME = (
-    'policy=None, labeller="id", {}corpus=None, {}truth_format=None, run_format=None, '
-    'truth_columns={{}}, run_columns={{}}, {}scores="descending", '
-    'engine="auto"'
-)
-MEASURED = f"{SOME}, audit=None, assume_random=False"
+TRUTH = "policy=None, truth_format=None, truth_columns={}"
+SOME = f"{TRUTH}, labeller='id', corpus=None, run_format=None, run_columns={{}}, scores='descending', engine='auto'"
+ONE = f"{SOME}, name='', parts=False"
+MEASURED = f"convention='auto', k=(), by=(), lengths=None, {SOME}, audit=None, assume_random=False"
 SIGNATURES = {
-    "evaluate": f"truth, run, metrics, *, convention='auto', k=(), by=(), {MEASURED}",
-    "evaluate_runs": f"truth, runs, metrics, *, convention='auto', k=(), by=(), {MEASURED}",
+    "evaluate": f"truth, run, metrics, *, {MEASURED}, name='', parts=False",
+    "evaluate_runs": f"truth, runs, metrics, *, {MEASURED}",
     "compare": "truth, runs, metrics, *, baseline=None, primary=None, test='randomization', correction=None, "
-    "alpha=0.05, confidence=0.95, resamples=10000, seed=0, pairs=False, annotators=(), "
-    f"convention='auto', k=(), by=(), {MEASURED}",
+    f"alpha=0.05, confidence=0.95, resamples=10000, seed=0, pairs=False, annotators=(), {MEASURED}",
     "power": "truth, runs, metrics, *, baseline=None, primary=None, difference=None, power=0.8, test='randomization', "
-    f"correction=None, alpha=0.05, convention='auto', k=(), by=(), {MEASURED}",
-    "misses": f"truth, run, k=10, worst=20, *, {SOME}",
-    "depth": f"truth, run, share=0.9, *, unit='results', by=(), confidence=0.95, lengths=None, {SOME}",
+    f"correction=None, alpha=0.05, {MEASURED}",
+    "misses": f"truth, run, k=10, worst=20, *, {ONE}",
+    "depth": f"truth, run, share=0.9, *, unit='results', by=(), confidence=0.95, lengths=None, {ONE}",
+    "stages": f"truth, runs, *, by=(), {SOME}",
+    "thresholds": f"truth, run, share=0.9, *, {ONE}",
     "check": f"truth, runs=None, *, near_duplicates=False, threshold=0.9, {SOME}",
     "agree": f"truth, run=None, *, other_truth=None, other_labeller=None, parts=False, {SOME}",
-    "suggest": "truth, corpus, threshold=0.9, *, policy=None, truth_format=None, truth_columns={{}}",
+    "suggest": f"truth, corpus, threshold=0.9, *, {TRUTH}",
     "rechunk": "truth, old=None, new=None, *, method=None, min_overlap=0.5, threshold=0.9, unit='chars', "
-    "drop_lost=False, policy=None, truth_format=None, truth_columns={{}}",
-}
-LENGTHS, NAME, PARTS = "lengths=None, ", "name='', ", "parts=False, "
-MIDDLES = {
-    "evaluate": (LENGTHS, NAME, PARTS),
-    "evaluate_runs": (LENGTHS, "", ""),
-    "compare": (LENGTHS, "", ""),
-    "power": (LENGTHS, "", ""),
-    "misses": ("", NAME, PARTS),
-    "depth": ("", NAME, PARTS),
-    "check": ("", "", ""),
-    "agree": ("", "", ""),
+    f"drop_lost=False, {TRUTH}",
 }
 
 
@@ -59,8 +50,10 @@ def shown(function: Any) -> str:
 
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_each_option_is_in_the_signature_in_its_place(name: str) -> None:
-    expected = SIGNATURES[name].format(*MIDDLES.get(name, ())).replace('"', "'")
-    assert shown(getattr(groupgt, name)) == f"({expected})"
+    function = getattr(groupgt, name)
+    assert shown(function) == f"({SIGNATURES[name]})"
+    for parameter in inspect.signature(function).parameters:
+        assert re.search(rf"^    {parameter}: \S", function.__doc__, re.MULTILINE), parameter
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
@@ -81,19 +74,22 @@ def test_an_option_of_another_function_is_refused() -> None:
 
 
 def test_every_option_has_a_default_and_a_text() -> None:
-    defaults = inspect.signature(Request.of).parameters
-    assert set(options.EvaluateOptions.__annotations__) == set(defaults) - {"metrics"}
-    assert set(options.EvaluateOptions.__annotations__) < set(options.TEXTS)
+    for name, option in options_of(EvaluateOptions).items():
+        assert not option.needed, name
+        assert option.description, name
 
 
-def test_a_line_of_its_own_goes_before_the_shared_one() -> None:
-    own = "Does.\n\n    Args:\n        k: Of its own,\n            in two lines.\n\n    >>> 1\n    1\n    "
-    text = options.described(own, ["truth", "k"])
-    assert text == (
-        f"Does.\n\nArgs:\n    truth: {options.TEXTS['truth']}\n    k: Of its own,\n        in two lines.\n\n>>> 1\n1"
-    )
-    assert options.described(None, ["k"]) is None
-    assert options.described("Does.", ["k"]) == "Does."
+def test_the_defaults_are_what_is_read_if_no_option_is_given() -> None:
+    given, usual = Request.of("mrr", **DEFAULTS), Request.of("mrr")
+    for field in fields(Request):
+        if field.name not in ("sources", "labeller"):
+            assert getattr(given, field.name) == getattr(usual, field.name), field.name
+    assert str(given.labeller) == str(usual.labeller) == "id"
+
+
+def test_a_text_of_a_function_goes_before_the_shared_one() -> None:
+    assert "passages that are nearly identical" in (groupgt.check.__doc__ or "")
+    assert "ground-truth ids missing from it are also counted" in (groupgt.check.__doc__ or "")
 
 
 def test_it_takes_docstrings_that_were_left_out() -> None:
