@@ -175,11 +175,16 @@ def read_options(
     return (None if faults else result), faults
 
 
-def read_section(kind: type[Any], value: Any, show: Callable[[Any], str]) -> tuple[Any, list[Fault]]:
-    """Read a dataclass with all its contents; return it (None if anything is invalid) and all errors."""
+def read_section(
+    kind: type[Any], value: Any, show: Callable[[Any], str], empty: Mapping[str, Any] | None = None
+) -> tuple[Any, list[Fault]]:
+    """Read a dataclass with all its contents, without what is invalid; return it and all errors.
+
+    `empty` fills required keys that are left out; the section is None if any other is, or if it is no mapping.
+    """
     reader = Reader(show, in_file=True)
-    section = reader.value(kind, value, ())
-    return (None if reader.faults else section), reader.faults
+    section = reader.section(kind, value, (), empty or {}) if isinstance(value, dict) else reader.value(kind, value, ())
+    return (None if section is LEFT_OUT else section), reader.faults
 
 
 def check_options(options: Any, where: str = "") -> dict[str, Any]:
@@ -218,8 +223,15 @@ def _built(kind: type[Any], values: Mapping[str, Any]) -> tuple[Any, list[Clash]
     return options, list(options.clashes()) if hasattr(options, "clashes") else []
 
 
+# What an invalid value becomes.
+LEFT_OUT = object()
+
+
 class Reader:
-    """Reads values strictly by their annotations and collects all errors; invalid values become None.
+    """Reads values strictly by their annotations and collects all errors; what is invalid is left out.
+
+    A list is read without its invalid items, a mapping without its invalid keys and values, and a section without its
+    invalid keys; a section that lacks a required key is left out itself.
 
     If a number is out of range, the error mentions only the bound if it is `in_file`, and otherwise the full range.
     """
@@ -242,7 +254,7 @@ class Reader:
         if expected:
             suggestions = near_names(value, choices(hint)) if isinstance(value, str) else ""
             self.faults.append(Fault(path, f"expected {expected}, found {self.show(value)}{suggestions}", kind))
-            return None
+            return LEFT_OUT
         if rule is not None and rule.convert is not None:
             return rule.convert(value)
         return self._contents(plain, value, path)
@@ -266,16 +278,20 @@ class Reader:
         if kind is float:
             return float(value)
         if kind is list and arguments:
-            return [self.value(arguments[0], item, (*path, position)) for position, item in enumerate(value)]
+            items = [self.value(arguments[0], item, (*path, position)) for position, item in enumerate(value)]
+            return [item for item in items if item is not LEFT_OUT]
         if kind is dict and arguments:
-            for key in value:
-                self.value(arguments[0], key, (*path, key), "invalid_key")
-            return {key: self.value(arguments[1], item, (*path, key)) for key, item in value.items()}
-        if is_dataclass(kind) and not isinstance(value, plain):
-            count = len(self.faults)
-            values = self.fields(options_of(plain), value, path, "key")
-            return plain(**values) if len(self.faults) == count else None
-        return value
+            names = [self.value(arguments[0], key, (*path, key), "invalid_key") for key in value]
+            items = [self.value(arguments[1], item, (*path, key)) for key, item in value.items()]
+            return {name: item for name, item in zip(names, items) if LEFT_OUT not in (name, item)}
+        return self.section(plain, value, path, {}) if is_dataclass(kind) and not isinstance(value, plain) else value
+
+    def section(self, kind: Any, value: Mapping[str, Any], path: KeyPath, empty: Mapping[str, Any]) -> Any:
+        """Read a dataclass from a mapping; `empty` fills required keys that are left out."""
+        options = options_of(kind)
+        values = {**empty, **self.fields(options, value, path, "key")}
+        is_whole = all(option.name in values for option in options.values() if option.needed)
+        return kind(**values) if is_whole else LEFT_OUT
 
     def fields(
         self, options: Mapping[str, Option], values: Mapping[str, Any], path: KeyPath, noun: str
@@ -290,9 +306,8 @@ class Reader:
         valid = {}
         for key, option in options.items():
             if key in values:
-                count = len(self.faults)
                 value = self.value(option.hint, values[key], (*path, key))
-                if len(self.faults) == count:
+                if value is not LEFT_OUT:
                     valid[option.name] = value
             elif option.needed:
                 self.faults.append(Fault((*path, key), "required key is missing", "missing"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -29,7 +28,7 @@ from groupgt.formats.parts import is_url
 from groupgt.metrics.base import ConventionName
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
-from groupgt.options import Fault, KeyPath, as_dict, options_of, read_section
+from groupgt.options import KeyPath, as_dict, options_of, read_section
 from groupgt.private import Hide
 
 
@@ -194,38 +193,24 @@ def _chosen(document: Document, families: Families, only: Sequence[str], baselin
     return [name for name in names if name in selected]
 
 
-# Replacements for invalid required keys, so that the rest can be checked as well.
-STAND_INS: dict[KeyPath, Any] = {
-    ("version",): 1,
-    ("name",): "name",
-    ("evaluate",): {"metrics": ["recall"]},
-    ("evaluate", "metrics"): ["recall"],
-    ("datasets",): {"dataset": {"ground_truth": "."}},
-    ("systems",): {"system": {"use": ""}},
-}
+# What is left of required keys whose value is invalid.
+EMPTY = {"version": 1, "name": "", "datasets": {}, "systems": {}, "evaluate": Evaluate(metrics=[])}
 # The keys of each section, by the beginning of their full names.
 SECTIONS = {"": options_of(Config), "datasets.NAME.": options_of(Dataset), "evaluate.": options_of(Evaluate)}
 SECTIONS |= {"compare.": options_of(Compare), "output.": options_of(Output), "report.": options_of(Report)}
 MISPLACED = "options go under `with`, or under `matrix` with a list of values"
-# Removing a value can make its parent invalid, which is then removed too.
-MOST_ATTEMPTS = 4
 
 
 def _validated(document: Document) -> Config | None:
-    """Parses the configuration; reports invalid values, then drops or replaces them so that the rest is checked too."""
-    value = copy.deepcopy(document.value)
-    unset = set(document.partial)
-    for attempt in range(MOST_ATTEMPTS):
-        config, faults = read_section(Config, value, as_yaml)
-        if config is not None:
-            return config  # type: ignore[no-any-return]  # a `Config`, as asked
-        for fault in faults:
-            if attempt == 0 and fault.path not in unset:
-                what = (_misplaced(fault.path, document) if fault.kind == "unknown" else "") or fault.what
-                document.fault(fault.path, what, key=fault.is_of_key)
-        for fault in sorted(faults, key=lambda fault: str(fault.path), reverse=True):
-            _leave_out(value, fault, document.partial)
-    return None
+    """Reads the configuration and reports what is invalid; the rest is checked without it."""
+    config: Config | None
+    config, faults = read_section(Config, document.value, as_yaml, EMPTY)
+    for fault in faults:
+        if fault.path not in document.partial:
+            what = (_misplaced(fault.path, document) if fault.kind == "unknown" else "") or fault.what
+            document.fault(fault.path, what, key=fault.is_of_key)
+    document.partial.update(fault.path for fault in faults)
+    return config
 
 
 def _misplaced(path: KeyPath, document: Document) -> str:
@@ -237,26 +222,3 @@ def _misplaced(path: KeyPath, document: Document) -> str:
     holding = [section for section, keys in SECTIONS.items() if key in keys]
     places = [f"in {section}{key}" if section else "at the top level" for section in holding]
     return f"unknown key; it belongs {listed(places)}" if places and not similar else ""
-
-
-def _leave_out(value: Any, fault: Fault, partial: set[KeyPath]) -> None:
-    """Removes or replaces an invalid value in the parsed file."""
-    path = fault.path
-    if not path:
-        return
-    *above, last = path
-    for part in above:
-        try:
-            value = value[part]
-        except (KeyError, IndexError, TypeError):
-            return
-    partial.add(path)
-    if isinstance(value, dict) and (path in STAND_INS or fault.kind == "missing"):
-        value[last] = copy.deepcopy(STAND_INS.get(path, ""))
-    elif isinstance(value, dict):
-        value.pop(last, None)
-    elif isinstance(value, list) and isinstance(last, int) and last < len(value):
-        if path[0] == "gate":
-            value[last] = {"system": "*", "metric": ""}  # later gates keep their positions
-        else:
-            value.pop(last)

@@ -337,6 +337,19 @@ def test_faults_have_places(small: Path, old: str, new: str, place: str, words: 
     assert words in told
 
 
+def test_a_section_without_a_required_key_is_left_out_and_the_rest_is_checked(folder: Path) -> None:
+    text = changed(
+        ("version: 1\n", ""), ("  metrics: [recall, ndcg, redundancy]\n", ""), ("strategy: rank", "strategy: no")
+    )
+    text = changed(
+        ("    ground_truth: questions.jsonl\n    where", "    where"), ("baseline: plain", "baseline: pain"), text=text
+    )
+    found = [fault.split(": ", 1)[1] for fault in told(folder, text)]
+    assert [fault.split(":")[0] for fault in found] == [
+        "version", "datasets.mine.ground_truth", "evaluate.metrics", "evaluate.best.strategy", "compare.baseline"
+    ]  # fmt: skip
+
+
 def test_all_faults_of_a_file_in_one_go(small: Path) -> None:
     text = SMALL.replace("coverage", "coverge").replace("use: bm25", "use: bm52").replace("k: [1, 3]", "k: [0, 3]")
     text = text.replace("recall, ndcg", "recal, ndcg").replace("primary:", "primry:") + "extra: 1\nname: again\n"

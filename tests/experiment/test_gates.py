@@ -13,7 +13,7 @@ from groupgt.experiment import timing
 from groupgt.experiment.outcome import GateResult, Outcome
 from groupgt.report.gates import reason
 from groupgt.report.run import run_experiment
-from tests.experiment.faulty_files import COMPARE, Fault, check_one
+from tests.experiment.faulty_files import COMPARE, GATES, Fault, changed, check_one, told
 
 SWEPT = "bm25[k1=1.2,b=0.75]"
 
@@ -253,3 +253,10 @@ FAULTS: list[Fault] = [
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault[0])
 def test_one_fault_is_one_line_at_its_place(folder: Path, fault: Fault) -> None:
     check_one(folder, fault)
+
+
+def test_a_gate_that_is_left_out_does_not_shift_the_others(folder: Path) -> None:
+    whole = "  - {system: plain, metric: recall@1, min: 0.1}\n"
+    gates = f"gate:\n  - {{system: plain}}\n{whole}{whole}"
+    (fault,) = told(folder, changed((GATES, gates)))
+    assert "gate.0.metric: required key is missing" in fault
