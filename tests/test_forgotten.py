@@ -10,6 +10,8 @@ from pathlib import Path
 import groupgt
 from groupgt.cli.help import EXAMPLES
 from groupgt.cli.main import COMMANDS
+from groupgt.evaluation.options import EvaluateOptions
+from groupgt.options import options_of
 from groupgt.report.tellers import TELLERS
 from tests.sources import tree_of
 
@@ -130,6 +132,12 @@ def test_every_key_of_experiment_files_is_read() -> None:
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     read = {node.attr for node in nodes if isinstance(node, ast.Attribute) and id(node) not in called}
     assert keys - read == set()
+
+
+def test_every_option_for_measuring_is_read() -> None:
+    nodes = [node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    read = {node.slice.value for node in nodes if isinstance(node.slice, ast.Constant)}
+    assert options_of(EvaluateOptions).keys() - read == set()
 
 
 def test_every_section_of_the_report_is_shown() -> None:
