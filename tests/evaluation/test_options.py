@@ -14,27 +14,38 @@ from typing import Any
 import pytest
 
 import groupgt
-from groupgt.evaluation.options import DEFAULTS, EvaluateOptions
+from groupgt.evaluation.options import (
+    DEFAULTS,
+    EvaluateOptions,
+    LabelOptions,
+    MetricOptions,
+    OneRunOptions,
+    RequestOptions,
+    TruthOptions,
+)
 from groupgt.evaluation.request import Request
 from groupgt.options import options_of
 
-TRUTH = "policy=None, truth_format=None, truth_columns={}"
-SOME = f"{TRUTH}, labeller='id', corpus=None, run_format=None, run_columns={{}}, scores='descending', engine='auto'"
-ONE = f"{SOME}, name='', parts=False"
-MEASURED = f"convention='auto', k=(), by=(), lengths=None, {SOME}, audit=None, assume_random=False"
+
+def written(options: Any) -> str:
+    """The options of a class with their defaults."""
+    return ", ".join(f"{name}={option.default!r}" for name, option in options_of(options).items())
+
+
+TRUTH, LABELLED, ONE_RUN, REQUEST = map(written, (TruthOptions, LabelOptions, OneRunOptions, RequestOptions))
 SIGNATURES = {
-    "evaluate": f"truth, run, metrics, *, {MEASURED}, name='', parts=False",
-    "evaluate_runs": f"truth, runs, metrics, *, {MEASURED}",
+    "evaluate": f"truth, run, metrics, *, {written(EvaluateOptions)}",
+    "evaluate_runs": f"truth, runs, metrics, *, convention='auto', {written(MetricOptions)}",
     "compare": "truth, runs, metrics, *, baseline=None, primary=None, test='randomization', correction=None, "
-    f"alpha=0.05, confidence=0.95, resamples=10000, seed=0, pairs=False, annotators=(), {MEASURED}",
+    f"alpha=0.05, confidence=0.95, resamples=10000, seed=0, pairs=False, annotators=(), {REQUEST}",
     "power": "truth, runs, metrics, *, baseline=None, primary=None, difference=None, power=0.8, test='randomization', "
-    f"correction=None, alpha=0.05, {MEASURED}",
-    "misses": f"truth, run, k=10, worst=20, *, {ONE}",
-    "depth": f"truth, run, share=0.9, *, unit='results', by=(), confidence=0.95, lengths=None, {ONE}",
-    "stages": f"truth, runs, *, by=(), {SOME}",
-    "thresholds": f"truth, run, share=0.9, *, {ONE}",
-    "check": f"truth, runs=None, *, near_duplicates=False, threshold=0.9, {SOME}",
-    "agree": f"truth, run=None, *, other_truth=None, other_labeller=None, parts=False, {SOME}",
+    f"correction=None, alpha=0.05, {REQUEST}",
+    "misses": f"truth, run, k=10, worst=20, *, {ONE_RUN}",
+    "depth": f"truth, run, share=0.9, *, unit='results', by=(), confidence=0.95, lengths=None, {ONE_RUN}",
+    "stages": f"truth, runs, *, by=(), {LABELLED}",
+    "thresholds": f"truth, run, share=0.9, *, {ONE_RUN}",
+    "check": f"truth, runs=None, *, near_duplicates=False, threshold=0.9, {LABELLED}",
+    "agree": f"truth, run=None, *, other_truth=None, other_labeller=None, parts=False, {LABELLED}",
     "suggest": f"truth, corpus, threshold=0.9, *, {TRUTH}",
     "rechunk": "truth, old=None, new=None, *, method=None, min_overlap=0.5, threshold=0.9, unit='chars', "
     f"drop_lost=False, {TRUTH}",
