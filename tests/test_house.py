@@ -51,7 +51,7 @@ HOMES = {
     "click": {"cli"},
 }
 # What may import the package itself, for its version and its errors.
-OUTERMOST = {"cli", "experiment", "report"}
+OUTERMOST = {"cli", "experiment", "report", "results"}
 # What of `render` makes text and pictures is used where things are told.
 TELLS = {"document", "encodings", "figures", "layout", "themes", "tradeoffs"}
 WRITES = {"fixed", "p_text", "signed", "small", "snippet", "span", "table"}

@@ -141,8 +141,8 @@ def _across(inputs: Inputs, baseline: str | None, primary: str | None, settings:
             is_option = isinstance(option, click.Option)
             spelled = option.opts[-1] if is_option else option.make_metavar(click.get_current_context())
             raise ConfigError(f"{spelled}: does not go with --across, which compares the data sets of a result folder")
-    from groupgt.report.across import across_in
     from groupgt.results.folder import ResultFolder, folders_of
+    from groupgt.results.merge import across_in
 
     folder = replace(ResultFolder.read(folders_of([inputs.truth_path])[-1]), chosen=inputs.systems)
     metrics = inputs.metrics if inputs.metric_texts else folder.compare.get("metrics", [])

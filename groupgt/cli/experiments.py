@@ -35,7 +35,7 @@ from groupgt.cli.output import (
 from groupgt.errors import ConfigError, GroupgtError, near_names, reason
 from groupgt.private import Hide, private_messages
 from groupgt.render.document import Item
-from groupgt.render.tables import Grid, counted, signed, small
+from groupgt.render.tables import Grid, counted, signed, small, stacked
 from groupgt.runtime import TRACEBACK
 
 
@@ -222,8 +222,9 @@ def run_command(
 def _show_plan(made: Any, against: Path | None, style: str, *, allow_no_previous: bool) -> None:
     """Prints what a run would do, what was not checked, and what the gates can detect."""
     from groupgt.report.detectable import in_experiment
-    from groupgt.report.previous import read_previous, will_compare
+    from groupgt.report.previous import will_compare
     from groupgt.report.times import could_resume
+    from groupgt.results.previous import read_previous
 
     experiment = made.experiment
     previous = None if against is None else read_previous(against, experiment, allow_none=allow_no_previous)
@@ -312,7 +313,7 @@ def report_command(
         show_json({dataset: comparison.to_dict() for dataset, comparison in comparisons.items()})
         return
     if style == "csv":
-        show_csv(*_by_dataset({dataset: comparison.csv_rows() for dataset, comparison in comparisons.items()}))
+        show_csv(*stacked((dataset, comparison.csv_rows()) for dataset, comparison in comparisons.items()))
         return
     blocks: list[Item] = []
     for dataset, comparison in comparisons.items():
@@ -327,19 +328,13 @@ def _show_history(grids: dict[str, Grid], style: str, footer: str) -> None:
         show_json({dataset: [dict(zip(headers, row)) for row in rows] for dataset, (headers, rows) in grids.items()})
         return
     if style == "csv":
-        show_csv(*_by_dataset(grids))
+        show_csv(*stacked(grids.items()))
         return
     blocks: list[Item] = []
     for dataset, (headers, rows) in grids.items():
         lines = [[*row[:-3], signed(row[-3]), small(row[-2]), row[-1]] for row in rows]
         blocks += [f"dataset {dataset}", (headers, lines)] if len(grids) > 1 else [(headers, lines)]
     show_document([*blocks, footer], style)
-
-
-def _by_dataset(grids: dict[str, Grid]) -> Grid:
-    """Combines the tables of all data sets, with data set names in the first column."""
-    headers = next(iter(grids.values()))[0]
-    return ["dataset", *headers], [[dataset, *row] for dataset, (_, rows) in grids.items() for row in rows]
 
 
 @command("init")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from groupgt.errors import ConfigError, near_names, printable
@@ -98,6 +98,16 @@ DEFAULT = "simple"
 # More columns of numbers than this do not fit a terminal; such tables are transposed.
 WIDEST = 8
 Grid = tuple[list[str], list[list[Any]]]
+
+
+def stacked(grids: Iterable[tuple[str, Grid]]) -> Grid:
+    """Stack the tables of all data sets; the first column names the data set."""
+    headers: list[str] = []
+    rows: list[list[Any]] = []
+    for dataset, (dataset_headers, dataset_rows) in grids:
+        headers = ["dataset", *dataset_headers]
+        rows += [[dataset, *row] for row in dataset_rows]
+    return headers, rows
 
 
 def check_style(style: str, *others: str) -> None:

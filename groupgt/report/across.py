@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from groupgt.comparison.across import Across, Measured, across, mean_length, texts_of
+from groupgt.comparison.across import Across
 from groupgt.comparison.contrast import comparisons
-from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import finite
-from groupgt.errors import ConfigError, DataError, listed, near_names
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.outcome import Outcome
-from groupgt.formats.corpus import read_corpus
 from groupgt.metrics.language import Metric
 from groupgt.model.values import Budget
 from groupgt.options import as_dict
@@ -29,7 +26,6 @@ from groupgt.report.contrasts import beside_grid, beside_rows, how_tested, marks
 from groupgt.report.sentences import doubt, sentence_of
 from groupgt.report.shapes import plain
 from groupgt.report.verdict import Other, changes
-from groupgt.results.folder import AGAIN, ResultFolder
 
 # Number of systems for which the best data set is reported.
 SYSTEMS = 3
@@ -124,47 +120,6 @@ def tables(result: Across) -> Iterator[Item]:
     test = how_tested(result.settings, comparisons(result.contrasts().values()), marks=marks_in(shown[:1]))
     several = len(result.metrics) > 1
     yield f"against {result.baseline}: {test}{verdict_by(result.label) if several else ''}"
-
-
-def across_in(
-    folder: ResultFolder,
-    settings: Settings,
-    baseline: str | None = None,
-    metrics: Sequence[str] = (),
-    primary: str | None = None,
-) -> Across:
-    """Compares the data sets in a result folder with a baseline data set (default: the first).
-
-    Uses the given metrics (default: all). Raises `ConfigError` or `DataError`.
-    """
-    if len(folder.systems) < 2:
-        raise ConfigError(f"{folder.path}: expected several data sets, found only {', '.join(folder.systems)}")
-    names = list(dict.fromkeys(name for by_system in folder.systems.values() for name in by_system))
-    for name in folder.chosen:
-        if name not in names:
-            raise ConfigError(f"system: expected one of {listed(names)}, found {name!r}{near_names(name, names)}")
-    measured: dict[str, Measured] = {}
-    sizes: dict[str, float] = {}
-    for dataset, by_system in folder.systems.items():
-        one = replace(folder, dataset=dataset)
-        texts = texts_of(one.truth(one.policy)) if one.truth_path.is_file() else {}
-        values = {name: scored.values for name, scored in by_system.items() if name in (folder.chosen or by_system)}
-        qids = next(iter(by_system.values())).qids
-        if any(list(scored.qids) != list(qids) for scored in by_system.values()):
-            raise DataError(f"{folder.path}: the systems of {dataset} have other queries than one another; {AGAIN}")
-        measured[dataset] = Measured(qids, texts, values)
-        if one.corpus is not None:
-            sizes[dataset] = mean_length(read_corpus(one.corpus))
-    return across(
-        measured,
-        baseline or folder.across or next(iter(measured)),
-        folder.metrics,
-        settings,
-        folder.convention,
-        requested=metrics,
-        primary=primary or (None if metrics else folder.primary),
-        sizes=sizes,
-    )
 
 
 # --- Data sets side by side.

@@ -1,19 +1,15 @@
-"""Reads the previous run from a result folder and compares each system with its previous version."""
+"""Reports how each system compares with its version in the previous run: sentences, tables, page data and JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from groupgt.comparison.systems import finite
-from groupgt.errors import ConfigError, DataError, near_names
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.outcome import Against, Outcome
-from groupgt.experiment.previous import Former, FormerSystem, Previous
-from groupgt.model.hits import Floats
+from groupgt.experiment.previous import Previous
 from groupgt.render.document import Detail, Item
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed, listed, small, span
@@ -22,87 +18,9 @@ from groupgt.report.headroom import NAMED_IN_CELL, first_of
 from groupgt.report.sentences import at_cutoff, doubt, grouped, sentence_of
 from groupgt.report.shapes import plain
 from groupgt.report.verdict import Other, changes, too_few
-from groupgt.results.folder import Manifest, ResultFolder, folders_of, order_of
-from groupgt.store.stamped import LATEST
 
 # Names the first queries or systems in a line.
 _listed = partial(listed, most=10, more=", and {:,} more")
-
-
-# --- Reading.
-
-
-def read_previous(path: Path, experiment: Experiment, *, allow_none: bool = False) -> Previous:
-    """Reads the newest run of an experiment in a folder, or the folder itself if it is a result folder.
-
-    Raises `ConfigError` if there is none, unless it is allowed, and `DataError` if the run cannot be read.
-    """
-    if not path.exists():
-        siblings = path.absolute().parent
-        names = [each.name for each in siblings.iterdir() if each.is_dir()] if siblings.is_dir() else []
-        missing = f"no such folder{near_names(path.name, names)}"
-    elif path.is_dir() and all(inside.name.startswith(".") for inside in path.iterdir()):
-        missing = "expected a result folder, found an empty folder"
-    else:
-        for folder in earlier_runs(path, experiment):
-            datasets = {dataset: former_of(folder, dataset, experiment) for dataset in folder.manifest.counts}
-            return Previous(folder.stamp, datasets, folder.manifest.files)
-        there = dict.fromkeys(Manifest.at(folder).config["name"] for folder in folders_of([path]))
-        missing = f"expected a run of {experiment.title}, found {listed(list(there), 3)}"
-    if allow_none:
-        return Previous()
-    raise ConfigError(f"--against {path}: {missing}; a first run, which has no previous one, takes --allow-no-previous")
-
-
-def earlier_runs(path: Path, experiment: Experiment) -> Iterator[ResultFolder]:
-    """Yields the runs of an experiment in a folder, newest first, or the folder itself if it is a result folder."""
-    for each in reversed(folders_of([path])):
-        # Files are searched for next to the current experiment file, wherever the folder comes from.
-        folder = ResultFolder(each, Manifest.at(each), home=experiment.path.parent.resolve())
-        if folder.name == experiment.hide(experiment.title) or path in (each, each.parent / LATEST):
-            yield folder
-
-
-def former_of(folder: ResultFolder, dataset: str, experiment: Experiment) -> Former:
-    """Reads one data set of a previous run."""
-    names = list(folder.manifest.counts[dataset])
-    one = replace(folder, dataset=dataset, chosen=names)
-    truth = one.truth(one.policy)
-    systems = {}
-    for name in names:
-        kept = one.kept_run(name)
-        # If the format had to be named, the file is not read again with a guessed one.
-        is_named = folder.manifest.systems[name]["options"].get("format") is not None
-        systems[name] = FormerSystem(kept or (None if is_named else one.original_run(name)), bare=kept is not None)
-    corpus = folder.config["datasets"][dataset].get("corpus")
-    digest = "" if corpus is None else folder.manifest.files.get(corpus, "unknown")
-    values = partial(_values, one, truth.qids, _other_rules(folder, experiment))
-    return Former(truth, systems, digest, values)
-
-
-def _other_rules(folder: ResultFolder, experiment: Experiment) -> str:
-    """Explains how the previous policy, labeller or tokenizer differs from the current one; empty if they match."""
-    evaluate = experiment.as_written["evaluate"]
-    for what, now, then in (
-        ("policy", str(experiment.policy), folder.manifest.policy),
-        ("labeller", evaluate["labeller"], folder.config["evaluate"].get("labeller")),
-        ("tokenizer", evaluate["tokenizer"], folder.tokenizer),
-    ):
-        if now != then:
-            return f"its values were measured with another {what}"
-    return ""
-
-
-def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[str, Mapping[str, Floats]]:
-    if other:
-        raise DataError(other)
-    if not any((folder.path / f"per_query{ending}").is_file() for ending in (".parquet", ".csv")):
-        raise DataError("its values were not saved (output.formats has neither csv nor parquet)")
-    values: dict[str, dict[str, Floats]] = {}
-    for name, scored in folder.systems[folder.dataset].items():
-        order = order_of(scored.qids, qids, "its stored values belong to other queries")
-        values[name] = {str(metric): scored.values[text][order] for text, metric in folder.metrics.items()}
-    return values
 
 
 def will_compare(previous: Previous, experiment: Experiment) -> str:

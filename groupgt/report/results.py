@@ -1,38 +1,24 @@
-"""Writes results.json and the other files of a result folder.
+"""The files of a result folder that present an outcome: tables, report.html, results.json, timings.json and CSV.
 
-`schema` describes results.json; `folder` reads result folders.
+`schema` describes results.json; `results.write` adds what was measured, and writes the folder.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import platform
-from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import groupgt
-from groupgt.engines.calls import rankings_to_write
-from groupgt.evaluation.runs import per_query_rows
-from groupgt.experiment.cache import libraries
 from groupgt.experiment.outcome import Outcome
-from groupgt.formats import jsonl, trec
-from groupgt.formats.write import flat_fault, write_flat
 from groupgt.render import tables
-from groupgt.render.exports import csv_text, json_text, write_rows
-from groupgt.render.tables import Grid
+from groupgt.render.exports import csv_text, json_text
+from groupgt.render.tables import Grid, stacked
 from groupgt.report import previous
 from groupgt.report.gates import reason
 from groupgt.report.means import means_and_slices
 from groupgt.report.shapes import plain
 from groupgt.report.times import from_cache
-from groupgt.results.folder import Manifest, file_name, slug
-from groupgt.store.stamped import write_stamped
-
-# --- Their contents.
+from groupgt.store.stamped import Writer, text_file
 
 
 def results_of(outcome: Outcome) -> Any:
@@ -106,65 +92,13 @@ def _way_back(experiment: Path, folder: Path) -> str | None:
         return None
 
 
-def manifest_of(outcome: Outcome) -> Any:
-    """Builds the contents of manifest.json, with the names of environment variables, not their values."""
-    experiment = outcome.experiment
-    systems = {}
-    for name in experiment.chosen:
-        system = experiment.systems[name]
-        inputs = {"inputs": system.inputs} if system.inputs else {}
-        options = experiment.shown_options(name)
-        scores = {} if system.config.scores == "descending" else {"scores": system.config.scores}
-        systems[name] = {"use": system.config.use, "options": options, **scores, **inputs, "files": file_name(name)}
-    manifest = Manifest(
-        groupgt=groupgt.__version__,
-        python=platform.python_version(),
-        libraries=libraries(list(experiment.systems.values())),
-        files=outcome.digests,
-        seed=experiment.config.seed,
-        ground_truth={
-            dataset: next(iter(by_system.values())).truth.digest
-            for dataset, by_system in outcome.evaluations.items()
-            if by_system
-        },
-        metrics=[str(metric) for metric in experiment.metrics.values()],
-        policy=str(experiment.policy),
-        config=experiment.as_written,
-        systems=systems,
-        counts={
-            dataset: {system: evaluation.counts for system, evaluation in by_system.items()}
-            for dataset, by_system in outcome.evaluations.items()
-        },
-        convention=experiment.convention,
-    )
-    return experiment.hide.sure(vars(manifest))
-
-
 def means_grid(outcome: Outcome) -> Grid:
     """Returns headers and one row per mean, overall and for each slice, as in means.csv."""
-    return _stacked((name, means_and_slices(list(systems.values()))) for name, systems in outcome.evaluations.items())
+    return stacked((name, means_and_slices(list(systems.values()))) for name, systems in outcome.evaluations.items())
 
 
-def per_query_grid(outcome: Outcome) -> Grid:
-    """Returns headers and one row per system and query, as in per_query.csv."""
-    measured = {name: list(systems.values()) for name, systems in outcome.evaluations.items() if systems}
-    return _stacked((name, per_query_rows(evaluations)) for name, evaluations in measured.items())
+# --- Its files.
 
-
-def _stacked(grids: Iterable[tuple[str, Grid]]) -> Grid:
-    """Stacks the tables of all data sets; the first column names the data set."""
-    headers: list[str] = []
-    rows: list[list[Any]] = []
-    for dataset, (dataset_headers, dataset_rows) in grids:
-        headers = ["dataset", *dataset_headers]
-        rows += [[dataset, *row] for row in dataset_rows]
-    return headers, rows
-
-
-# --- Writing.
-
-# Writes a file at a path, or beside it with the ending of another format.
-Writer = Callable[[Path], object]
 # Formats that are the report with another table style.
 STYLES = {
     "table": ("table.txt", tables.DEFAULT),
@@ -173,75 +107,20 @@ STYLES = {
 }
 
 
-def write_results(outcome: Outcome, folder: Path) -> Path:
-    """Writes `<folder>/<name>/<time>-<digest>/` atomically and returns its path."""
+def files_of(outcome: Outcome, parent: Path) -> dict[str, Writer]:
+    """Returns writers for the files that present an outcome, by name; its result folder will be in `parent`."""
     formats = outcome.experiment.config.output.formats
-    writers: dict[str, Writer] = {}
+    files: dict[str, Writer] = {}
     for name, style in (STYLES[kind] for kind in formats if kind in STYLES):
-        writers[name] = _text(outcome.text(style) + "\n")
+        files[name] = text_file(outcome.text(style) + "\n")
     if "report" in formats:
-        writers["report.html"] = outcome.to_html
+        files["report.html"] = outcome.to_html
     if "json" in formats:
-        writers["results.json"] = _text(json_text(results_of(outcome)) + "\n")
+        files["results.json"] = text_file(json_text(results_of(outcome)) + "\n")
     if "csv" in formats:
-        writers["means.csv"] = _text(csv_text(*means_grid(outcome)))
-        writers["per_query.csv"] = _text(csv_text(*per_query_grid(outcome)))
+        files["means.csv"] = text_file(csv_text(*means_grid(outcome)))
         if outcome.comparison:
-            grid = _stacked((name, comparison.csv_rows()) for name, comparison in outcome.comparison.items())
-            writers["comparison.csv"] = _text(csv_text(*grid))
-    if "parquet" in formats:
-        writers["per_query.parquet"] = lambda path: write_rows(path, *per_query_grid(outcome), ".parquet")
-    writers |= _runs(outcome, all_of_them="runs" in formats)
-    parent = folder / slug(outcome.experiment.title)
-    writers["timings.json"] = _text(json_text(timings_of(outcome, parent)) + "\n")
-    manifest = json.dumps(manifest_of(outcome), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-    writers["manifest.json"] = _text(manifest)
-    digest = hashlib.sha256(manifest.encode()).hexdigest()[:8]
-    return write_stamped(parent, digest, writers)
-
-
-def _text(text: str) -> Writer:
-    return partial(Path.write_text, data=text, encoding="utf-8", newline="")
-
-
-def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
-    """Returns writers for all results and ground truth, so that `folder` can measure them again.
-
-    Results that are streamed, or that have more than ids and scores, are saved only if `all_of_them` is set. The same
-    applies to qrels, which are intended for other tools.
-    """
-    writers: dict[str, Writer] = {}
-    for dataset, by_system in outcome.evaluations.items():
-        for system, evaluation in by_system.items():
-            if all_of_them or evaluation.run.by_original_ids.is_plain:
-                writers[f"runs/{slug(dataset)}/{file_name(system)}.trec"] = _run(outcome, dataset, system)
-        if dataset in outcome.truths:
-            writers[f"truth/{slug(dataset)}.jsonl"] = partial(jsonl.write_ground_truth, truth=outcome.truths[dataset])
-        for system, stages in outcome.stages.get(dataset, {}).items():
-            writers[f"stages/{slug(dataset)}/{file_name(system)}.csv"] = _text(csv_text(*stages.csv_rows()))
-        for first in list(by_system.values())[:1]:
-            if first.audit is not None:
-                audit = partial(jsonl.write_ground_truth, truth=first.audit.truth)
-                writers[f"truth/{slug(dataset)}.audit.jsonl"] = audit
-            if all_of_them and not first.truth.forms and flat_fault(first.truth) is None:
-                writers[f"truth/{slug(dataset)}.qrels"] = partial(write_flat, truth=first.truth)
-    return writers
-
-
-def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
-    """Returns a writer for a run, in TREC format if possible and in JSON Lines otherwise.
-
-    TREC format cannot store unusual ids or search call numbers, and would sort a list by its scores; results without
-    any scores get scores from their ranks.
-    """
-    evaluation = outcome.evaluations[dataset][system]
-    read = partial(rankings_to_write, evaluation.run.by_original_ids, evaluation.policy)
-
-    def write(path: Path) -> None:
-        rankings, calls = read()
-        if calls or trec.run_fault(rankings, in_single=True) is not None:
-            jsonl.write_run(path.with_suffix(".jsonl"), read()[0], calls=calls)
-        else:
-            trec.write_run(path, read()[0], file_name(system))
-
-    return write
+            grids = ((name, comparison.csv_rows()) for name, comparison in outcome.comparison.items())
+            files["comparison.csv"] = text_file(csv_text(*stacked(grids)))
+    files["timings.json"] = text_file(json_text(timings_of(outcome, parent)) + "\n")
+    return files

@@ -13,8 +13,10 @@ from groupgt.experiment.experiment import load
 from groupgt.experiment.fresh import shared_process
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.runner import Running
-from groupgt.report.previous import read_previous
-from groupgt.report.results import write_results
+from groupgt.report.results import files_of
+from groupgt.results.folder import slug
+from groupgt.results.previous import read_previous
+from groupgt.results.write import write_results
 
 
 def run_experiment(
@@ -62,6 +64,7 @@ def run_experiment(
         running.begin(changes, only, resume=resume)
         outcome = running.outcome(changes, jobs, previous)
         folder = Path(output) if output is not None else experiment.at(experiment.config.output.folder)
-        outcome = replace(outcome, folder=write_results(outcome, folder))
+        parent = folder / slug(experiment.title)
+        outcome = replace(outcome, folder=write_results(outcome, parent, files_of(outcome, parent)))
         running.finish()
         return outcome

@@ -1,4 +1,4 @@
-"""Merges result folders into a single comparison, or into the history of one experiment, for `groupgt report`."""
+"""Compares what result folders hold: several of them, the data sets of one, or the history of an experiment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.comparison.across import Changes
+from groupgt.comparison.across import Across, Changes, Measured, across, mean_length, texts_of
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK, p_values
@@ -28,7 +28,7 @@ from groupgt.model.values import Lengths
 from groupgt.options import paths_of
 from groupgt.plugins import find
 from groupgt.render.tables import Grid, counted, listed
-from groupgt.results.folder import ResultFolder, Scored, order_of
+from groupgt.results.folder import AGAIN, ResultFolder, Scored, order_of
 from groupgt.store.stamped import age_of, has_stamp
 
 # --- Several folders as one comparison.
@@ -277,6 +277,50 @@ def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
         assume_random=True,
         lengths=lengths,
         corpus=lengths.texts or None,
+    )
+
+
+# --- The data sets of one folder against each other.
+
+
+def across_in(
+    folder: ResultFolder,
+    settings: Settings,
+    baseline: str | None = None,
+    metrics: Sequence[str] = (),
+    primary: str | None = None,
+) -> Across:
+    """Compares the data sets in a result folder with a baseline data set (default: the first).
+
+    Uses the given metrics (default: all). Raises `ConfigError` or `DataError`.
+    """
+    if len(folder.systems) < 2:
+        raise ConfigError(f"{folder.path}: expected several data sets, found only {', '.join(folder.systems)}")
+    names = list(dict.fromkeys(name for by_system in folder.systems.values() for name in by_system))
+    for name in folder.chosen:
+        if name not in names:
+            raise ConfigError(f"system: expected one of {listed(names)}, found {name!r}{near_names(name, names)}")
+    measured: dict[str, Measured] = {}
+    sizes: dict[str, float] = {}
+    for dataset, by_system in folder.systems.items():
+        one = replace(folder, dataset=dataset)
+        texts = texts_of(one.truth(one.policy)) if one.truth_path.is_file() else {}
+        values = {name: scored.values for name, scored in by_system.items() if name in (folder.chosen or by_system)}
+        qids = next(iter(by_system.values())).qids
+        if any(list(scored.qids) != list(qids) for scored in by_system.values()):
+            raise DataError(f"{folder.path}: the systems of {dataset} have other queries than one another; {AGAIN}")
+        measured[dataset] = Measured(qids, texts, values)
+        if one.corpus is not None:
+            sizes[dataset] = mean_length(read_corpus(one.corpus))
+    return across(
+        measured,
+        baseline or folder.across or next(iter(measured)),
+        folder.metrics,
+        settings,
+        folder.convention,
+        requested=metrics,
+        primary=primary or (None if metrics else folder.primary),
+        sizes=sizes,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from groupgt.store import files
@@ -14,9 +15,11 @@ LAST = "manifest.json"
 LATEST = "latest"
 TIME = "%Y%m%dT%H%M%S"
 _STAMP = re.compile("[0-9]{8}T[0-9]{6}")
+# Writes a file at a path, or beside it with the ending of another format.
+Writer = Callable[[Path], object]
 
 
-def write_stamped(parent: Path, digest: str, writers: Mapping[str, Callable[[Path], object]]) -> Path:
+def write_stamped(parent: Path, digest: str, writers: Mapping[str, Writer]) -> Path:
     """Writes a new folder `<time>-<digest>` by calling `writers` (keyed by file name), the manifest last.
 
     Files are first written to a temporary folder next to it, which is renamed once complete, so that concurrent writes
@@ -36,6 +39,11 @@ def write_stamped(parent: Path, digest: str, writers: Mapping[str, Callable[[Pat
         reached("renamed a result folder")
         files.write_text(parent / LATEST, folder.name + "\n")
         return folder
+
+
+def text_file(text: str) -> Writer:
+    """Return a writer of a text."""
+    return partial(Path.write_text, data=text, encoding="utf-8", newline="")
 
 
 def _renamed(temporary: Path, parent: Path, digest: str) -> Path:

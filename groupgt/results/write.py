@@ -1,0 +1,119 @@
+"""Writes result folders: the manifest, values per query, runs and ground truth, beside the files that present them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import groupgt
+from groupgt.engines.calls import rankings_to_write
+from groupgt.evaluation.runs import per_query_rows
+from groupgt.experiment.cache import libraries
+from groupgt.experiment.outcome import Outcome
+from groupgt.formats import jsonl, trec
+from groupgt.formats.write import flat_fault, write_flat
+from groupgt.render.exports import csv_text, write_rows
+from groupgt.render.tables import Grid, stacked
+from groupgt.results.folder import Manifest, file_name, slug
+from groupgt.store.stamped import Writer, text_file, write_stamped
+
+
+def write_results(outcome: Outcome, parent: Path, presented: Mapping[str, Writer]) -> Path:
+    """Writes `<parent>/<time>-<digest>/` atomically and returns its path; `presented` adds files by name."""
+    formats = outcome.experiment.config.output.formats
+    writers = {**presented, **_runs(outcome, all_of_them="runs" in formats)}
+    if "csv" in formats:
+        writers["per_query.csv"] = text_file(csv_text(*per_query_grid(outcome)))
+    if "parquet" in formats:
+        writers["per_query.parquet"] = lambda path: write_rows(path, *per_query_grid(outcome), ".parquet")
+    manifest = json.dumps(manifest_of(outcome), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    writers["manifest.json"] = text_file(manifest)
+    return write_stamped(parent, hashlib.sha256(manifest.encode()).hexdigest()[:8], writers)
+
+
+def manifest_of(outcome: Outcome) -> Any:
+    """Builds the contents of manifest.json, with the names of environment variables, not their values."""
+    experiment = outcome.experiment
+    systems = {}
+    for name in experiment.chosen:
+        system = experiment.systems[name]
+        inputs = {"inputs": system.inputs} if system.inputs else {}
+        options = experiment.shown_options(name)
+        scores = {} if system.config.scores == "descending" else {"scores": system.config.scores}
+        systems[name] = {"use": system.config.use, "options": options, **scores, **inputs, "files": file_name(name)}
+    manifest = Manifest(
+        groupgt=groupgt.__version__,
+        python=platform.python_version(),
+        libraries=libraries(list(experiment.systems.values())),
+        files=outcome.digests,
+        seed=experiment.config.seed,
+        ground_truth={
+            dataset: next(iter(by_system.values())).truth.digest
+            for dataset, by_system in outcome.evaluations.items()
+            if by_system
+        },
+        metrics=[str(metric) for metric in experiment.metrics.values()],
+        policy=str(experiment.policy),
+        config=experiment.as_written,
+        systems=systems,
+        counts={
+            dataset: {system: evaluation.counts for system, evaluation in by_system.items()}
+            for dataset, by_system in outcome.evaluations.items()
+        },
+        convention=experiment.convention,
+    )
+    return experiment.hide.sure(vars(manifest))
+
+
+def per_query_grid(outcome: Outcome) -> Grid:
+    """Returns headers and one row per system and query, as in per_query.csv."""
+    measured = {name: list(systems.values()) for name, systems in outcome.evaluations.items() if systems}
+    return stacked((name, per_query_rows(evaluations)) for name, evaluations in measured.items())
+
+
+def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
+    """Returns writers for all results and ground truth, so that `folder` can measure them again.
+
+    Results that are streamed, or that have more than ids and scores, are saved only if `all_of_them` is set. The same
+    applies to qrels, which are intended for other tools.
+    """
+    writers: dict[str, Writer] = {}
+    for dataset, by_system in outcome.evaluations.items():
+        for system, evaluation in by_system.items():
+            if all_of_them or evaluation.run.by_original_ids.is_plain:
+                writers[f"runs/{slug(dataset)}/{file_name(system)}.trec"] = _run(outcome, dataset, system)
+        if dataset in outcome.truths:
+            writers[f"truth/{slug(dataset)}.jsonl"] = partial(jsonl.write_ground_truth, truth=outcome.truths[dataset])
+        for system, stages in outcome.stages.get(dataset, {}).items():
+            writers[f"stages/{slug(dataset)}/{file_name(system)}.csv"] = text_file(csv_text(*stages.csv_rows()))
+        for first in list(by_system.values())[:1]:
+            if first.audit is not None:
+                audit = partial(jsonl.write_ground_truth, truth=first.audit.truth)
+                writers[f"truth/{slug(dataset)}.audit.jsonl"] = audit
+            if all_of_them and not first.truth.forms and flat_fault(first.truth) is None:
+                writers[f"truth/{slug(dataset)}.qrels"] = partial(write_flat, truth=first.truth)
+    return writers
+
+
+def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
+    """Returns a writer for a run, in TREC format if possible and in JSON Lines otherwise.
+
+    TREC format cannot store unusual ids or search call numbers, and would sort a list by its scores; results without
+    any scores get scores from their ranks.
+    """
+    evaluation = outcome.evaluations[dataset][system]
+    read = partial(rankings_to_write, evaluation.run.by_original_ids, evaluation.policy)
+
+    def write(path: Path) -> None:
+        rankings, calls = read()
+        if calls or trec.run_fault(rankings, in_single=True) is not None:
+            jsonl.write_run(path.with_suffix(".jsonl"), read()[0], calls=calls)
+        else:
+            trec.write_run(path, read()[0], file_name(system))
+
+    return write
