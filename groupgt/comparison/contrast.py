@@ -263,6 +263,20 @@ def contrasts_of(
     }
 
 
+def contrasts_with(
+    others: Sequence[str], values: Values, metrics: Mapping[str, Metric], settings: Settings
+) -> dict[Key, Contrast]:
+    """Compare every system with each of `others`, each pair once."""
+    names = list(values)
+    twos = [
+        (name, other)
+        for place, name in enumerate(names)
+        for other in others
+        if name != other and not (name in others and place > names.index(other))
+    ]
+    return contrasts_of(values, metrics, twos, settings)
+
+
 def _contrast(
     metric: Metric, system: Floats, other: Floats, *, interval: Interval, ranks: float | None, **tested: Any
 ) -> Contrast:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from groupgt.comparison.systems import Systems, finite
 from groupgt.errors import ConfigError
+from groupgt.evaluation.curves import cumulative, depths_of, mean_at, precision_by_recall, ranks_reached
 from groupgt.evaluation.result import Evaluation
-from groupgt.metrics import views
 from groupgt.metrics.language import Metric, parse_metric
-from groupgt.model.hits import Ints
 from groupgt.model.values import Budget
 from groupgt.render import figures, tradeoffs
 from groupgt.render.drawing import Figure
@@ -24,10 +20,7 @@ from groupgt.report.means import about
 if TYPE_CHECKING:
     from groupgt.experiment.outcome import Outcome
 
-# Depths at which curves are drawn, as far as there are results.
-DEPTHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 CURVES = ("recall", "complete", "ndcg")
-NEVER = np.iinfo(np.int64).max
 # Maximum number of systems in these figures.
 LINES = 8
 
@@ -57,8 +50,7 @@ def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metr
     Cutoffs of the given metrics are ignored; raises `ConfigError` for a metric that takes no cutoff.
     """
     shown = shown_systems(systems)
-    deepest = max(int(each.labelled.hits.length.max(initial=0)) for each in shown.values())
-    cutoffs: Sequence[int | Budget] = [k for k in DEPTHS if k <= deepest] or [1]
+    cutoffs: Sequence[int | Budget] = depths_of(shown.values())
     if unit != "results":
         cutoffs = [budget for budget in _budgets(systems) if budget.unit == unit]
     # For alternatives that are needed together, only the coverage of groups is defined.
@@ -74,7 +66,7 @@ def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metr
     for name, each in shown.items():
         for curve, metric in curves.items():
             for cutoff in cutoffs:
-                mean = finite(_mean(each, replace(metric, cutoff=cutoff)))
+                mean = finite(mean_at(each, replace(metric, cutoff=cutoff)))
                 amount = cutoff.amount if isinstance(cutoff, Budget) else cutoff
                 rows.append({"system": name, "metric": curve, "k": amount, "value": mean})
     return figures.depth(rows, about(systems, ", ".join(curves), _note(systems, shown)), unit, _named(systems))
@@ -83,45 +75,24 @@ def depth_curves(systems: Systems, unit: str = "results", metrics: Sequence[Metr
 def ecdf(systems: Systems) -> Figure:
     """Draws the cumulative share of queries with a first hit, and of complete queries, by rank."""
     shown = shown_systems(systems)
-    rows = []
-    for name, each in shown.items():
-        counts, hits = each.counting, each.labelled.hits
-        met = views.met_groups(hits)
-        first = np.full(hits.size, NEVER, dtype=np.int64)
-        np.minimum.at(first, met.query, met.rank)
-        kinds = {"first hit": np.where(first == NEVER, 0, first), "complete": hits.completion_ranks}
-        for kind, ranks in kinds.items():
-            rows += [{"system": name, "kind": kind, **point} for point in _steps(ranks[counts])]
+    rows = [
+        {"system": name, "kind": kind, "rank": rank, "share": share}
+        for name, each in shown.items()
+        for kind, ranks in ranks_reached(each).items()
+        for rank, share in cumulative(ranks)
+    ]
     return figures.ecdf(rows, about(systems, "rank", _note(systems, shown)), _named(systems))
 
 
 def precision_recall(systems: Systems) -> Figure:
     """Draws interpolated precision at eleven recall levels."""
     shown = shown_systems(systems)
-    metrics = [(step / 10, Metric("iprec", parameters=(("recall", step / 10),) if step else ())) for step in range(11)]
     rows = [
-        {"system": name, "recall": recall, "precision": finite(_mean(each, metric))}
+        {"system": name, "recall": recall, "precision": finite(precision)}
         for name, each in shown.items()
-        for recall, metric in metrics
+        for recall, precision in precision_by_recall(each)
     ]
     return figures.precision_recall(rows, about(systems, "iprec", _note(systems, shown)), _named(systems))
-
-
-def _mean(evaluation: Evaluation, metric: Metric) -> float:
-    counts = evaluation.counting
-    return float(metric.values(evaluation.labelled.hits)[counts].mean()) if counts.any() else math.nan
-
-
-def _steps(ranks: Ints) -> list[dict[str, Any]]:
-    """Computes the cumulative share of queries by rank; a rank of 0 means never."""
-    if not len(ranks):
-        return []
-    distinct, counts = np.unique(ranks[ranks > 0], return_counts=True)
-    shares = np.cumsum(counts) / len(ranks)
-    points = [{"rank": rank, "share": share} for rank, share in zip(distinct.tolist(), shares.tolist())]
-    if not points or points[0]["rank"] > 1:
-        points.insert(0, {"rank": 1, "share": 0.0})
-    return points
 
 
 def _named(systems: Systems) -> list[str]:

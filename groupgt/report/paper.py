@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Sequence
 
-from groupgt.comparison.contrast import Contrast, comparisons, contrasts_of
+from groupgt.comparison.contrast import Contrast, comparisons, contrasts_with
 from groupgt.comparison.systems import Systems
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.tables import counted, fixed
@@ -50,13 +50,7 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
     letters = dict(zip(named, string.ascii_lowercase))
     metrics = systems.by().compared or list(systems.metrics)
     chosen = {text: metric for text, metric in systems.metrics.items() if text in metrics}
-    twos = [
-        (name, other)
-        for place, name in enumerate(systems.names)
-        for other in named
-        if name != other and not (name in named and place > systems.names.index(other))
-    ]
-    contrasts = contrasts_of(systems.values, chosen, twos, systems.settings)
+    contrasts = contrasts_with(named, systems.values, chosen, systems.settings)
     # Each pair is tested once and reported for both systems.
     signs: dict[tuple[str, str], dict[bool, list[str]]] = {}
     for (first, second, text), contrast in contrasts.items():

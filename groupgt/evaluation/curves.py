@@ -1,0 +1,55 @@
+"""Computes the points of curves over depth, rank and recall from the hits of an evaluation, for figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from groupgt.evaluation.result import Evaluation
+from groupgt.metrics.language import Metric
+from groupgt.model.hits import Ints
+
+# Depths at which curves are drawn, as far as there are results.
+DEPTHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
+
+
+def depths_of(evaluations: Iterable[Evaluation]) -> list[int]:
+    """Return the depths at which curves are drawn, up to that of the longest ranking."""
+    deepest = max(int(each.labelled.hits.length.max(initial=0)) for each in evaluations)
+    return [k for k in DEPTHS if k <= deepest] or [1]
+
+
+def mean_at(evaluation: Evaluation, metric: Metric) -> float:
+    """Return the mean of a metric, which need not be among those evaluated; NaN if no query counts."""
+    counts = evaluation.counting
+    return float(metric.values(evaluation.labelled.hits)[counts].mean()) if counts.any() else math.nan
+
+
+def precision_by_recall(evaluation: Evaluation) -> Iterator[tuple[float, float]]:
+    """Yield eleven recall levels with the mean interpolated precision at each."""
+    for step in range(11):
+        yield step / 10, mean_at(evaluation, Metric("iprec", parameters=(("recall", step / 10),) if step else ()))
+
+
+def ranks_reached(evaluation: Evaluation) -> dict[str, Ints]:
+    """Return, for each query that counts, the ranks of its first hit and of its completion; 0 if it has none."""
+    hits, counts = evaluation.labelled.hits, evaluation.counting
+    never, ranks = np.iinfo(np.int64).max, hits.first_ranks
+    first = np.full(hits.size, never, dtype=np.int64)
+    np.minimum.at(first, hits.judgments.group_query[ranks > 0], ranks[ranks > 0])
+    return {"first hit": np.where(first == never, 0, first)[counts], "complete": hits.completion_ranks[counts]}
+
+
+def cumulative(ranks: Ints) -> list[tuple[int, float]]:
+    """Return the cumulative share of queries by rank; a rank of 0 means never.
+
+    >>> cumulative(np.array([2, 0, 2, 5]))
+    [(1, 0.0), (2, 0.5), (5, 0.75)]
+    """
+    if not len(ranks):
+        return []
+    distinct, counts = np.unique(ranks[ranks > 0], return_counts=True)
+    points = list(zip(distinct.tolist(), (np.cumsum(counts) / len(ranks)).tolist()))
+    return points if points and points[0][0] == 1 else [(1, 0.0), *points]
