@@ -33,8 +33,9 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats
 from groupgt.options import read_section
 from groupgt.render.tables import fixed
-from groupgt.results.folder import ResultFolder, Scored, folders_of, slug
+from groupgt.results.folder import ResultFolder, Scored, folders_of
 from groupgt.results.previous import earlier_runs, former_of
+from groupgt.store.files import slug
 from groupgt.store.stamped import age_of
 
 # Values of one system and metric in the newest earlier runs, newest first, by query; raises `DataError` without any.

@@ -14,9 +14,9 @@ from groupgt.experiment.fresh import shared_process
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.runner import Running
 from groupgt.report.results import files_of
-from groupgt.results.folder import slug
 from groupgt.results.previous import read_previous
 from groupgt.results.write import write_results
+from groupgt.store.files import slug
 
 
 def run_experiment(

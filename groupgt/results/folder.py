@@ -6,11 +6,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -26,15 +23,16 @@ from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.experiment.timing import Kind, Median, Timing, of_one_kind
 from groupgt.formats.corpus import corpus_file
 from groupgt.labellers.base import Labeller
-from groupgt.metrics.base import CONVENTIONS, ConventionName
+from groupgt.metrics.base import ConventionName
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats
 from groupgt.model.policy import Policy
 from groupgt.options import paths_of
 from groupgt.plugins import find
+from groupgt.results.manifest import Manifest
 from groupgt.results.per_query import read_columns
-from groupgt.store.files import sha256
+from groupgt.store.files import file_name, sha256, slug
 from groupgt.store.stamped import LAST, LATEST, age_of
 from groupgt.store.verdicts import VerdictStore
 
@@ -52,68 +50,6 @@ class Scored:
     qids: Sequence[str]
     values: Mapping[str, Floats]
     origin: tuple[Path, str]
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """Contents of manifest.json, which records everything that affects the results.
-
-    It contains versions, file digests, the seed, ground truth digests, the resolved configuration and systems, and the
-    counts for each data set and system.
-    """
-
-    groupgt: str
-    python: str
-    libraries: dict[str, str]
-    files: dict[str, str]
-    seed: int
-    ground_truth: dict[str, str]
-    metrics: list[str]
-    policy: str
-    config: dict[str, Any]
-    systems: dict[str, dict[str, Any]]
-    counts: dict[str, dict[str, dict[str, int]]]
-    # The convention that `auto` was resolved to.
-    convention: str
-
-    @classmethod
-    def at(cls, folder: Path) -> Manifest:
-        """Reads the manifest of a result folder; raises `DataError` if it is invalid."""
-        # Only for folders that are read: a run does not wait for it.
-        from pydantic import TypeAdapter, ValidationError
-
-        file = folder / LAST
-        try:
-            text = file.read_text(encoding="utf-8")
-            json.loads(text)
-        except (OSError, ValueError) as error:
-            raise DataError(f"{file}: cannot be read: {error}") from None
-        with suppress(ValidationError):
-            manifest = TypeAdapter(Manifest).validate_json(text, strict=True)
-            if manifest._is_sound:
-                return manifest
-        what = "expected what this version writes of config, metrics, policy, ground truth and counts"
-        raise DataError(f"{file}: {what}, found something else; run the experiment again")
-
-    @property
-    def _is_sound(self) -> bool:
-        """Returns whether the parts in use are consistent and the configuration is valid."""
-        config, evaluate, compare = self.config, self.config.get("evaluate"), self.config.get("compare")
-        primary, compared = (evaluate or {}).get("primary"), (compare or {}).get("metrics", [])
-        return (
-            isinstance(config.get("name"), str)
-            and type(config.get("seed")) is int
-            and self.convention in CONVENTIONS
-            and isinstance(evaluate, dict)
-            and (primary is None or isinstance(primary, str))
-            and (compare is None or isinstance(compare.get("baseline"), str))
-            and isinstance(compared, list)
-            and all(isinstance(text, str) for text in compared)
-            and bool(self.metrics)
-            and bool(self.ground_truth)
-            and set(self.counts) == set(self.ground_truth)
-            and all("queries" in counts for by_system in self.counts.values() for counts in by_system.values())
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -432,27 +368,3 @@ def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:
             faults.merge(error)
     faults.stop()
     return folders
-
-
-# --- File names in a folder.
-
-
-def file_name(system: str) -> str:
-    """Returns a valid file name for a system, if possible its own name.
-
-    >>> file_name("bm25[k1=0.9,b=0.4]"), file_name("a/b")
-    ('bm25[k1=0.9,b=0.4]', 'a-b-c14cdd')
-    """
-    return system if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.,=+\[\]-]{0,98}[A-Za-z0-9_+\]-]", system) else slug(system)
-
-
-def slug(name: str) -> str:
-    """Returns a safe file name: the name itself if it is safe, otherwise its letters and digits plus a short hash.
-
-    >>> slug("bm25"), slug("bm25[k1=0.9]")
-    ('bm25', 'bm25-k1-0-9-a3d217')
-    """
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
-        return name
-    plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:80]
-    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"

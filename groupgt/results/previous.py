@@ -12,7 +12,8 @@ from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.previous import Former, FormerSystem, Previous
 from groupgt.model.hits import Floats
 from groupgt.render.tables import listed
-from groupgt.results.folder import Manifest, ResultFolder, folders_of, order_of
+from groupgt.results.folder import ResultFolder, folders_of, order_of
+from groupgt.results.manifest import Manifest
 from groupgt.store.stamped import LATEST
 
 

@@ -19,7 +19,8 @@ from groupgt.formats import jsonl, trec
 from groupgt.formats.write import flat_fault, write_flat
 from groupgt.render.exports import csv_text, write_rows
 from groupgt.render.tables import Grid, stacked
-from groupgt.results.folder import Manifest, file_name, slug
+from groupgt.results.manifest import Manifest
+from groupgt.store.files import file_name, slug
 from groupgt.store.stamped import Writer, text_file, write_stamped
 
 

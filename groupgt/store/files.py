@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -199,6 +200,30 @@ def umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
+
+
+# --- Names.
+
+
+def file_name(system: str) -> str:
+    """Return a valid file name for a system, if possible its own name.
+
+    >>> file_name("bm25[k1=0.9,b=0.4]"), file_name("a/b")
+    ('bm25[k1=0.9,b=0.4]', 'a-b-c14cdd')
+    """
+    return system if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.,=+\[\]-]{0,98}[A-Za-z0-9_+\]-]", system) else slug(system)
+
+
+def slug(name: str) -> str:
+    """Return a safe file name: the name itself if it is safe, otherwise its letters and digits plus a short hash.
+
+    >>> slug("bm25"), slug("bm25[k1=0.9]")
+    ('bm25', 'bm25-k1-0-9-a3d217')
+    """
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
+        return name
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:80]
+    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
 # --- Contents.

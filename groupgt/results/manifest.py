@@ -1,0 +1,75 @@
+"""Reads and checks manifest.json, in which a result folder records everything that affects its results."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from groupgt.errors import DataError
+from groupgt.metrics.base import CONVENTIONS
+from groupgt.store.stamped import LAST
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Contents of manifest.json, which records everything that affects the results.
+
+    It contains versions, file digests, the seed, ground truth digests, the resolved configuration and systems, and the
+    counts for each data set and system.
+    """
+
+    groupgt: str
+    python: str
+    libraries: dict[str, str]
+    files: dict[str, str]
+    seed: int
+    ground_truth: dict[str, str]
+    metrics: list[str]
+    policy: str
+    config: dict[str, Any]
+    systems: dict[str, dict[str, Any]]
+    counts: dict[str, dict[str, dict[str, int]]]
+    # The convention that `auto` was resolved to.
+    convention: str
+
+    @classmethod
+    def at(cls, folder: Path) -> Manifest:
+        """Reads the manifest of a result folder; raises `DataError` if it is invalid."""
+        # Only for folders that are read: a run does not wait for it.
+        from pydantic import TypeAdapter, ValidationError
+
+        file = folder / LAST
+        try:
+            text = file.read_text(encoding="utf-8")
+            json.loads(text)
+        except (OSError, ValueError) as error:
+            raise DataError(f"{file}: cannot be read: {error}") from None
+        with suppress(ValidationError):
+            manifest = TypeAdapter(Manifest).validate_json(text, strict=True)
+            if manifest._is_sound:
+                return manifest
+        what = "expected what this version writes of config, metrics, policy, ground truth and counts"
+        raise DataError(f"{file}: {what}, found something else; run the experiment again")
+
+    @property
+    def _is_sound(self) -> bool:
+        """Returns whether the parts in use are consistent and the configuration is valid."""
+        config, evaluate, compare = self.config, self.config.get("evaluate"), self.config.get("compare")
+        primary, compared = (evaluate or {}).get("primary"), (compare or {}).get("metrics", [])
+        return (
+            isinstance(config.get("name"), str)
+            and type(config.get("seed")) is int
+            and self.convention in CONVENTIONS
+            and isinstance(evaluate, dict)
+            and (primary is None or isinstance(primary, str))
+            and (compare is None or isinstance(compare.get("baseline"), str))
+            and isinstance(compared, list)
+            and all(isinstance(text, str) for text in compared)
+            and bool(self.metrics)
+            and bool(self.ground_truth)
+            and set(self.counts) == set(self.ground_truth)
+            and all("queries" in counts for by_system in self.counts.values() for counts in by_system.values())
+        )
