@@ -310,7 +310,8 @@ class Reader:
                 if value is not LEFT_OUT:
                     valid[option.name] = value
             elif option.needed:
-                self.faults.append(Fault((*path, key), "required key is missing", "missing"))
+                hint = f"; add `{key}: {option.expected}`" if option.expected.isdecimal() else ""  # the only value
+                self.faults.append(Fault((*path, key), f"required key is missing{hint}", "missing"))
         return valid
 
 

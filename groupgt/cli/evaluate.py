@@ -128,7 +128,7 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
 @details_option
 @input_options(TRUTH, RUNS, BY, LABELLER, BUDGETS)
 def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence: float, style: str) -> None:
-    """Find the smallest cutoff, or budget, at which a given fraction of queries is complete.
+    """Find how deep you must look, in results or another unit, until a given fraction of queries is complete.
 
     With --unit score, find the lowest score threshold at which a given fraction of the unanswerable queries (declared
     answerable: false) returns nothing, and the recall of the other queries at that threshold.
@@ -179,7 +179,7 @@ def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, s
 @input_options(TRUTH, THE_RUN, METRIC, LABELLER)
 @click.argument("number", metavar="NUMBER")
 def identify_command(inputs: Inputs, number: str, style: str) -> None:
-    """Find which metric, convention, cutoff and policy give NUMBER (such as .6131 or 61.3%) on RUN.
+    """Find which metric, convention, cutoff and policy give NUMBER (such as 0.6131 or 61.3%) on RUN.
 
     The default settings of common tools and their known deviations are tried first. -m limits the search to one metric,
     in any convention and at any cutoff. The more digits NUMBER has, the fewer settings match it.

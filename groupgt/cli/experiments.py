@@ -361,6 +361,7 @@ def init_command(folder: Path, project: Path | None) -> None:
 
     for path in write_starter(folder):
         show(f"{path}: {FILES[path.name]}")
+    show("convention coverage: each group counts once; autorag or trec would reproduce the numbers of those tools")
     show(f"now run: groupgt run {folder / 'experiment.yaml'}")
 
 

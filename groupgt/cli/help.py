@@ -1,7 +1,8 @@
-"""Help texts for commands, with options in groups (if there are many) and examples."""
+"""Help texts for commands: examples first, then the options, in groups if there are many."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,11 @@ import click
 UNGROUPED_OPTIONS = 10
 # Options by topic. Options of a single command come first, under `Options`.
 GROUPS = {
+    "Metrics": ("--metric", "-m", "-k", "--by", "--convention"),
+    "Statistics": (
+        *("--baseline", "--primary", "--across", "--against", "--test", "--correction", "--alpha", "--confidence"),
+        *("--resamples", "--seed", "--pairs", "--difference", "--power"),
+    ),
     "Input": (
         *("--truth-format", "--columns", "--where", "--policy", "--run-format", "--scores", "--parts", "--memory"),
         *(
@@ -25,11 +31,6 @@ GROUPS = {
             "--tokenizer",
         ),
         *("--audit", "--assume-random", "--annotator"),
-    ),
-    "Metrics": ("--metric", "-m", "-k", "--by", "--convention"),
-    "Statistics": (
-        *("--baseline", "--primary", "--across", "--against", "--test", "--correction", "--alpha", "--confidence"),
-        *("--resamples", "--seed", "--pairs", "--difference", "--power"),
     ),
     "Output": (
         *("--out", "--per-query", "--failures", "--html", "--junit", "--summary", "--metrics-json", "--report"),
@@ -53,10 +54,10 @@ EXAMPLES = {
         "stages qa.jsonl bm25.trec@100 dense.jsonl@10",
         "stages qa.jsonl retrieved=bm25.trec reranked=dense.jsonl --by n_groups",
     ),
-    "identify": ("identify qa.jsonl bm25.trec .6667", "identify qa.jsonl bm25.trec .6667 -m recall"),
+    "identify": ("identify qa.jsonl bm25.trec 0.6667", "identify qa.jsonl bm25.trec 0.6667 -m recall"),
     "power": (
         "power qa.jsonl bm25.trec dense.jsonl -m ndcg@10",
-        "power qa.jsonl bm25.trec dense.jsonl -m ndcg@10 --difference .02",
+        "power qa.jsonl bm25.trec dense.jsonl -m ndcg@10 --difference 0.02",
     ),
     "report": ("report results/a results/b --html report.html", "report results --history"),
     "plot": (
@@ -79,6 +80,13 @@ EXAMPLES = {
 }
 
 
+def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:
+    """Writes commands as they are typed."""
+    if examples:
+        with formatter.section("Examples"):
+            formatter.write_text("\b\n" + "\n".join(f"groupgt {example}" for example in examples))
+
+
 class Command(click.Command):
     """A command that groups the options in its help text, and never overwrites a file that it reads."""
 
@@ -88,6 +96,11 @@ class Command(click.Command):
 
         check_outputs(ctx)
         return super().invoke(ctx)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes what the command does, followed by examples."""
+        super().format_help_text(ctx, formatter)
+        write_examples(formatter, EXAMPLES.get(self.name or "", ()))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the command's own options, followed by each option group."""
@@ -105,13 +118,6 @@ class Command(click.Command):
             if shown:
                 with formatter.section(group):
                     formatter.write_dl(shown)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the examples at the end."""
-        super().format_epilog(ctx, formatter)
-        if examples := EXAMPLES.get(self.name or ""):
-            with formatter.section("Examples"):
-                formatter.write_text("\b\n" + "\n".join(f"groupgt {example}" for example in examples))
 
 
 command = partial(click.command, cls=Command)

@@ -155,7 +155,7 @@ class Inputs:
         directions = {name: each for name, _, value in typed_as for each in DIRECTIONS if each == value}
         if len(directions) < len(typed_as) or (len(directions) > 1 and "" in directions):
             found = f"found {', '.join(self.score_texts)}"
-            raise ConfigError(f"--scores: expected {' or '.join(DIRECTIONS)}, or NAME=ascending once a run, {found}")
+            raise ConfigError(f"--scores: expected {' or '.join(DIRECTIONS)}, or NAME=ascending for each run, {found}")
         return directions.get("") or directions or "descending"
 
     @cached_property

@@ -55,7 +55,7 @@ from groupgt.store.files import write_atomically, write_text
 )
 @file_option("--audit", help="The suspected ground truth, to check for missing alternatives and needless groups.")
 @file_option("--prior", help="Prior judgments to start from, such as a model's.")
-@click.option("--blind", is_flag=True, help="Show prior judgments only after your own.")
+@click.option("--blind", is_flag=True, help="Hide prior judgments until you have made your own.")
 @file_option("--adjudicate", nargs=2, metavar="A B", help="Two journals with differences to resolve.")
 @click.option("--spans", is_flag=True, help="Write marked words as spans instead of passage ids.")
 @click.option("--export", is_flag=True, help="Write OUT from all journals, without opening the page.")
@@ -84,8 +84,8 @@ def judge_command(
     """Judge passages on a local page, by keyboard, and write grouped ground truth.
 
     QUERIES is a file of queries, or ground truth with query texts. Every judgment is saved immediately; run the
-    same command again to continue. With --audit, the page asks about existing ground truth instead: judge --audit
-    takes the ground truth that is suspected, evaluate --audit the annotator's.
+    same command again to continue. With --audit, the page asks about existing ground truth instead. (The --audit of
+    groupgt evaluate takes an annotator's judgments.)
     """
     folder = journal or out.with_suffix(".journal")
     if out.suffix != ".jsonl":

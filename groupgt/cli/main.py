@@ -23,11 +23,11 @@ COMMANDS = {
     "compare": ("compare", "Compare runs with a baseline: significance, effect size, slices."),
     "explain": ("evaluate", "Show how each metric of one query is calculated."),
     "misses": ("evaluate", "List groups not covered, with the rank of their first hit."),
-    "depth": ("evaluate", "Cutoff at which a given fraction of queries is complete."),
+    "depth": ("evaluate", "Find how deep to look until most queries are complete."),
     "stages": ("evaluate", "Find the stage of a pipeline at which each group is lost."),
     "identify": ("evaluate", "Find the metric, convention, cutoff and policy behind a number."),
-    "power": ("compare", "Power analysis: detectable difference, queries needed."),
-    "report": ("experiments", "Merge result folders into one comparison, or show the history of an experiment."),
+    "power": ("compare", "Find which differences these queries can show, and how many are needed."),
+    "report": ("experiments", "Merge result folders, or show the history of an experiment."),
     "plot": ("plot", "Draw one figure as SVG, PNG, PDF, HTML or Vega-Lite."),
     "judge": ("judge", "Judge passages on a local page; audit existing ground truth."),
     "sample": ("judge", "Draw a random sample of queries to judge."),
@@ -35,12 +35,25 @@ COMMANDS = {
     "rechunk": ("truth", "Map ground truth to a different chunking."),
     "suggest": ("truth", "Propose near-duplicates of judged passages."),
     "agree": ("truth", "Measure agreement between two labellers or annotators."),
-    "list": ("reference", "List metrics, labellers, retrievers, tokenizers and engines, with their options."),
+    "list": ("reference", "List metrics, labellers, retrievers and others, with their options."),
     "convert": ("truth", "Convert between file formats."),
     "init": ("experiments", "Write a starter experiment."),
     "cache": ("experiments", "List or clear cached runs."),
     "schema": ("experiments", "Print the JSON Schema of experiment files or results."),
 }
+
+# In help, commands in the order in which people need them; the rest follow under "More".
+SECTIONS = {
+    "Measure": ("evaluate", "explain", "misses", "depth", "stages", "identify"),
+    "Decide": ("compare", "run", "power", "plot", "report"),
+    "Ground truth": ("judge", "check", "sample", "suggest", "rechunk", "agree"),
+    "Files": ("init", "convert"),
+}
+EXAMPLES = (
+    "evaluate qa.jsonl bm25.trec -m recall@5,ndcg@10",
+    "compare qa.jsonl bm25.trec dense.jsonl -m ndcg@10",
+    "init && groupgt run experiment.yaml",
+)
 
 
 class _Commands(click.Group):
@@ -65,8 +78,17 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+        grouped = [name for names in SECTIONS.values() for name in names]
+        rest = tuple(name for name in COMMANDS if name not in grouped)
+        for title, names in {**SECTIONS, "More": rest}.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, COMMANDS[name][1]) for name in names])
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from groupgt.cli.help import write_examples
+
+        super().format_help_text(ctx, formatter)
+        write_examples(formatter, EXAMPLES)
 
 
 def _show_version(context: click.Context, option: click.Parameter, is_set: bool) -> None:

@@ -91,7 +91,7 @@ FOLDER = together(
         "--system",
         "systems",
         metavar="NAME",
-        help="With a result folder from groupgt run (or the file `latest`) as TRUTH and no RUNS: a system, such as "
+        help="System to use if TRUTH is a result folder from groupgt run (or its file `latest`), such as "
         "'bm25[k1=0.9,b=0.4]'; repeatable (default: all).",
     ),
     click.option("--dataset", "dataset_name", metavar="NAME", help="Data set to use."),

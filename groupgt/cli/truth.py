@@ -116,8 +116,8 @@ def rechunk_command(
 def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path | None) -> None:
     """Propose near-duplicates of judged passages as further alternatives, for review.
 
-    First, run it with --corpus to write candidates with their evidence (.csv or .jsonl). Enter yes in the column accept
-    for each candidate to add, then run it with --accept to write ground truth that includes them.
+    First, run it with --corpus to write candidates with their evidence (.csv or .jsonl). Enter yes in the accept
+    column for each candidate to add, then run it with --accept to write ground truth that includes them.
     """
     if (inputs.corpus_path is None) == (accept is None):
         raise ConfigError("expected --corpus, to write candidates, or --accept, to add those that were accepted")

@@ -187,7 +187,7 @@ def _as_places(labeller: spans.Spans, truth: GroundTruth) -> GroundTruth:
         return labeller.truth(truth)
     except DataError as error:
         texts = [text.replace("the reference", "the old chunks (--from)") for text in error.faults]
-        texts = [text.replace("choose the labeller text", "name a method that compares texts") for text in texts]
+        texts = [text.replace("choose the text labeller", "name a method that compares texts") for text in texts]
         raise DataError(*texts, total=error.total) from None
 
 
@@ -328,7 +328,7 @@ def ways_to_keep(method: str, further: str = "") -> str:
         "spans": "lower --min-overlap",
         "contained": "compare less strictly (--method token_recall --threshold 0.8)",
     }.get(method, "lower --threshold")
-    places = "keep the places, which no chunking changes: leave out --to, and evaluate with the labeller spans"
+    places = "keep the places, which no chunking changes: leave out --to, and evaluate with the spans labeller"
     return f"{less}, or {further}{places}"
 
 

@@ -95,7 +95,7 @@ def _run(batch: pa.Table) -> Run:
     """Read the results in a batch, ignoring other columns, whose types polars may not support."""
     names = READ.intersection(batch.column_names)
     if "qid" not in names:
-        raise DataError(f"batch: expected a column qid; found {', '.join(batch.column_names)}")
+        raise DataError(f"batch: expected a qid column; found {', '.join(batch.column_names)}")
     is_complete = names & {*NESTED} or ("doc_id" in names and names & {"score", "rank"})
     return in_call_order(frames.run_of(batch.select(sorted(names)) if is_complete else batch, "batch"))
 
@@ -113,7 +113,7 @@ def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) ->
         raise DataError(f"truth: expected a GroundTruth or {{query id: groups}}, found {shown(truth)}")
     if TRUTH not in batch.column_names:
         columns = ", ".join(batch.column_names)
-        raise DataError(f"batch: expected ground truth, as the argument truth or the column {TRUTH}; found {columns}")
+        raise DataError(f"batch: expected ground truth, as the argument truth or the {TRUTH} column; found {columns}")
     names = [name for name in ("qid", TRUTH, "excluded_ids") if name in batch.column_names]
     rows = pl.DataFrame(batch.select(names)).unique("qid", keep="first", maintain_order=True)
     return Ids().read(frames.truth_of(rows, policy, f"{TRUTH} of the batch, one row per query"))

@@ -104,7 +104,7 @@ def _refuse_renamed_drop(run: Run, policy: Policy, values: str) -> None:
     """Raise `ConfigError` if values belong to original ids but repeats are dropped based on new names."""
     if run.original is not None and policy.duplicates == "drop":
         what = f"{values} are those of results by their own ids, and duplicates=drop removes them by other names"
-        raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the labeller id")
+        raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the id labeller")
 
 
 def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy: Policy) -> Flat:
@@ -114,7 +114,7 @@ def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy
     flat = carrier.flat(truth, policy)
     if len(flat.query):
         what = "a cutoff in calls requires the search call of each result, which is missing"
-        way = 'add a column call to rows, retrieved_calls to lists of ids, or {"id": …, "call": 1} in Python'
+        way = 'add a call column to rows, retrieved_calls to lists of ids, or {"id": …, "call": 1} in Python'
         raise DataError(f"{run.title}: {what}; {way}")
     return Flat(flat.query, flat.docs, {CALLS: np.zeros(0, dtype=np.int64)})
 
@@ -131,7 +131,7 @@ def _field_of(carrier: LocalCarrier, run: Run, lengths: Lengths, unit: str) -> s
         return "text"
     if carrier.carries(unit):
         return unit
-    way = "a corpus" if unit == "chars" else f"a corpus with a column {unit}, or a corpus and a tokenizer"
+    way = "a corpus" if unit == "chars" else f"a corpus with a {unit} column, or a corpus and a tokenizer"
     what = f"a budget in {unit} needs the length of every result, which these do not carry"
     raise DataError(f"{run.title}: {what}; name {way} (--corpus, --tokenizer; lengths= in Python)")
 

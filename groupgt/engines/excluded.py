@@ -1,4 +1,4 @@
-"""Removes results that the ground truth excludes for their query, or that are unjudged (with the policy unjudged=drop).
+"""Removes results that the ground truth excludes for their query, or that are unjudged (with the unjudged=drop policy).
 
 Excluded results are removed before a run is used for anything else; rankings without unjudged results are called
 condensed.
@@ -37,7 +37,7 @@ def without_excluded(truth: GroundTruth, run: Run) -> Run:
     if run.is_remote:
         raise ConfigError(
             f"{run.title}: the ground truth has excluded_ids, which cannot be removed from results on a cluster; "
-            "remove them there, or write the results to parquet and name the files"
+            "remove them in Spark, or write the results to parquet and name the files"
         )
     left_out = {qid: ids for qid, ids in zip(truth.qids, truth.excluded) if ids}
     contents = run.contents.columns.contents if isinstance(run.contents, Lines) else run.contents
@@ -106,8 +106,8 @@ def check_condensed(labeller: Labeller) -> None:
     """Raise `ConfigError` if unjudged results cannot be dropped, because ids do not identify them."""
     if labeller.name != "id":
         raise ConfigError(
-            f"unjudged=drop compares ids, and with the labeller {labeller.name} a result of any id may be relevant; "
-            "choose unjudged=nonrelevant, or the labeller id"
+            f"unjudged=drop compares ids, and with the {labeller.name} labeller a result of any id may be relevant; "
+            "choose unjudged=nonrelevant, or the id labeller"
         )
 
 

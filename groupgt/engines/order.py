@@ -39,7 +39,7 @@ def with_distances(run: Run) -> Run:
     if run.ascending:
         return run
     if run.is_remote:
-        raise ConfigError(f"{run.title}: scores=ascending is not supported on a cluster; negate the scores there")
+        raise ConfigError(f"{run.title}: scores=ascending is not supported on a cluster; negate the scores in Spark")
     contents = run.contents.columns.contents if isinstance(run.contents, Lines) else run.contents
     negated = _negated_lists(run, contents) if isinstance(contents, Lists) else _negated_columns(contents)  # type: ignore[arg-type]  # what is left
     return run if negated is None else replace(run, contents=negated, ascending=True)

@@ -269,8 +269,8 @@ def label_run(
     if policy.unjudged == "drop":
         check_condensed(labeller)
     if not (run.by_original_ids.has_ids or labeller.compares_texts):
-        what = f"these results have texts but no ids, which the labeller {labeller.name} needs"
-        raise DataError(f"{run.title}: {what}; match them by their texts (--labeller text), or add ids")
+        what = f"these results have texts but no ids, which the {labeller.name} labeller needs"
+        raise DataError(f"{run.title}: {what}; match them by passage text (--labeller text), or add ids")
     labelled = carrier_of(run).label(truth, labeller, policy, engine or Engine())
     if policy.unjudged == "drop":
         labelled = condensed(labelled, truth)

@@ -9,7 +9,7 @@ from typing import Any
 from groupgt.engines.calls import calls_of
 from groupgt.engines.carriers import carrier_of
 from groupgt.engines.excluded import condensed_ranking
-from groupgt.errors import DataError, near_names
+from groupgt.errors import DataError, first_of, near_names
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.model.ground_truth import GroundTruth
@@ -56,7 +56,8 @@ def call_numbers(evaluation: Evaluation, qid: str) -> list[int]:
 def number_of(truth: GroundTruth, qid: str) -> int:
     """Return the position of a query in the ground truth; raise `DataError` if it is not there."""
     if qid not in truth.index:
-        raise DataError(f"query {qid!r} is not in the ground truth{near_names(qid, truth.qids)}")
+        hint = near_names(qid, truth.qids) or f", which has {first_of(list(map(repr, truth.qids)), 3)}"
+        raise DataError(f"query {qid!r} is not in the ground truth{hint}")
     return truth.index[qid]
 
 

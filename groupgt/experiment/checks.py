@@ -17,6 +17,7 @@ from groupgt.experiment.gate_checks import GateChecks
 from groupgt.experiment.systems import Families, UsersCode, some_of, stages_of
 from groupgt.experiment.yaml import Document, exists
 from groupgt.formats.detect import TRUTHS, read_ground_truth
+from groupgt.formats.source import neighbors
 from groupgt.formats.tokenizers import check_tokenizer
 from groupgt.metrics.base import OF_SHAPE, ConventionName
 from groupgt.metrics.language import Metric, parse_metric, parse_metrics, warn_of_idle_cutoffs
@@ -92,7 +93,7 @@ class Checks:
                 continue
             elif dataset.build is None:
                 hint = f"; {dataset.fetch}" if dataset.fetch else ""
-                self.document.fault((*path, key), f"file not found: {file}{hint}")
+                self.document.fault((*path, key), f"file not found: {file}{hint or neighbors(file)}")
             else:
                 script = self.document.resolved(dataset.build)
                 self.code.check((*path, key), f"{file} is missing; python {script} makes it, and so does a run")

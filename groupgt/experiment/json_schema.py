@@ -38,6 +38,7 @@ def schema_text() -> str:
     }
     document = {"$schema": DRAFT, "title": "groupgt experiment", "$defs": definitions, **schema}
     _describe_branches(document)
+    _choose_branches(document)
     return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -58,6 +59,18 @@ def _describe_branches(schema: Any) -> None:
             if isinstance(branch, dict):
                 branch.setdefault("description", text)
                 _describe_branches(branch)
+
+
+def _choose_branches(schema: Any) -> None:
+    """Chooses between a section and its short form by type, so that editors report what is wrong in the section."""
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        _choose_branches(part)
+    branches = schema.get("anyOf") if isinstance(schema, dict) else None
+    sections = [branch for branch in branches or () if "$ref" in branch or "properties" in branch]
+    if isinstance(schema, dict) and len(sections) == 1:
+        rest = [branch for branch in schema.pop("anyOf") if branch not in sections]
+        otherwise = rest[0] if len(rest) == 1 else {"anyOf": rest}
+        schema |= {"if": {"type": "object"}, "then": sections[0], "else": otherwise}
 
 
 def _add_options(kind: str, definitions: dict[str, Any], section: str, prefix: str) -> None:

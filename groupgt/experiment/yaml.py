@@ -110,7 +110,7 @@ class Document:
         """Checks that a file named at a path exists for a data set; adds an error if it does not."""
         file = self.resolved(text.replace("{dataset}", dataset))
         if not (is_there := exists(file)):
-            self.fault(path, f"file not found: {file}")
+            self.fault(path, f"file not found: {file}{neighbors(file)}")
         return is_there
 
     def place(self, path: KeyPath, *, key: bool = False) -> str:

@@ -84,7 +84,7 @@ def read_lengths(
     faults: dict[str, tuple[str, ...]] = {}
     for unit, cells in columns.items():
         invalid = [(name, cell) for name, cell in cells.items() if length_of(cell) is None]
-        expected = f"expected a whole number from 0 in the column {unit}"
+        expected = f"expected a whole number from 0 in the {unit} column"
         faults[unit] = tuple(f"{path}: document {name!r}: {expected}, found {display(cell)}" for name, cell in invalid)
     lengths = {unit: {name: length_of(cell) or 0 for name, cell in cells.items()} for unit, cells in columns.items()}
     return Lengths(lengths, texts, count, str(path), faults)
@@ -105,7 +105,7 @@ def _read(path: AnyPath, lengths: dict[str, Record] | None = None) -> dict[str, 
         if fault := id_fault(name):
             return f"the doc_id {fault}"
         if text is None and (lengths is None or not row_lengths):
-            return f"document {name!r}: expected text in the column contents, found {', '.join(row)}"
+            return f"document {name!r}: expected text in the contents column, found {', '.join(row)}"
         if lengths is not None:
             for unit, length in row_lengths.items():
                 lengths.setdefault(unit, {})[name] = length
@@ -139,7 +139,9 @@ def _document_rows(source: Source, faults: Faults) -> Iterator[tuple[str, Record
             row = {**row, "doc_id": f"(passage {unnamed})"}
         yield where, row if first_in(IDS, row) is not None else {**row, "doc_id": row.get("title")}
     if unnamed:
-        warn(f"{source.path}: {unnamed:,} passages have no id; match results by their texts (labeller text)")
+        lack = "passage has" if unnamed == 1 else "passages have"
+        way = "name the column that has it (--columns doc_id=NAME), or match results by passage text (--labeller text)"
+        warn(f"{source.path}: {unnamed:,} {lack} no id; {way}")
 
 
 def _first_of(names: Iterable[str], row: Record) -> Any:
@@ -276,7 +278,7 @@ def read_parents(path: AnyPath, column: str) -> dict[str, str]:
         name, parent = id_text(row.get(key)), id_text(row.get(column))
         if column not in row:
             hint = near_names(column, row)
-            faults.add(str(source.path), f"expected the column {column!r}, found {', '.join(row)}{hint}")
+            faults.add(str(source.path), f"expected the {column!r} column, found {', '.join(row)}{hint}")
             break
         if name is None or id_fault(name) or parent is None or id_fault(parent):
             what = f"expected an id and its parent (strings or integers) in {key} and {column}"

@@ -111,6 +111,8 @@ def read_ground_truth(
             return frames.truth_of(frame, policy, path, columns)
         return run_parts.fetched(path, lambda copy: read_ground_truth(copy, format, policy, columns=columns))
     source = replace(Source.at(path), ceiling=ceiling, columns=columns)
+    if source.is_blank:
+        raise DataError(f"{path}: the ground truth is empty; expected at least one query")
     chosen = _format_of(source, format, TRUTHS)
     read = trec.read_unnamed if format is None and chosen.name == "trec" else TRUTHS[chosen.name]
     with no_garbage_collection():

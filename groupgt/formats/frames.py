@@ -86,7 +86,7 @@ def _ids(cell: Any, where: str, name: str, faults: Faults) -> Any:
         return [_ids(inner, where, name, faults) for inner in cell]
     text = id_text(cell)
     if text is None and cell is not None:
-        what = f"expected strings or integers in the column {name!r}"
+        what = f"expected strings or integers in the {name!r} column"
         faults.add(where, f"{what}, found {display(cell)} of type {type(cell).__name__}")
     return text
 
@@ -179,7 +179,7 @@ def _id_column(kind: pl.DataType, name: str, title: str) -> pl.Expr:
     """Return an expression that converts ids to text; raises `DataError` for floats, booleans and other types."""
     if kind in (pl.String, pl.Null) or isinstance(kind, (pl.Categorical, pl.Enum)) or kind.is_integer():
         return pl.col(name).cast(pl.String)
-    raise DataError(f"{title}: expected strings or integers in the column {name!r}, found {kind}")
+    raise DataError(f"{title}: expected strings or integers in the {name!r} column, found {kind}")
 
 
 def run_of(
@@ -229,7 +229,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
         raise DataError(f"{title}: there is no column qid, and no ground truth to take the query ids from")
     if len(row_qids) != len(rows):
         raise DataError(
-            f"{title}: without a column qid, rows are matched to those of the ground truth: "
+            f"{title}: without a qid column, rows are matched to those of the ground truth: "
             f"expected {len(row_qids):,} rows, found {len(rows):,}"
         )
     twice = next((qid for qid, count in Counter(row_qids).items() if count > 1), None)
@@ -326,10 +326,10 @@ def _long(frame: pl.LazyFrame, title: str, guard: Guard, shown: Sequence[str], *
         expected = "qid, doc_id and score or rank, or qid and retrieved_ids"
         raise DataError(f"{title}: {missing_columns(shown, missing, expected, 'run')}")
     if not schema[order].is_numeric():
-        raise DataError(f"{title}: expected numbers in the column {order!r}, found {schema[order]}")
+        raise DataError(f"{title}: expected numbers in the {order!r} column, found {schema[order]}")
     call = schema.get(CALL_COLUMN, pl.Null())
     if not (call.is_numeric() or call in (pl.String, pl.Null)):
-        raise DataError(f"{title}: expected whole numbers in the column {CALL_COLUMN!r}, found {call}")
+        raise DataError(f"{title}: expected whole numbers in the {CALL_COLUMN!r} column, found {call}")
     number = pl.col(order).cast(pl.Float64)
     long = frame.select(
         _id_column(schema["qid"], "qid", title) if query == "qid" else normal_texts(pl.col("query")).alias("qid"),

@@ -217,10 +217,10 @@ def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str,
     """Describe missing columns, the columns that are present, and which of them may have been meant.
 
     >>> missing_columns(["qid", "chunk"], ["doc_id"], "qid, doc_id")
-    "the column 'doc_id' is missing: expected qid, doc_id, found qid, chunk; rename chunk to doc_id (or --columns \
+    "the 'doc_id' column is missing: expected qid, doc_id, found qid, chunk; rename chunk to doc_id (or --columns \
 doc_id=chunk)"
     """
-    what = f"the column {missing[0]!r} is" if len(missing) == 1 else f"the columns {', '.join(missing)} are"
+    what = f"the {missing[0]!r} column is" if len(missing) == 1 else f"the columns {', '.join(missing)} are"
     words = hint(names, missing, kind)
     if not words and any(map(is_number, names)):
         words = f"; is the header line missing? Expected one such as {expected.partition(' (')[0]}"

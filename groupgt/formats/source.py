@@ -331,9 +331,14 @@ class Source:
             line = first_line + data.count(b"\n", 0, nul)
             raise DataError(f"{self.path}:{line}: found a NUL character; remove it")
 
+    @property
+    def is_blank(self) -> bool:
+        """True if every line of a file is blank."""
+        return not self.path.is_dir() and not any(piece.strip() for piece in self.pieces())
+
     def warn_if_empty(self, what: str) -> None:
         """Warn if every line is blank."""
-        if not any(piece.strip() for piece in self.pieces()):
+        if self.is_blank:
             warn(f"{self.path}: the file is empty: 0 {what}")
 
 
@@ -378,8 +383,10 @@ def _unreadable(path: object, error: Exception) -> DataError:
 
 
 def neighbors(path: Path) -> str:
-    """List files with similar names in the folder of a missing file."""
+    """Name files in the folder of a missing file whose names are similar, whatever their endings."""
     try:
-        return near_names(path.name, [sibling.name for sibling in path.parent.iterdir()])
+        names = [sibling.name for sibling in path.parent.iterdir()]
     except OSError:
         return ""
+    stem = path.name.partition(".")[0]
+    return near_names(path.name, [name for name in names if near_names(stem, [name.partition(".")[0]])])

@@ -130,7 +130,7 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
     if table.text:
         groups = [listed_in(cell, table.place(row), table.faults) for row, cell in enumerate(groups)]
     if roles["retrieval_gt"] != "retrieval_gt" and (text := _first_text(groups)):
-        what = f"the column {roles['retrieval_gt']} holds texts, such as {display(text)}, and no ids"
+        what = f"the {roles['retrieval_gt']} column holds texts, such as {display(text)}, and no ids"
         raise DataError(f'{table.title}: {what}; write them as {{"text": …}} and match them with the text labeller')
     groups = [[cell] if isinstance(cell, str) and roles["retrieval_gt"] != "retrieval_gt" else cell for cell in groups]
     if NONRELEVANT in table.names:

@@ -111,8 +111,8 @@ def _parquet(path: Path, key: str, ids: Sequence[str]) -> Vectors:
     try:
         lists = column.cast(pl.List(pl.Float64))
     except pl.exceptions.PolarsError:
-        raise DataError(f"{path}: expected lists of numbers in the column {name}, found {column.dtype}") from None
+        raise DataError(f"{path}: expected lists of numbers in the {name} column, found {column.dtype}") from None
     lengths = lists.list.len().unique().to_list()
     if len(lengths) != 1 or None in lengths:
-        raise DataError(f"{path}: expected vectors of one length in the column {name}")
+        raise DataError(f"{path}: expected vectors of one length in the {name} column")
     return lists.explode().to_numpy().reshape(len(ids), -1) if lengths[0] else np.empty((len(ids), 0))

@@ -72,7 +72,7 @@ class Embedding(Reader):
         if self.documents is not None:
             documents = _looked_up(self.documents, keys, "result", "documents")
         else:
-            texts = result_texts(truth, query, keys, results.texts, self.corpus, f"the labeller {self.name}")
+            texts = result_texts(truth, query, keys, results.texts, self.corpus, f"the {self.name} labeller")
             documents = self._encoded(texts, self.options.document_prefix)
         if self.alternatives is not None:
             alternatives = _looked_up(self.alternatives, truth.ids, "alternative", "alternatives")

@@ -233,7 +233,7 @@ def alternative_texts(
         where = query_of(truth, alternative)
         if kind_of(form) == "span":
             what = "expected a text, or an id of one, found the span"
-            faults.add(where, f"{what} {display(name)}; places are what the labeller spans compares")
+            faults.add(where, f"{what} {display(name)}; places are what the spans labeller compares")
         elif text is None:
             unknown.append(alternative)
         elif not blank and not text.strip():

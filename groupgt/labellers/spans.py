@@ -119,10 +119,10 @@ class Spans(Labeller):
         """Return an error message, with a suggested fix, for an alternative that is not a span."""
         if form is None and self.reference is not None:
             return f"the alternative {display(name)} is not in the reference"
-        kind, way = "a text", "choose the labeller text"
+        kind, way = "a text", "choose the text labeller"
         if form is None:
             kind, way = "an id", "name the table of the chunks that were judged as `reference`"
-        return f"the labeller spans reads alternatives {{doc, start, end}}, and {display(name)} is {kind}; {way}"
+        return f"the spans labeller reads alternatives {{doc, start, end}}, and {display(name)} is {kind}; {way}"
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
         """Return the alternatives not sufficiently covered by any chunk or, with `joint`, by all chunks together."""

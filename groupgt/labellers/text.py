@@ -105,7 +105,7 @@ class Text(Reader):
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Compare every result with the alternatives of its query; each pair of texts is compared only once."""
         query, keys = results.queries, results.names
-        texts = result_texts(truth, query, keys, results.texts, self.corpus, f"the labeller {self.name}")
+        texts = result_texts(truth, query, keys, results.texts, self.corpus, f"the {self.name} labeller")
         targets = alternative_texts(truth, self.reference)
         result, alternative = pairs_of(truth, query)
         pairs = text_pairs([*map(self.normalized, texts)], [*map(self.normalized, targets)], result, alternative)

@@ -159,7 +159,7 @@ DEFINITIONS = (
                 parameters=(GAIN,),
             ),
         },
-        warning="ndcg.autorag forgives short lists ([[a,b],[c]] with [a] scores 1 at recall .5) and demands all "
+        warning="ndcg.autorag forgives short lists ([[a,b],[c]] with [a] scores 1 at recall 0.5) and demands all "
         f"alternatives. ndcg.coverage: the {LIMITS}",
     ),
     one_meaning(

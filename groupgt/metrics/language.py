@@ -40,7 +40,7 @@ class Metric:
     """A metric with its convention, parameters and cutoff; `str` returns canonical text that can be parsed again.
 
     `parameters` contains only values that differ from their defaults, sorted by name. `judged_only` is how ir_measures
-    spells the policy unjudged=drop, which applies to all metrics in a request.
+    spells the unjudged=drop policy, which applies to all metrics in a request.
 
     >>> parse_metric("ndcg.trec(gain=exp)@10")
     Metric('ndcg.trec(gain=exp)@10')
@@ -405,7 +405,7 @@ class _Parser:
         what = _lacks(metric, name, parameters)
         bare = re.sub(r"\s*\([^()]*\)", "", self.text)
         if name == "rel":
-            way = f"the policy level={text} sets it for all metrics (--policy level={text}); write {bare}"
+            way = f"the level={text} policy sets it for all metrics (--policy level={text}); write {bare}"
             return f"{what}; documents are relevant from a grade on: {way}"
         if name == "dcg" and "gain" in parameters:
             gain = "(gain=exp)" if "exp" in text else ""

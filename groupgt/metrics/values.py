@@ -49,7 +49,7 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
         others = [text for text in metrics if text not in only]
         beside = f", but not for {', '.join(others)}: one request measures all or none so" if others else ""
         raise ConfigError(
-            f"judged_only=True is asked for {', '.join(only)}{beside}; choose the policy unjudged=drop, for all metrics"
+            f"judged_only=True is asked for {', '.join(only)}{beside}; choose the unjudged=drop policy, for all metrics"
         )
     if policy.duplicates != "keep":
         return
@@ -72,7 +72,7 @@ def check_batch(policy: Policy, metrics: Mapping[str, Metric]) -> None:
         raise ConfigError("a batch does not know of the others: expected missing=zero or skip, and extra=ignore")
     check_aggregates(metrics, "a batch")
     if policy.unjudged == "drop":
-        raise ConfigError("values of a batch: expected the policy unjudged=nonrelevant; use groupgt.evaluate for drop")
+        raise ConfigError("values of a batch: expected the unjudged=nonrelevant policy; use groupgt.evaluate for drop")
     if policy.importance:
         raise ConfigError("a batch does not have all groups: omit importance, or filter the groups yourself")
     check_policy(policy, metrics)

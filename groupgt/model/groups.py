@@ -287,7 +287,7 @@ class _Reader:
         if empty and strict:
             what = f"{empty} of its {len(groups)} groups {'is' if empty == 1 else 'are'} empty and cannot be covered"
             way = (
-                "remove empty groups, drop them with the policy empty_groups=drop, or count them as groups that "
+                "remove empty groups, drop them with the empty_groups=drop policy, or count them as groups that "
                 "cannot be covered with empty_groups=unmeetable"
             )
             self.faults.add(where, f"{what}; {way}")
@@ -296,7 +296,7 @@ class _Reader:
             if group.alternatives or unmeetable:
                 self.groups.append((len(self.places) - 1, group))
                 if group.has_blank and strict:
-                    way = "remove it, or drop it with the policy empty_groups=drop"
+                    way = "remove it, or drop it with the empty_groups=drop policy"
                     self.faults.add(where, f"a group contains a blank id; {way}")
 
     def cells(self, row: Any) -> list[Any]:

@@ -76,7 +76,7 @@ class Policy:
         Literal["nonrelevant", "drop"],
         Doc(
             "A result that is not judged: counts as non-relevant, or is removed and closes the gap (drop: condensed "
-            "lists, trec_eval's -J, with the labeller id)."
+            "lists, trec_eval's -J, with the id labeller)."
         ),
     ] = "nonrelevant"
     ties: Annotated[

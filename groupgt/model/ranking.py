@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
 # The ids of one query, best first, and their scores as given; None if they have none.
 Ranking = tuple[list[str], Sequence[float] | None]
-WITHOUT_REPEATS = "remove it, or set the policy duplicates=drop"
+WITHOUT_REPEATS = "remove it, or set the duplicates=drop policy"
 
 
 def deciding(ties: str, tie: str = "tie") -> list[str]:

@@ -348,4 +348,4 @@ def figure_named(name: str, figures: Drawable, needs: str = "") -> Figure:
     if name in figures:
         return figures[name]()
     check_figure(name, list(figures))
-    raise ConfigError(f"figure {name!r} is not available here; available: {', '.join(figures)}{needs}")
+    raise ConfigError(f"figure {name!r} is not available for this result; available: {', '.join(figures)}{needs}")

@@ -29,7 +29,7 @@ PROBLEMS = {
     "no baseline": "has no baseline here: it was not run on this data set, or it failed",
     "no pair": "is undefined: no queries to evaluate for both systems",
     "few audited": "cannot be corrected by the audit: too few audited queries, or a metric not between 0 and 1",
-    "other machine": "was measured on another machine ({}) and cached; use --refresh to measure here",
+    "other machine": "was measured on another machine ({}) and cached; use --refresh to measure on this machine",
     "not measured": "was not measured when the results were cached; use --refresh to measure",
     "no previous run": "has no previous run (--against) to be compared with",
     "new": "was not measured in the previous run",

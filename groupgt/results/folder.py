@@ -278,7 +278,7 @@ class ResultFolder:
             if self._unchanged(options[name]) is None:
                 faults.add(
                     str(self.path),
-                    f"the labeller {spec['use']} read {options[name]}, which is gone or has changed; name the labeller "
+                    f"the {spec['use']} labeller read {options[name]}, which is gone or has changed; name the labeller "
                     "and its files with --labeller and --with, or run the experiment again",
                 )
         faults.stop()

@@ -36,7 +36,7 @@ def read_columns(folder: Path, metrics: Mapping[str, Metric]) -> tuple[str, dict
     # Values that no evaluation could have written.
     for name in TEXT_COLUMNS:
         if None in columns[name]:
-            faults.add(title, f"expected text in every row of the column {name!r}, found null")
+            faults.add(title, f"expected text in every row of the {name!r} column, found null")
     for name, metric in metrics.items():
         values = columns[name][~np.isnan(columns[name])]
         # Three metrics of the literature can exceed 1 slightly, so only much larger values count as damage.
@@ -58,7 +58,7 @@ def _of_csv(source: Source, metrics: list[str]) -> dict[str, Any]:
             cell = row[header[name]]
             value = number_of(cell) if cell else np.nan
             if value is None:
-                faults.add(where, f"expected a number in the column {name!r}, found {cell!r}")
+                faults.add(where, f"expected a number in the {name!r} column, found {cell!r}")
             cells[name].append(np.nan if value is None else value)
     faults.stop()
     return {name: np.array(values) if name in metrics else values for name, values in cells.items()}
@@ -73,6 +73,6 @@ def _of_parquet(source: Source, metrics: list[str]) -> dict[str, Any]:
     for name in names:
         kind, expected = frame.schema[name], "numbers" if name in metrics else "text"
         if not (kind.is_float() if name in metrics else str(kind) == "String"):
-            raise DataError(f"{source.path}: expected {expected} in the column {name!r}, found {kind}")
+            raise DataError(f"{source.path}: expected {expected} in the {name!r} column, found {kind}")
     texts = {name: frame[name].to_list() for name in TEXT_COLUMNS}
     return {**texts, **{name: frame[name].fill_null(float("nan")).to_numpy() for name in metrics}}

@@ -125,14 +125,22 @@ class Options(base.Options):
         """Returns whether a function takes one query per call: as set, or as its first parameter suggests."""
         if self.each is not None:
             return self.each
-        first = next(iter(_parameters(function).values()), None)
-        if first is None:
-            return False
-        return first.annotation in (str, "str") if first.annotation is not first.empty else first.name in ONE
+        return bool(_single_parameter(function))
 
 
 # Names of a first parameter that takes one query.
 ONE = ("query", "question", "q", "text", "prompt")
+
+
+def _single_parameter(function: Callable[..., Any]) -> str:
+    """Returns the first parameter if its name or annotation says that it takes one query; otherwise nothing."""
+    first = next(iter(_parameters(function).values()), None)
+    if first is None:
+        return ""
+    is_one = first.name in ONE if first.annotation is first.empty else first.annotation in (str, "str")
+    return str(first) if is_one else ""
+
+
 WAYS = {True: "f(query, k), one query at a time", False: "f(queries, k), a list of queries at a time"}
 
 
@@ -272,7 +280,7 @@ class Called:
         """Calls the function and converts its output to lists of ids or (id, score) pairs."""
         self.spent = []
         if self.each:
-            return [ranking_of(self._call(query, k)) for query in queries]
+            return [self._one_ranking(query, k) for query in queries]
         texts, qids = list(queries), list(getattr(queries, "ids", []))
         rankings = self._call(queries, k)
         if isinstance(rankings, dict):
@@ -292,11 +300,28 @@ class Called:
             )
         return list(map(ranking_of, rankings)) if isinstance(rankings, list) else rankings
 
+    def _one_ranking(self, query: str, k: int) -> Any:
+        ranking = ranking_of(self._call(query, k))
+        cells = ranking if isinstance(ranking, list) else []
+        if any(isinstance(cell, (list, tuple)) and _is_ranking(cell) for cell in cells):
+            parameter = _single_parameter(self.function)
+            why = f", because its first parameter is `{parameter}`" if parameter else ""
+            raise RetrieverError(
+                f"{signature_of(self.function)}: expected one ranking, found a list of rankings; your function was "
+                f"called once per query{why}; return one ranking, or set each: false"
+            )
+        return ranking
+
     def _call(self, argument: Any, k: int) -> Any:
         start = time.perf_counter()
         answer = self.run(lambda: self.function(argument, k))
         self.spent.append(1000 * (time.perf_counter() - start))
         return answer
+
+
+def _is_ranking(cell: Sequence[Any]) -> bool:
+    """Returns whether a result is a ranking itself: a list of ids or of pairs, and not an (id, score) pair."""
+    return any(isinstance(part, (list, tuple)) for part in cell) or all(isinstance(part, str) for part in cell)
 
 
 ONE_EACH = "where it answers one query at a time, set each: true"

@@ -15,7 +15,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.help import EXAMPLES, UNGROUPED_OPTIONS
-from groupgt.cli.main import COMMANDS, cli, main
+from groupgt.cli.main import COMMANDS, SECTIONS, cli, main
 from groupgt.comparison.settings import Settings
 from groupgt.experiment.config import Compare
 
@@ -68,7 +68,7 @@ def test_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_many_options_stand_in_groups_and_end_with_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_come_first_and_many_options_stand_in_groups(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     command = cli.get_command(click.Context(cli), name)  # type: ignore[attr-defined]
     assert command is not None
     with suppress(SystemExit):
@@ -78,6 +78,19 @@ def test_many_options_stand_in_groups_and_end_with_examples(name: str, capsys: p
     is_grouped = len(options) + 1 > UNGROUPED_OPTIONS
     assert is_grouped == ("\nOutput:\n" in text) == (name in EXAMPLES)
     assert text.count("\n  groupgt ") >= 2 * is_grouped
+    heads = re.findall(r"^(\w[\w ]*):", text, re.MULTILINE)
+    order = ["Usage", "Examples", "Options", "Metrics", "Statistics", "Input", "Output"]
+    assert heads == [head for head in order if head in heads]
+
+
+def test_commands_stand_in_sections(capsys: pytest.CaptureFixture[str]) -> None:
+    with suppress(SystemExit):
+        main(["--help"])
+    text = capsys.readouterr().out
+    parts = re.split(r"^(\w[\w ]*):$", text, flags=re.MULTILINE)
+    listed = [re.findall(r"^  (\w+)  ", part, re.MULTILINE) for part in parts[6::2]]
+    assert parts[5::2] == [*SECTIONS, "More"]
+    assert sorted(name for names in listed for name in names) == sorted(COMMANDS)
 
 
 def test_what_means_the_same_has_the_same_name_in_shell_python_and_yaml() -> None:

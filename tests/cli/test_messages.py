@@ -112,7 +112,7 @@ def test_columns_by_other_names(folder: Path, capsys: pytest.CaptureFixture[str]
     assert "found who, document, score; rename document to doc_id (or --columns doc_id=document)" in text
     Path("truth.csv").write_text("question_id,chunk\nq1,a\n")
     text = said(capsys, "evaluate", "truth.csv", "run.trec")
-    assert "truth.csv:1: the column 'retrieval_gt' is missing: expected qid and retrieval_gt (a row per query)" in text
+    assert "truth.csv:1: the 'retrieval_gt' column is missing: expected qid and retrieval_gt (a row per query)" in text
     assert "found question_id, chunk" in text
 
 
@@ -233,3 +233,21 @@ def test_out_is_understood_as_output(folder: Path, capsys: pytest.CaptureFixture
     text = capsys.readouterr().out
     assert "--output PATH" in text
     assert "--out " not in text
+
+
+def test_a_missing_file_names_similar_ones_and_no_others(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, "evaluate", "truht.jsonl", "run.trec").endswith("not found (did you mean 'truth.jsonl'?)")
+    assert said(capsys, "check", "truth.jsonl", "--corpus", "corpus.jsonl").endswith("corpus.jsonl: file not found")
+    text = EXPERIMENT.replace("    ground_truth: truth.jsonl", "    ground_truth: truht.jsonl")
+    Path("experiment.yaml").write_text(text)
+    assert said(capsys, "run", "experiment.yaml").endswith("truht.jsonl (did you mean 'truth.jsonl'?)")
+
+
+def test_an_unknown_query_shows_some_that_exist(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = "groupgt: query 'nope' is not in the ground truth, which has 'q1', 'q2'"
+    assert said(capsys, "explain", "truth.jsonl", "run.trec", "--query", "nope") == expected
+
+
+def test_a_missing_version_says_what_to_write(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("experiment.yaml").write_text(EXPERIMENT.replace("version: 1\n", ""))
+    assert said(capsys, "run", "experiment.yaml").endswith("version: required key is missing; add `version: 1`")

@@ -217,19 +217,19 @@ def test_a_ground_truth_travels_to_workers() -> None:
 
 GOOD = {"qid": ["q1"], "retrieved_ids": [["a"]]}
 FAULTS = [
-    ({"retrieved_ids": [["a"]]}, TRUTH, "expected a column qid; found retrieved_ids"),
+    ({"retrieved_ids": [["a"]]}, TRUTH, "expected a qid column; found retrieved_ids"),
     (
         {"qid": ["q1"], "document": ["a"], "score": [1.0]},
         TRUTH,
         "found qid, document, score; rename document to doc_id",
     ),
     ({"qid": ["q1"], "doc_id": ["a"], "score": [math.nan]}, TRUTH, "row 1: query 'q1': expected a finite number"),
-    ({"qid": ["q1"], "doc_id": ["a"], "score": ["high"]}, TRUTH, "expected numbers in the column 'score'"),
+    ({"qid": ["q1"], "doc_id": ["a"], "score": ["high"]}, TRUTH, "expected numbers in the 'score' column"),
     ({"qid": pa.array([None], pa.string()), "doc_id": ["a"], "score": [1.0]}, TRUTH, "expected a qid and a doc_id"),
-    ({"qid": [1.5], "retrieved_ids": [["a"]]}, TRUTH, "expected strings or integers in the column 'qid'"),
+    ({"qid": [1.5], "retrieved_ids": [["a"]]}, TRUTH, "expected strings or integers in the 'qid' column"),
     ({"qid": ["q1", "q1"], "retrieved_ids": [["a"], ["b"]]}, TRUTH, "query 'q1' has two rows"),
     ({"qid": ["q1"], "retrieved_ids": ["['a']"]}, TRUTH, "query 'q1': expected a list in retrieved_ids"),
-    (GOOD, None, "expected ground truth, as the argument truth or the column retrieval_gt; found qid, retrieved_ids"),
+    (GOOD, None, "expected ground truth, as the argument truth or the retrieval_gt column; found qid, retrieved_ids"),
     (GOOD, "qa.parquet", "expected a GroundTruth or {query id: groups}, found 'qa.parquet'"),
     (GOOD, {"q1": ["a", "b"]}, "query 'q1': expected groups"),
     (GOOD, {"q1": [["a"]], "q2": [[{"text": "b"}]]}, ""),

@@ -125,7 +125,7 @@ def test_numbers_of_numpy_are_calls() -> None:
 
 
 def test_results_without_calls_cannot_be_cut_by_them() -> None:
-    with pytest.raises(groupgt.DataError, match=r"the search call of each result, which is missing; add a column call"):
+    with pytest.raises(groupgt.DataError, match=r"the search call of each result, which is missing; add a call column"):
         groupgt.evaluate(TRUTH, {"q": ["a"]}, ["recall@2calls"])
     with pytest.raises(groupgt.DataError, match="which is missing"):
         groupgt.depth(TRUTH, {"q": ["a"]}, unit="calls")
@@ -183,7 +183,7 @@ def written(kind: str, table: list[dict[str, Any]], folder: Path) -> tuple[Any, 
 
 
 def test_frames_whose_calls_are_no_numbers() -> None:
-    with pytest.raises(groupgt.DataError, match="expected whole numbers in the column 'call', found Boolean"):
+    with pytest.raises(groupgt.DataError, match="expected whole numbers in the 'call' column, found Boolean"):
         groupgt.evaluate({"q": [["d0"]]}, pl.DataFrame(rows(True, True)), ["mrr"])
 
 
@@ -483,9 +483,9 @@ def test_scores_of_several_calls_are_not_handed_out() -> None:
 
 
 def test_rows_on_a_cluster_are_refused() -> None:
-    with pytest.raises(groupgt.ConfigError, match=r"run: the column call .* results on Spark stay"):
+    with pytest.raises(groupgt.ConfigError, match=r"run: the call column .* results on Spark stay"):
         refuse_calls(["qid", "doc_id", "score", "call"], "run")
-    with pytest.raises(groupgt.ConfigError, match="the column retrieved_calls"):
+    with pytest.raises(groupgt.ConfigError, match="the retrieved_calls column"):
         refuse_calls(["qid", "retrieved_ids", "retrieved_calls"], "run")
     refuse_calls(["qid", "doc_id", "score"], "run")
 

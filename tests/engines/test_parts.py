@@ -417,7 +417,7 @@ def test_what_a_store_has_not_is_told(bucket: Any, cli: Any) -> None:
     with pytest.raises(groupgt.DataError, match=r"bad\.trec:2: query 'q': expected a finite number"):
         groupgt.evaluate({"q": [["a"]]}, url, ["mrr"])
     bad = bucket("bad.jsonl", b'{"qid": "q"}\n')
-    with pytest.raises(groupgt.DataError, match=r"^s3://bucket/bad\.jsonl:1: the column 'retrieval_gt' is missing"):
+    with pytest.raises(groupgt.DataError, match=r"^s3://bucket/bad\.jsonl:1: the 'retrieval_gt' column is missing"):
         groupgt.evaluate(bad, {"q": ["a"]}, ["mrr"])
 
 

@@ -84,4 +84,4 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out.startswith("gives_it,metric,policy,mean_over,value,queries")
     with pytest.raises(SystemExit):
         main(["identify", *files, "abc"])
-    assert "number: expected one such as .6131 or 61.3%, found 'abc'" in capsys.readouterr().err
+    assert "number: expected one such as 0.6131 or 61.3%, found 'abc'" in capsys.readouterr().err

@@ -223,7 +223,7 @@ def test_files_of_labellers_are_compared_by_their_contents(folder: Path) -> None
             lambda path: (path / "per_query.csv").write_text(
                 (path / "per_query.csv").read_text().replace("0.5", "half", 1)
             ),
-            r"per_query.csv:\d+: expected a number in the column 'recall.coverage@2', found 'half'",
+            r"per_query.csv:\d+: expected a number in the 'recall.coverage@2' column, found 'half'",
         ),
     ],
 )

@@ -94,6 +94,13 @@ def test_the_schema_accepts_what_the_check_accepts(folder: Path, name: str) -> N
     assert objections(folder / "e.yaml") == []
 
 
+@pytest.mark.parametrize("change", [("{depth: 50}", "{depht: 50}"), ("timed: 2", "labeller: {use: id, depht: 1}")])
+def test_the_schema_names_the_key_that_is_wrong(folder: Path, change: Change) -> None:
+    (folder / "e.yaml").write_text(changed(change), encoding="utf-8")
+    (objection,) = objections(folder / "e.yaml")
+    assert "'depht' was unexpected" in objection
+
+
 @pytest.mark.parametrize("value", ["vital", "[vital, okay]"])
 def test_importances_are_read_from_the_file(folder: Path, value: str) -> None:
     """The ground truth of the file has none, which is said once it is read."""

@@ -144,11 +144,11 @@ OF_PARQUET = Row(
     [{**JSONL, "query": "?"}],
     (
         [{"qid": "1"}],
-        "{path}: the column 'retrieval_gt' is missing: expected qid and retrieval_gt (a row per query), or",
+        "{path}: the 'retrieval_gt' column is missing: expected qid and retrieval_gt (a row per query), or",
     ),
     (
         [{"qid": "1", "facts": [["a"]]}],
-        "{path}: the column 'retrieval_gt' is missing: expected qid and retrieval_gt (a row per query), or qid, doc_id "
+        "{path}: the 'retrieval_gt' column is missing: expected qid and retrieval_gt (a row per query), or qid, doc_id "
         "and grade or group (a row per judgment), found qid, facts",
     ),
     ({"qid": "2", "query": "?", "retrieval_gt": []}, UNDEFINED),
@@ -256,7 +256,7 @@ OUTCOMES: dict[str, Row] = {
         ("2,g\n", "{path}:3: expected 4 columns (qid, group, doc_id, grade), found 2"),
         (
             ["qid,group,passage,relevance\n1,g,a,0\n"],
-            "{path}:1: the column 'doc_id' is missing: expected qid and retrieval_gt (a row per query), or qid, doc_id "
+            "{path}:1: the 'doc_id' column is missing: expected qid and retrieval_gt (a row per query), or qid, doc_id "
             "and grade or group (a row per judgment), found qid, group, passage, relevance; rename passage to doc_id",
         ),
         NO_WAY,

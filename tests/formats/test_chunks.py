@@ -119,7 +119,7 @@ def test_parents_of_a_file(tmp_path: Path) -> None:
     path.write_text("id,parent,section\na,d,1\nb,d,2\n", encoding="utf-8")
     assert read_parents(path, "parent") == {"a": "d", "b": "d"}
     assert read_parents(path, "section") == {"a": "1", "b": "2"}
-    with pytest.raises(groupgt.DataError, match=r"expected the column 'parents', found id, parent, section .*'parent'"):
+    with pytest.raises(groupgt.DataError, match=r"expected the 'parents' column, found id, parent, section .*'parent'"):
         read_parents(path, "parents")
     path.write_text("id,parent\na,d\na,e\n", encoding="utf-8")
     with pytest.raises(groupgt.DataError, match=r":3: 'a' has two parents, 'd' and 'e'"):

@@ -290,7 +290,7 @@ def test_results_without_ids_match_by_their_texts_alone(tmp_path: Path) -> None:
     rows = [{**row, "reference_context_ids": [at]} for at, row in enumerate(SAMPLES, 1)]
     path = put(tmp_path / "s.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(
-        groupgt.DataError, match="texts but no ids, which the labeller id needs; match them by their tex"
+        groupgt.DataError, match="texts but no ids, which the id labeller needs; match them by passage tex"
     ):
         groupgt.evaluate(path, path, ["recall@3"])
     # First at 1, second at 2: (1 + 1/2) / 2.
@@ -418,7 +418,7 @@ def test_corpora_of_other_tools(tmp_path: Path, text: str, ids: list[str]) -> No
 def test_passages_without_ids_are_numbered_as_no_id_is(tmp_path: Path) -> None:
     from groupgt.formats.corpus import read_corpus
 
-    with pytest.warns(groupgt.GroupgtWarning, match="2 passages have no id; match results by their texts"):
+    with pytest.warns(groupgt.GroupgtWarning, match="2 passages have no id; name the column that has it"):
         texts = read_corpus(put(tmp_path / "corpus.jsonl", '{"text": "A"}\n{"text": "B"}\n'))
     assert texts == {"(passage 1)": "A", "(passage 2)": "B"}
 

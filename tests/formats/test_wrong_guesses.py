@@ -35,18 +35,18 @@ TABLES: list[tuple[str, Table | bytes, tuple[str, ...]]] = [
     (
         "run",
         {"qid": ["q1"], "chunk": ["d1"], "score": [1.0]},
-        ("the column 'doc_id' is missing", "rename chunk to doc_id"),
+        ("the 'doc_id' column is missing", "rename chunk to doc_id"),
     ),
     (
         "truth",
         b"question,passage_no,flag\nq1,d1,1\n",
-        (":1: the column 'retrieval_gt' is missing", "found question, passage_no, flag"),
+        (":1: the 'retrieval_gt' column is missing", "found question, passage_no, flag"),
     ),
     ("run", b"question,passage_no,flag\r\nq1,d1,1\r\n", (":1: the columns doc_id, score are missing", "passage_no to")),
     (
         "truth",
         b"query\thit\trel\nq1\td1\t1\n",
-        (":1: the column 'doc_id' is missing", "found query, hit, rel"),
+        (":1: the 'doc_id' column is missing", "found query, hit, rel"),
     ),
     (
         "run",

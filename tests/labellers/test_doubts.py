@@ -91,8 +91,8 @@ def test_an_alternative_that_no_chunk_covers_enough(options: dict[str, Any], way
         ({"q": [[{"text": "a"}, {"text": "b"}]]}, "id", "'a' is a text, as are 1 more; .* such as text"),
         (SPANS, "parents", "is a span"),
         ({"q": [["a"]]}, "spans", "'a' is an id; name the table of the chunks that were judged as `reference`"),
-        ({"q": [[{"text": "a"}]]}, "spans", "'a' is a text; choose the labeller text"),
-        (SPANS, "text", "found the span 'd\\[0:10\\]'; places are what the labeller spans compares"),
+        ({"q": [[{"text": "a"}]]}, "spans", "'a' is a text; choose the text labeller"),
+        (SPANS, "text", "found the span 'd\\[0:10\\]'; places are what the spans labeller compares"),
         ({"q": [["a", "b"]]}, "text", "text of the alternative 'a' is not known, nor of 1 more; .*`reference`"),
     ],
 )
@@ -124,7 +124,7 @@ def test_metrics_over_contents_know_what_the_labeller_knows() -> None:
     texts = {"corpus": {"c1": "one two"}, "reference": {"a": "two three"}}
     found = groupgt.evaluate({"q": [["a"]]}, {"q": ["c1"]}, ["token_f1"], labeller={"use": "text", "with": texts})
     assert found["token_f1"] == 0.5  # one word of two on either side
-    with pytest.raises(groupgt.DataError, match="places are what the labeller spans compares"):
+    with pytest.raises(groupgt.DataError, match="places are what the spans labeller compares"):
         groupgt.evaluate(SPANS, {"q": ["c1"]}, ["token_f1"], labeller={"use": "spans", "with": {"chunks": CHUNKS}})
 
 

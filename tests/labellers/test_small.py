@@ -206,7 +206,7 @@ def test_texts_that_say_nothing_are_refused() -> None:
     blank = refused({"q": [["a"]]}, {"q": ["c1"]}, "text", corpus=TEXTS, reference={"a": " "})
     assert "query 'q': the text of the alternative 'a' is blank" in blank
     spans = {"q": [[{"doc": "d", "start": 0, "end": 5}]]}
-    assert "places are what the labeller spans compares" in refused(spans, {"q": ["c1"]}, "text", corpus=TEXTS)
+    assert "places are what the spans labeller compares" in refused(spans, {"q": ["c1"]}, "text", corpus=TEXTS)
 
 
 def test_partial_ratio_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,11 +245,11 @@ def test_alternatives_that_are_no_spans() -> None:
     words = refused(empty, {"q": ["c1"]}, "spans", chunks=chunks)
     assert "expected a span that ends after its start, found" in words
     assert "'judged' is an id; name the table of the chunks that were judged as `reference`" in words
-    assert "'words' is a text; choose the labeller text" in words
+    assert "'words' is a text; choose the text labeller" in words
     with_reference = refused({"p": [["judged"]]}, {"p": ["c1"]}, "spans", chunks=chunks, reference={"c2": ("d", 0, 1)})
     assert "the alternative 'judged' is not in the reference" in with_reference
     text = refused({"p": [[{"text": "words"}]]}, {"p": ["c1"]}, "spans", chunks=chunks, reference={"c2": ("d", 0, 1)})
-    assert "'words' is a text; choose the labeller text" in text
+    assert "'words' is a text; choose the text labeller" in text
 
 
 def test_a_mapping_says_which_chunks_are_of_a_parent() -> None:

@@ -89,5 +89,5 @@ def test_condensed_lists_are_of_ids_and_of_all_queries() -> None:
         groupgt.ConfigError, match="unjudged=drop works on ids, but these metrics compare texts: omit token_f1"
     ):
         check_policy(drop, parse_metrics(["token_f1@5", "recall"], "autorag"))
-    with pytest.raises(groupgt.ConfigError, match="expected the policy unjudged=nonrelevant"):
+    with pytest.raises(groupgt.ConfigError, match="expected the unjudged=nonrelevant policy"):
         check_batch(drop, parse_metrics(["recall"], "autorag"))

@@ -192,7 +192,7 @@ def test_figures_are_named() -> None:
     assert figures.figure_named("depth", known) is SAMPLES["depth"]
     with pytest.raises(ConfigError, match=r"unknown figure 'dept'.*depth"):
         figures.figure_named("dept", known)
-    with pytest.raises(ConfigError, match="'sweep' is not available here; available: forest, depth"):
+    with pytest.raises(ConfigError, match="'sweep' is not available for this result; available: forest, depth"):
         figures.figure_named("sweep", known)
 
 

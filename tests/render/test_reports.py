@@ -170,7 +170,7 @@ def test_an_outcome_writes_its_page_and_draws_itself(handbook: Outcome, tmp_path
     assert handbook.plot("latency", dataset="handbook").rows
     with pytest.raises(groupgt.ConfigError, match=r"dataset: expected one of handbook, found 'handbok' \(did you mean"):
         handbook.plot("means", dataset="handbok")
-    with pytest.raises(groupgt.ConfigError, match="figure 'sweep' is not available here; available: means"):
+    with pytest.raises(groupgt.ConfigError, match="figure 'sweep' is not available for this result; available: means"):
         handbook.plot("sweep")
 
 

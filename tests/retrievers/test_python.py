@@ -157,6 +157,8 @@ def generated(queries, k): return (ANSWER[each] for each in queries)
 
 def short(queries, k): return [["d1"]]
 def strange(queries, k): return {"three": ["d1"]}
+def lists(query, k): return [["d1", "d2"] for _ in query]
+def lists_of_pairs(x: str, k): return [[("d1", 0.5)] for _ in x]
 """
 
 
@@ -202,6 +204,8 @@ def test_the_file_says_how_a_function_is_asked(tmp_path: Path) -> None:
     ("name", "words"),
     [
         ("short", r"short\(queries, k\): expected 2 rankings, one a query, found 1; .* set each: true"),
+        ("lists", r"lists\(query, k\): .* called once per query, because its first parameter is `query`; return one "),
+        ("lists_of_pairs", "because its first parameter is `x: str`; return one ranking, or set each: false"),
         ("strange", r"strange\(queries, k\): expected a list of rankings, .* found a dict with the key 'three'"),
     ],
 )

@@ -124,7 +124,7 @@ class ColumnCarrier(LocalCarrier):
             return frame.with_columns(original_doc, doc=place)
         if labeller.column:
             if labeller.column not in schema:
-                what = f"expected results with a column {labeller.column}, found {', '.join(schema)}"
+                what = f"expected results with a {labeller.column} column, found {', '.join(schema)}"
                 raise DataError(f"{self.run.title}: {what}")
             self._check_names(labeller.column, schema)
             return frame.with_columns(original_doc, doc=pl.col(labeller.column).cast(pl.String))
@@ -140,7 +140,7 @@ class ColumnCarrier(LocalCarrier):
         for name in ("start", "end"):
             if not schema[name].is_numeric():
                 raise DataError(
-                    f"{self.run.title}: expected whole numbers in the column {name!r}, found {schema[name]}"
+                    f"{self.run.title}: expected whole numbers in the {name!r} column, found {schema[name]}"
                 )
         start, end = (pl.col(name).cast(pl.Float64) for name in ("start", "end"))
         sound = (start >= 0) & (end >= start) & (end <= FARTHEST) & (start == start.floor()) & (end == end.floor())
@@ -153,7 +153,7 @@ class ColumnCarrier(LocalCarrier):
         """Raise `DataError` for rows without a name or text."""
         kind = schema[column]
         if kind != pl.String and not kind.is_integer():
-            raise DataError(f"{self.run.title}: expected strings or integers in the column {column!r}, found {kind}")
+            raise DataError(f"{self.run.title}: expected strings or integers in the {column!r} column, found {kind}")
         blank = (pl.col(column).cast(pl.String).str.strip_chars() == "").fill_null(True)
         self._refuse(blank, [column], f"expected a {column}")
 

@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 MANY_HITS = 32
 # Maximum number of rows collected for a sample.
 GLANCE_ROWS = 1000
-WAYS = "expected the labeller id, parents, or spans with a chunk table"
+WAYS = "expected the id or parents labeller, or spans with a chunk table"
 ELSEWHERE = f"{WAYS}; or write the results to parquet and evaluate the files"
 
 
@@ -71,11 +71,11 @@ class SparkCarrier(Carrier):
         """Return the run with results renamed by a labeller; ties are ordered by the original names."""
         frame = self.rows.frame
         if labeller.column == "span":
-            what = "the labeller spans has no chunk table, and places of results are not read on Spark"
+            what = "the spans labeller has no chunk table, and places of results are not read on Spark"
             raise ConfigError(f"{self.title}: {what}; {ELSEWHERE}")
         if labeller.column and labeller.column not in frame.columns:
             there = ", ".join(frame.columns)
-            raise DataError(f"{self.title}: expected results with a column {labeller.column}, found {there}")
+            raise DataError(f"{self.title}: expected results with a {labeller.column} column, found {there}")
         name = sql.col(labeller.column) if labeller.column else by_arrow(_renamer(labeller.names), "string")("doc")
         others = [column for column in frame.columns if column != "doc"]
         named = frame.select(*others, sql.col("doc").alias("own"), name.alias("doc"))
@@ -126,7 +126,7 @@ class _Plan:
     def refuse_to_read(self, policy: Policy) -> Flat:
         """Raise `ConfigError`, because results are not collected."""
         raise ConfigError(
-            f"the labeller {self.labeller.name} needs all results locally, which is not supported on Spark; {ELSEWHERE}"
+            f"the {self.labeller.name} labeller needs all results locally, which is not supported on Spark; {ELSEWHERE}"
         )
 
     def walk(self) -> Labelled:
@@ -260,7 +260,7 @@ class _Plan:
         if len(tied):
             qid = self.truth.qids[int(tied["query"][0])]
             what = f"rows on Spark have no order that could decide between the equal scores around a hit of {qid!r}"
-            raise ConfigError(f"{self.title}: {what} (ties=input); choose ties=id, or give a column rank")
+            raise ConfigError(f"{self.title}: {what} (ties=input); choose ties=id, or give a rank column")
 
     def remove_repeats(self) -> None:
         """Keep the best row for each (query, document), or raise `DataError` for repeats."""

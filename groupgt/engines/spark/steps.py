@@ -52,7 +52,7 @@ def rows_of(value: Any, title: str = "results") -> Rows:
     if nested and "qid" in names:
         inner = kinds[nested[0]].removeprefix("array<").removesuffix(">")
         if not kinds[nested[0]].startswith("array<"):
-            raise DataError(f"{title}: expected lists of ids in the column {nested[0]!r}, found {kinds[nested[0]]}")
+            raise DataError(f"{title}: expected lists of ids in the {nested[0]!r} column, found {kinds[nested[0]]}")
         rows = frame.select("qid", sql.posexplode(nested[0]).alias("place", "doc_id"))
         kinds["doc_id"] = inner
         score = -sql.col("place").cast("double")
@@ -64,7 +64,7 @@ def rows_of(value: Any, title: str = "results") -> Rows:
             near = near_names(missing[0], names) if missing else ""
             raise DataError(f"{title}: expected the columns {expected}; found {', '.join(names)}{near}")
         if not kinds[order].startswith(("decimal", *INTEGER_TYPES, "float", "double")):
-            raise DataError(f"{title}: expected numbers in the column {order!r}, found {kinds[order]}")
+            raise DataError(f"{title}: expected numbers in the {order!r} column, found {kinds[order]}")
         rows, number = frame, sql.col(order).cast("double")
         # Adding zero turns negative zero into positive zero.
         score = (number if order == "score" else -number) + sql.lit(0.0)
@@ -83,7 +83,7 @@ def refuse_calls(names: Sequence[str], title: str) -> None:
     calls = [name for name in names if name in (CALL_COLUMN, CALL_LIST)]
     if calls:
         raise ConfigError(
-            f"{title}: the column {calls[0]} puts results in the order of search calls, for which all results of a "
+            f"{title}: the {calls[0]} column puts results in the order of search calls, for which all results of a "
             "query are needed in one place, and results on Spark stay where they are; drop the column, or write the "
             "results to parquet and name the files"
         )
@@ -143,7 +143,7 @@ def _csv(session: SparkSession, paths: list[str]) -> DataFrame:
 def ids(kind: str, name: str, title: str) -> Column:
     """Return an expression that converts ids to text; raises `DataError` if they are neither text nor whole numbers."""
     if kind not in ("string", *INTEGER_TYPES) and not kind.startswith(("varchar", "char")):
-        raise DataError(f"{title}: expected strings or integers in the column {name!r}, found {kind}")
+        raise DataError(f"{title}: expected strings or integers in the {name!r} column, found {kind}")
     return sql.col(name).cast("string").alias(name)
 
 
@@ -175,7 +175,7 @@ def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
         raise ConfigError(f"{title}: {what}")
     grade = sql.col("grade").cast("double") if "grade" in names else sql.lit(1.0)
     if not kinds.get("grade", "double").startswith(("decimal", *INTEGER_TYPES, "float", "double")):
-        raise DataError(f"{title}: expected numbers in the column 'grade', found {kinds['grade']}")
+        raise DataError(f"{title}: expected numbers in the 'grade' column, found {kinds['grade']}")
     if "qid" in names and "retrieval_gt" in names:
         inner = kinds["retrieval_gt"].removeprefix("array<array<").removesuffix(">>")
         if not kinds["retrieval_gt"].startswith("array<array<") or inner not in ("string", *INTEGER_TYPES):
@@ -194,7 +194,7 @@ def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
     if missing:
         expected = "the columns qid and retrieval_gt, or qid, group and doc_id"
         raise DataError(f"{title}: expected {expected}; found {', '.join(names)}")
-    absent = f"{title}: expected text in the column 'group', found null"
+    absent = f"{title}: expected text in the 'group' column, found null"
     rows = frame.select(
         ids(kinds["qid"], "qid", title),
         sql.coalesce(sql.col("group").cast("string"), sql.raise_error(sql.lit(absent))).alias("group"),

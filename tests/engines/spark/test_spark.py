@@ -536,9 +536,9 @@ def test_values_per_query_are_refused_where_they_cannot_be_had(
         ("qid string, doc_id string", "expected the columns qid and retrieval_gt, or qid, group and doc_id; found qid"),
         (
             "qid double, retrieval_gt array<array<string>>",
-            "expected strings or integers in the column 'qid', found dou",
+            "expected strings or integers in the 'qid' column, found dou",
         ),
-        ("qid string, group int, doc_id boolean", "expected strings or integers in the column 'doc_id', found boolean"),
+        ("qid string, group int, doc_id boolean", "expected strings or integers in the 'doc_id' column, found boolean"),
     ],
     ids=["flat", "numbers", "columns", "qid", "doc_id"],
 )
@@ -668,12 +668,12 @@ def test_all_rows_at_fault_are_counted_and_the_first_shown(spark: SparkSession) 
     [
         ("qid string, docid string, score double", "expected the columns qid, doc_id .*found qid, docid, score"),
         ("qid string, doc_id string", "score or rank"),
-        ("qid string, doc_id string, score string", "expected numbers in the column 'score', found string"),
-        ("qid string, doc_id string, rank boolean", "expected numbers in the column 'rank', found boolean"),
-        ("qid string, doc_id double, score double", "strings or integers in the column 'doc_id', found double"),
-        ("qid binary, doc_id string, score double", "strings or integers in the column 'qid', found binary"),
-        ("qid string, retrieved_ids string", "lists of ids in the column 'retrieved_ids', found string"),
-        ("qid string, retrieved_ids array<array<string>>", "strings or integers in the column 'doc_id', found array"),
+        ("qid string, doc_id string, score string", "expected numbers in the 'score' column, found string"),
+        ("qid string, doc_id string, rank boolean", "expected numbers in the 'rank' column, found boolean"),
+        ("qid string, doc_id double, score double", "strings or integers in the 'doc_id' column, found double"),
+        ("qid binary, doc_id string, score double", "strings or integers in the 'qid' column, found binary"),
+        ("qid string, retrieved_ids string", "lists of ids in the 'retrieved_ids' column, found string"),
+        ("qid string, retrieved_ids array<array<string>>", "strings or integers in the 'doc_id' column, found array"),
         ("qid string, retrieved_ids array<int>, retrieved_ids_lexical array<int>", "expected one column of results"),
     ],
     ids=["doc_id", "order", "score", "rank", "float ids", "bytes", "no list", "lists of lists", "two lists"],
@@ -687,7 +687,7 @@ def test_the_order_of_rows_decides_nothing(spark: SparkSession) -> None:
     truth = {"q": [["a"]]}
     rows = [("q", "a", 1.0), ("q", "b", 0.5), ("q", "c", 0.5)]
     assert groupgt.evaluate(truth, there(spark, rows), ["mrr"], policy={"ties": "input"})["mrr"] == 1.0
-    with pytest.raises(groupgt.ConfigError, match=r"around a hit of 'q' .*choose ties=id, or give a column rank"):
+    with pytest.raises(groupgt.ConfigError, match=r"around a hit of 'q' .*choose ties=id, or give a rank column"):
         groupgt.evaluate(truth, there(spark, [*rows, ("q", "d", 1.0)]), ["mrr"], policy={"ties": "input"})
 
 
@@ -755,7 +755,7 @@ def test_results_with_calls_are_refused_with_the_way_out(spark: SparkSession, sc
 
 def test_parents_that_nobody_carries_are_asked_for(spark: SparkSession) -> None:
     frame = there(spark, [("q", "a", 1.0)])
-    with pytest.raises(groupgt.DataError, match="expected results with a column parent, found qid, doc, score"):
+    with pytest.raises(groupgt.DataError, match="expected results with a parent column, found qid, doc, score"):
         groupgt.evaluate({"q": [["a"]]}, frame, ["recall"], labeller="parents")
 
 
@@ -840,7 +840,7 @@ def test_a_row_of_ground_truth_on_spark_names_its_group(spark: SparkSession) -> 
 
 def test_grades_on_spark_are_numbers(spark: SparkSession) -> None:
     truth = there(spark, [], "qid string, group string, doc_id string, grade string")
-    with pytest.raises(groupgt.DataError, match="expected numbers in the column 'grade'"):
+    with pytest.raises(groupgt.DataError, match="expected numbers in the 'grade' column"):
         per_query(there(spark, []), truth, ["recall"])
 
 
