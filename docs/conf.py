@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 
 import groupgt  # noqa: E402
 from docs.generate import write  # noqa: E402
-from docs.generate.site import FOLDERS, children, contents, index, llms, within_site  # noqa: E402
+from docs.generate.site import FOLDERS, UNLISTED, children, contents, index, llms, within_site  # noqa: E402
 
 project = "groupgt"
 version = release = groupgt.__version__
@@ -62,6 +62,8 @@ def _add_contents(app: Any, docname: str, source: list[str]) -> None:
         text += "".join(_contents(names, f":caption: {title}\n") for title, names in contents().items())
     elif below := children(docname):
         text += _contents(below)
+    elif docname in UNLISTED:
+        text = f"---\norphan: true\n---\n{text}"
     source[0] = text
 
 

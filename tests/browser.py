@@ -162,14 +162,14 @@ class Tab:
         features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", media=media, features=features)
 
-    def picture(self, path: Path, *, whole: bool = True) -> None:
-        """A picture of the page."""
+    def picture(self, path: Path, *, whole: bool = True, height: int = 8000) -> None:
+        """Take a picture of the page, down to a height, or of what the window shows of it."""
         params: dict[str, Any] = {}
         if whole:
             size = self.call("Page.getLayoutMetrics")["cssContentSize"]
             params = {
                 "captureBeyondViewport": True,
-                "clip": {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 8000), "scale": 1},
+                "clip": {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], height), "scale": 1},
             }
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png", **params)["data"]))
 

@@ -47,7 +47,8 @@ def _resolved(part: Mapping[str, Any]) -> Mapping[str, Any]:
 def _parts(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """A schema, or those of which it is any."""
     part = _resolved(part)
-    return [one for each in part["anyOf"] for one in _parts(each)] if "anyOf" in part else [part]
+    branches = part.get("anyOf") or ([part["then"], part["else"]] if "else" in part else [])
+    return [one for each in branches for one in _parts(each)] or [part]
 
 
 def keys_of(part: Mapping[str, Any] | None = None, path: Path = ()) -> Iterator[Key]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -83,7 +84,9 @@ def _formula(definition: Definition, formula: dict[str, Any]) -> list[str]:
     tex = tex_of(name, formula["formula"])
     parts = [f"## {name}", f"$$\n{tex}\n$$" if tex else "", f"As `groupgt explain` prints it: `{formula['formula']}`"]
     if formula["source"]:
-        parts.append(f"Source: {plain(formula['source'])}.")
+        is_paper = re.search(r"(19|20)\d\d", formula["source"])
+        paper = " ([full reference](../../explanation/references.md#metrics))" if is_paper else ""
+        parts.append(f"Source: {plain(formula['source'])}{paper}.")
     if formula["parameters"]:
         rows = [[code(one["name"]), cell(one["expected"]), code(one["default"])] for one in formula["parameters"]]
         parts.append(table(["parameter", "expected", "default"], rows))

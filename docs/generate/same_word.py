@@ -31,7 +31,7 @@ WORDS: dict[str, tuple[str, list[str]]] = {
         ["f1.trec@3", "f1.autorag@3", "f1.coverage@3"],
     ),
     "hit rate": (
-        "Hit rate is 1 if anything relevant was found; it is also called success. All tools agree.",
+        "Hit rate is 1 if anything relevant was found. It is also called success. All tools agree.",
         ["hit_rate.trec@3", "hit_rate.coverage@3"],
     ),
     "full recall": (
@@ -138,7 +138,7 @@ def _section(word: str) -> list[str]:
         metric = f"{METRICS[word]}.{convention}@{K}"
         found = [_value(metric, letter, False, ()) for letter in EXAMPLES]
         rows.append([code(metric), *("–" if one is None else f"{one:.4f}" for one in found), ""])
-    return [f"## {word}", WORDS[word][0], table([word, *EXAMPLES, "here"], rows)]
+    return [f"## {word}", WORDS[word][0], table([word, *EXAMPLES, "groupgt"], rows)]
 
 
 def text() -> str:
@@ -154,8 +154,8 @@ def text() -> str:
         "Same name, different number",
         "Tools agree on the names of metrics, but not on the numbers. This page shows what eight tools and two "
         f"published sets of formulas compute for the same {_count(len(EXAMPLES))} small examples, all at a cutoff of "
-        f"{K}. The last column of each table names the groupgt metric that gives the same numbers; *except* lists the "
-        "examples for which even the closest metric differs.",
+        f"{K}. The last column of each table names the groupgt metric that gives the same numbers, and *except* lists "
+        "the examples for which even the closest metric differs.",
         table(["example", "results", "ground truth", "what it shows"], examples),
         "Tools without groups get all alternatives as one list of relevant documents. AutoRAG and AutoRAG-Research "
         f"have no cutoff, so they get the first {K} results. Tools that read a score for each id cannot read G, where "
@@ -199,9 +199,9 @@ def _published() -> list[str]:
     return [
         "The documentation of [Axion](https://github.com/ax-foundry/axion) (*Retrieval Metrics*) and a lesson called "
         "*Retrieval Quality Metrics* print formulas for precision, recall, hit rate, MRR and NDCG, with an example "
-        "for each. Both use the same formulas, which are those of the convention `trec`, except that a repeated id "
-        "earns credit twice in NDCG. The printed figures do not always follow from the formulas:",
-        table(["source", "metric", "printed", "by its own formula", "here"], rows),
-        f"The other {agreed} printed figures do follow from them. If a printed figure cannot be reproduced, do the "
+        "for each. Both use the same formulas, which are those of the `trec` convention, except that a repeated id "
+        "earns credit twice in NDCG. The printed numbers do not always follow from the formulas:",
+        table(["source", "metric", "printed", "by its own formula", "groupgt"], rows),
+        f"The other {agreed} printed numbers do follow from them. If a printed number cannot be reproduced, do the "
         "arithmetic: `groupgt explain` fills in every formula.",
     ]

@@ -12,6 +12,8 @@ from tests.browser import Tab, running
 DOCS = Path(__file__).parents[1]
 CONFIG = DOCS.parent / "configs" / "gate.yaml"
 PICTURE, WORDS = DOCS / "report.png", DOCS / "report.txt"
+# The README shows the top of the page: the decision, and the first rows of what led to it.
+HEIGHT = 400
 
 
 def opened(tab: Tab, folder: Path) -> str:
@@ -31,4 +33,4 @@ def take() -> None:
     with tempfile.TemporaryDirectory() as folder, running() as browser:
         page = browser.tab()
         WORDS.write_text(opened(page, Path(folder)) + "\n", encoding="utf-8")
-        page.picture(PICTURE)
+        page.picture(PICTURE, height=HEIGHT)

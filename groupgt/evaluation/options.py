@@ -62,7 +62,7 @@ class TruthOptions(TypedDict, total=False):
         Default(NO_COLUMNS),
         Doc('Names of columns of the ground truth by role, such as `{"retrieval_gt": "expected"}`.'),
         Shell(
-            "Which column is meant, such as doc_id=chunk or retrieval_gt=expected, in every file that has it; "
+            "Name columns by role, such as doc_id=chunk or retrieval_gt=expected, in every file that has them; "
             "repeatable.",
             flag="--columns",
             metavar="ROLE=NAME",
@@ -91,7 +91,7 @@ class RunOptions(TypedDict, total=False):
         Default("descending"),
         Doc("Whether higher scores are better: `descending`, `ascending` (distances), or `{run: direction}`."),
         Shell(
-            "The scores of all runs, or of one, are distances: lower is better; repeatable.",
+            "Read the scores of all runs, or of one, as distances (lower is better); repeatable.",
             metavar="[NAME=]ascending",
             form="texts",
             into="score_texts",
@@ -128,7 +128,7 @@ class LabellerOptions(TypedDict, total=False):
         Default(None),
         Doc("A path or `{id: text}`, for budgets, and where the labeller finds what its options do not name."),
         Shell(
-            "The corpus (JSONL, parquet or CSV). Its texts are shown next to ids, and labellers compare them. "
+            "The corpus (JSONL, parquet or CSV). Passage text is shown next to ids, and labellers compare it. "
             "Budgets such as recall@2000tokens need its texts, or its columns tokens and chars.",
             form="file",
             into="corpus_path",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import groupgt
 from groupgt import plugins
 from groupgt.cli.experiments import run_command
 from groupgt.cli.main import COMMANDS, main
@@ -45,6 +46,11 @@ def test_every_command_and_metric_is_named() -> None:
         assert f"`groupgt {command}" in PAGES
     for metric in CATALOGUE:
         assert re.search(rf"^{metric} ", PAGES, re.MULTILINE), metric
+
+
+def test_the_citation_has_the_version_of_the_package() -> None:
+    assert f"\nversion: {groupgt.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"{{{groupgt.__version__}}}" in (ROOT / "docs" / "explanation" / "cite.md").read_text(encoding="utf-8")
 
 
 def test_the_readme_is_short() -> None:
@@ -147,20 +153,20 @@ def test_the_conclusion_of_the_sweep_follows_from_its_comparison(tmp_path: Path)
     best = table["rrf[k=10]"]["ndcg@10"]
     assert not any(row.significant for row in table.rows)
     assert max(row.delta for row in table.rows if row.against) == best.delta == pytest.approx(0.0374, abs=5e-3)
-    assert "gains .0374" in text
+    assert "gains 0.0374" in text
     assert best.delta_interval == pytest.approx((-0.035, 0.109), abs=5e-3)
-    assert "99.5% CI −.035 to .109" in text
+    assert "99.5% CI −0.035 to 0.109" in text
     assert (best.raw_p_value, best.p_value) == (pytest.approx(0.14, abs=0.05), 1)
-    assert "p .14 before and 1 after correction for ten comparisons" in text
+    assert "p-value 0.14 before and 1 after correction for ten comparisons" in text
     assert sum(row.differ < 41 for row in table.rows if row.against) > 5  # of 82, for most of ten systems
     assert table.headroom[0].per_query == pytest.approx(0.7892, abs=5e-3)
-    assert "reach .7892" in text
+    assert "reach 0.7892" in text
     assert table.failures is not None
     assert len(table.failures.nobody) == 11
-    assert "11 queries are not complete at 10 for any system" in text
+    assert "no system completes 11 of the 82 queries in its top 10" in text
     pytest.importorskip("scipy", reason="the extra groupgt[stats] is not installed")
     power = next(each for each in table.power() if each.system == "rrf[k=10]")
     assert power.detectable == pytest.approx(0.095, abs=5e-3)
-    assert "minimum detectable difference is about .095 at 80% power" in text
+    assert "minimum detectable difference is about 0.095 at 80% power" in text
     assert power.needed == pytest.approx(510, abs=60)
     assert "about 510 queries" in text
