@@ -189,7 +189,10 @@ def comparison_of(
     )
 
 
-@takes_options(RequestOptions, Settings)
+ALPHA = "Significance level; a difference is significant if its p-value does not exceed it."
+
+
+@takes_options(RequestOptions, Settings, alpha=ALPHA)
 def compare(
     truth: Truth,
     runs: Runs,
@@ -234,7 +237,12 @@ def compare(
     return comparison_of(evaluations, against, settings, primary=text)
 
 
-@takes_options(RequestOptions, Settings)
+@takes_options(
+    RequestOptions,
+    Settings,
+    alpha=ALPHA,
+    correction="Unless set to `none`, alpha is divided by the number of comparisons.",
+)
 def power(
     truth: Truth,
     runs: Runs,
