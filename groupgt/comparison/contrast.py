@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
@@ -21,15 +20,19 @@ from groupgt.evaluation.estimates import estimate_of, plain_of
 from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
+from groupgt.render.columns import shown
 
 Interval = tuple[float, float]
 NO_INTERVAL: Interval = (math.nan, math.nan)
 Share = Annotated[float, Ge(0), Le(1)]
-T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 # Two systems and a metric.
 Key = tuple[str, str, str]
 Standing = Literal["better", "worse", "not significant"]
+
+
+# How a field of a reversed contrast follows from the contrast: negated, or the value of the field named.
+NEGATED = "negated"
 
 
 @dataclass(frozen=True)
@@ -40,32 +43,40 @@ class Contrast:
     two systems, and `wins` the number on which the system is better. `p_value` is corrected over its family, but
     `raw_p_value` is not. `spread` is the standard deviation of the differences, and `effect_size` is Cohen's d_z, the
     mean difference ÷ `spread`. Undefined values are NaN: p if the test is undefined, the interval if it has none.
-    `size` is the mean size of the nonzero differences, or 0; `alike` is True if all nonzero differences have this size,
-    as with 0/1 metrics. `significant` is True if `p_value` is at most alpha; `confidence` is the level at which
-    `delta_interval` agrees with `significant`. `ranks` is what Wilcoxon's test compares, from −1 to 1: (ranks of
-    positive differences − ranks of negative ones) ÷ all ranks. `favors` is 1 if the tested mean (with Wilcoxon's
-    test, the ranks) favors the system, −1 if it favors the other, otherwise 0.
+    `differ` is the number of queries on which the systems differ. `size` is the mean size of the nonzero differences,
+    or 0; `alike` is True if all nonzero differences have this size, as with 0/1 metrics. `significant` is True if
+    `p_value` is at most alpha; `confidence` is the level at which `delta_interval` agrees with `significant`. `ranks`
+    is what Wilcoxon's test compares, from −1 to 1: (ranks of positive differences − ranks of negative ones) ÷ all
+    ranks. `favors` is 1 if the tested mean (with Wilcoxon's test, the ranks) favors the system, −1 if it favors the
+    other, otherwise 0.
 
     With an audit, `delta`, its interval and p are corrected; all other fields are based on the audited ground truth.
+
+    Every output takes its fields from here: a field with a `column` is written to JSON, CSV, frames, the schema and the
+    page; fields whose column is None are internal.
     """
 
-    delta: float
-    delta_interval: Interval
-    pairs: int
-    unpaired: int
-    wins: int
-    ties: int
-    losses: int
-    spread: float
-    effect_size: float
-    raw_p_value: Share
-    p_value: Share
-    size: float = 0.0
-    alike: bool = False
-    significant: bool = False
-    confidence: Share = 0.95
-    ranks: float | None = None
-    favors: int = 0
+    delta: float = field(metadata=shown("delta", "difference", turned=NEGATED))
+    delta_interval: Interval = field(metadata=shown("CI of delta", "differences", turned=NEGATED))
+    pairs: int = field(metadata=shown("queries", "count"))
+    unpaired: int = field(metadata=shown("queries of only one system", "count"))
+    wins: int = field(metadata=shown("wins", "count", turned="losses"))
+    ties: int = field(metadata=shown("ties", "count"))
+    losses: int = field(metadata=shown("losses", "count", turned="wins"))
+    spread: float = field(metadata=shown("SD of differences", "value"))
+    effect_size: float = field(metadata=shown("effect size", "effect", turned=NEGATED))
+    raw_p_value: Share = field(metadata=shown("p", "p"))
+    p_value: Share = field(metadata=shown("p, corrected", "p"))
+    differ: int = field(init=False, metadata=shown("queries that differ", "count", in_csv=False))
+    size: float = field(default=0.0, metadata={"column": None})
+    alike: bool = field(default=False, metadata={"column": None})
+    significant: bool = field(default=False, metadata={"column": None})
+    confidence: Share = field(default=0.95, metadata=shown("level", "level", in_csv=False))
+    ranks: float | None = field(default=None, metadata=shown("signed ranks", "share", in_csv=False, turned=NEGATED))
+    favors: int = field(default=0, metadata={"column": None, "turned": NEGATED})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "differ", self.wins + self.losses)
 
     @property
     def standing(self) -> Standing:
@@ -73,22 +84,28 @@ class Contrast:
         return "not significant" if not self.significant else "better" if self.favors > 0 else "worse"
 
     @property
-    def differ(self) -> int:
-        """The number of queries on which the systems differ."""
-        return self.wins + self.losses
+    def turned(self) -> Contrast:
+        """The reversed contrast: the second system against the first."""
+        return replace(self, **{each.name: self._turned(each) for each in FIELDS.values() if "turned" in each.metadata})
+
+    def _turned(self, each: Field[Any]) -> Any:
+        how = each.metadata["turned"]
+        value = getattr(self, each.name if how == NEGATED else how)
+        if how != NEGATED or value is None:
+            return value
+        return tuple(-end for end in reversed(value)) if isinstance(value, tuple) else -value
 
 
-def _of_contrast(value: Callable[[Contrast], T]) -> cached_property[T | None]:
-    """Builds a property that reads a value from a row's contrast, or None for the baseline."""
-    return cached_property(lambda row: None if row.against is None else value(row.against))
+FIELDS = {each.name: each for each in fields(Contrast)}
 
 
 @dataclass(frozen=True)
 class Row:
     """A table row for one system and metric: the mean with its CI over `queries`, and the contrast with the baseline.
 
-    The fields of the contrast `against` the baseline can be read from the row: `row.delta`, `row.p_value`, `row.wins` …
-    For the baseline itself, `against` and these fields are None. With an audit, the mean and its CI are corrected.
+    `significant` is True if the system differs significantly from the baseline. All other fields of the contrast
+    `against` the baseline can be read from the row, too: `row.delta`, `row.p_value`, `row.wins` … For the baseline
+    itself, `against` and these fields are None. With an audit, the mean and its CI are corrected.
     """
 
     system: str
@@ -96,27 +113,20 @@ class Row:
     mean: float
     interval: Interval
     queries: int
-    against: Contrast | None
+    significant: bool = field(init=False)
+    against: Contrast | None = field(metadata={"key": "against_baseline"})
 
-    @property
-    def significant(self) -> bool:
-        """True if the system differs significantly from the baseline."""
-        return self.against is not None and self.against.significant
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "significant", self.against is not None and self.against.significant)
 
-    delta = _of_contrast(lambda contrast: contrast.delta)
-    delta_interval = _of_contrast(lambda contrast: contrast.delta_interval)
-    pairs = _of_contrast(lambda contrast: contrast.pairs)
-    unpaired = _of_contrast(lambda contrast: contrast.unpaired)
-    wins = _of_contrast(lambda contrast: contrast.wins)
-    ties = _of_contrast(lambda contrast: contrast.ties)
-    losses = _of_contrast(lambda contrast: contrast.losses)
-    spread = _of_contrast(lambda contrast: contrast.spread)
-    effect_size = _of_contrast(lambda contrast: contrast.effect_size)
-    raw_p_value = _of_contrast(lambda contrast: contrast.raw_p_value)
-    p_value = _of_contrast(lambda contrast: contrast.p_value)
-    size = _of_contrast(lambda contrast: contrast.size)
-    alike = _of_contrast(lambda contrast: contrast.alike)
-    differ = _of_contrast(lambda contrast: contrast.differ)
+    def __getattr__(self, name: str) -> Any:
+        """Return a field of the contrast, or None for the baseline."""
+        if name not in FIELDS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return None if self.against is None else getattr(self.against, name)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *FIELDS]
 
 
 # The corrected p-values of a family, shape (C,), and the ends of intervals that agree with them, shape (C, 2).

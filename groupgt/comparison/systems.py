@@ -406,7 +406,7 @@ class Systems:
             contrast, other = None, self.against_baseline.get(second)
         else:
             contrast, other = (self.others.get((*two, self.primary)) for two in ((first, second), (second, first)))
-        return contrast if contrast is not None or other is None else turned(other)
+        return contrast if contrast is not None or other is None else other.turned
 
     def kind(self, name: str, metric: str | None = None) -> str:
         """Classifies a system as `better`, `worse` or `not significant` against the baseline, or as `baseline` itself.
@@ -421,21 +421,6 @@ class Systems:
         row = self.row_of.get((name, text))
         contrast = self.against_baseline.get(name) if text == self.primary else row.against if row else None
         return "not significant" if contrast is None else contrast.standing
-
-
-def turned(contrast: Contrast) -> Contrast:
-    """Returns the reversed contrast, with the second system against the first."""
-    low, high = contrast.delta_interval
-    return replace(
-        contrast,
-        delta=-contrast.delta,
-        delta_interval=(-high, -low),
-        wins=contrast.losses,
-        losses=contrast.wins,
-        effect_size=-contrast.effect_size,
-        ranks=None if contrast.ranks is None else -contrast.ranks,
-        favors=-contrast.favors,
-    )
 
 
 def interval(ends: Interval) -> Interval | None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from groupgt.comparison.across import Across
-from groupgt.comparison.contrast import comparisons
+from groupgt.comparison.contrast import Contrast, comparisons
 from groupgt.comparison.systems import finite
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.experiment import Experiment
@@ -17,11 +17,11 @@ from groupgt.experiment.outcome import Outcome
 from groupgt.metrics.language import Metric
 from groupgt.model.values import Budget
 from groupgt.options import as_dict
+from groupgt.render.columns import csv_cells, csv_headers
 from groupgt.render.document import Detail, Item, Table, Verdict
 from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed
-from groupgt.report.comparison import OF_CONTRAST, cells_of
 from groupgt.report.contrasts import beside_grid, beside_rows, how_tested, marks_in, verdict_by
 from groupgt.report.sentences import doubt, sentence_of
 from groupgt.report.shapes import plain
@@ -50,10 +50,19 @@ class AcrossTeller(Teller[Across]):
 
     def csv_rows(self) -> Grid:
         """Returns headers and one row per system, data set and metric."""
-        headers = ["system", "dataset", "metric", "mean", "baseline", "baseline_mean", *OF_CONTRAST, "significant"]
+        headers = [
+            "system",
+            "dataset",
+            "metric",
+            "mean",
+            "baseline",
+            "baseline_mean",
+            *csv_headers(Contrast),
+            "significant",
+        ]
         places, metrics, baseline = self.result.places, self.result.metrics, self.result.baseline
         return headers, [
-            [*places[name], str(metrics[text]), here, baseline, there, *cells_of(each), int(each.significant)]
+            [*places[name], str(metrics[text]), here, baseline, there, *csv_cells(each), int(each.significant)]
             for name, text, there, here, each in beside_rows(self.result)
         ]
 

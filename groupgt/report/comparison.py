@@ -12,8 +12,9 @@ from typing import Any
 
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Contrast, Key, Row, comparisons
-from groupgt.comparison.systems import Systems, finite, interval, turned
+from groupgt.comparison.systems import Systems, finite, interval
 from groupgt.render import tables
+from groupgt.render.columns import csv_cells, csv_headers
 from groupgt.render.document import Detail, Heading, Item, Verdict, bare, document
 from groupgt.render.drawing import Drawable
 from groupgt.render.page import data
@@ -94,13 +95,13 @@ class ComparisonTeller(Teller[Comparison]):
         """Returns headers and one row per system and metric, over all queries (empty `by`) and for each slice."""
         comparison = self.result
         first = ["by", "slice", "run", "metric", "mean", "low", "high", "queries"]
-        headers = [*first, "baseline", *OF_CONTRAST, "significant"]
+        headers = [*first, "baseline", *csv_headers(Contrast), "significant"]
         rows: list[list[Any]] = []
         of_slices = ((part.by, part.value, row) for part in comparison.slices for row in part.rows)
         for by, value, row in (*(("", "", row) for row in comparison.rows), *of_slices):
-            against: list[Any] = [None] * (len(OF_CONTRAST) + 2)
+            against: list[Any] = [None] * (len(headers) - len(first))
             if row.against is not None:
-                against = [comparison.baseline, *cells_of(row.against), int(row.significant)]
+                against = [comparison.baseline, *csv_cells(row.against), int(row.significant)]
             metric = str(comparison.metrics[row.metric])
             rows.append([by, value, row.system, metric, row.mean, *row.interval, row.queries, *against])
         return headers, rows
@@ -134,15 +135,6 @@ class ComparisonTeller(Teller[Comparison]):
 
 # Intervals, by what they are estimated from.
 INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected intervals", "annotators": "t intervals"}
-# CSV columns that are fields of a contrast.
-FIELDS = ("pairs", "unpaired", "wins", "ties", "losses", "spread", "effect_size", "raw_p_value", "p_value")
-OF_CONTRAST = ("delta", "delta_low", "delta_high", *FIELDS)
-
-
-def cells_of(contrast: Contrast) -> list[Any]:
-    """Returns the CSV cells of a contrast."""
-    cells = {name: getattr(contrast, name) for name in FIELDS} | {"effect_size": finite(contrast.effect_size)}
-    return [contrast.delta, *contrast.delta_interval, *cells.values()]
 
 
 # --- Tables and the notes below them.
@@ -271,7 +263,7 @@ def _page_contrasts(systems: Systems) -> Iterator[list[Any]]:
             said: list[Any] = [None, None]
             if within < 0 and each.pairs:
                 how = against if second == systems.baseline else others
-                back = verdict.of_two(second, first, turned(each), systems.labels[text], *how)
+                back = verdict.of_two(second, first, each.turned, systems.labels[text], *how)
                 said = [verdict.of_two(first, second, each, systems.labels[text], *how), back]
             whole = overall.get((first, second, text))
             is_reversal = each.significant and whole is not None and whole.delta * each.delta < 0

@@ -16,6 +16,7 @@ from groupgt.comparison.tests import SLACK, TESTS
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.result import mean_of
 from groupgt.render import figures
+from groupgt.render.columns import effect_text, level_text
 from groupgt.render.document import Block, Item, Table, bare
 from groupgt.render.drawing import Figure, template
 from groupgt.render.layout import Strong
@@ -152,9 +153,7 @@ def _cells(row: Row, corrected: int) -> list[Any]:
     delta = [delta_text(contrast), span(contrast.delta_interval)]
     p_values = [small(contrast.raw_p_value), small(contrast.p_value)][: 1 + corrected]
     counts = f"{contrast.wins:,}/{contrast.ties:,}/{contrast.losses:,}"
-    size = contrast.effect_size
-    effect = f"{'-' if size < 0 else ''}∞" if math.isinf(size) else signed(size, 2)
-    return [*mean, *delta, *p_values, effect, counts, f"{contrast.differ:,}"]
+    return [*mean, *delta, *p_values, effect_text(contrast.effect_size), counts, f"{contrast.differ:,}"]
 
 
 def beside_rows(beside: Beside) -> Iterator[tuple[str, str, float, float, Contrast]]:
@@ -268,12 +267,8 @@ def differences(systems: Systems) -> Figure:
 
 
 def level(contrast: Contrast) -> str:
-    """Formats the level of a difference's interval.
-
-    >>> level(Contrast(0.1, (0.0, 0.2), 9, 0, 5, 2, 2, 0.1, 1.0, 0.04, 0.04, confidence=1 - 0.05 / 3))
-    '98.3% CI'
-    """
-    return f"{100 * contrast.confidence:.3g}% CI"
+    """Return the level of a difference's interval."""
+    return level_text(contrast.confidence)
 
 
 def _delta(contrast: Contrast | None) -> dict[str, float | None]:

@@ -6,7 +6,7 @@ NaN means undefined and becomes null; any float that is not `Defined` may be nul
 from __future__ import annotations
 
 import math
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import lru_cache, reduce
 from operator import or_
 from types import UnionType
@@ -15,25 +15,10 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from annotated_types import Ge, Len
 from typing_extensions import TypedDict
 
-from groupgt.comparison.contrast import Contrast, Row
 from groupgt.comparison.failures import Defined
-from groupgt.comparison.pairs import Pair
+from groupgt.render.columns import keys_of
 
 Count = Annotated[int, Ge(0)]
-# JSON keys, if they are not all fields in order; `key=name` if the key differs from the name of the field.
-KEYS: dict[type, str] = {
-    Contrast: "delta delta_interval pairs unpaired wins ties losses spread effect_size raw_p_value p_value differ "
-    "confidence ranks",
-    Row: "system metric mean interval queries significant against_baseline=against",
-    Pair: "first second metric against",
-}
-
-
-def _names(kind: type[Any]) -> dict[str, str]:
-    """Returns the field or property for each JSON key."""
-    if kind in KEYS:
-        return {key: name or key for key, _, name in (text.partition("=") for text in KEYS[kind].split())}
-    return {field.name: field.name for field in fields(kind)}
 
 
 def plain(value: Any) -> Any:
@@ -44,7 +29,7 @@ def plain(value: Any) -> Any:
     True
     """
     if is_dataclass(value):
-        return {key: plain(getattr(value, name)) for key, name in _names(type(value)).items()}
+        return {key: plain(getattr(value, name)) for key, name in keys_of(type(value)).items()}
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, (list, tuple)):
@@ -54,13 +39,10 @@ def plain(value: Any) -> Any:
 
 
 @lru_cache
-def typed(kind: type[Any]) -> Any:
+def typed(kind: Any) -> Any:
     """Returns the type that `plain` produces for a dataclass."""
     hints = get_type_hints(kind, include_extras=True)
-    types = {}
-    for key, name in _names(kind).items():
-        hint = hints[name] if name in hints else get_type_hints(getattr(kind, name).fget, include_extras=True)["return"]
-        types[key] = _of_hint(hint)
+    types = {key: _of_hint(hints[name]) for key, name in keys_of(kind).items()}
     return shape(kind.__name__, (kind.__doc__ or "").partition("\n")[0], **types)
 
 

@@ -1,0 +1,122 @@
+"""Columns of records: a dataclass declares the heading and the format of each field once, and all output reads them.
+
+JSON and its schema, CSV, frames and the page take keys, headings and texts from the type of a record. Fields whose
+column is None are internal. A dataclass without declarations exports all its fields as JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from groupgt.render.tables import fixed, signed, small
+
+Format = Literal["count", "value", "difference", "differences", "p", "effect", "share", "level"]
+
+
+def effect_text(size: float) -> str:
+    """Format an effect size, which is infinite if all differences are the same.
+
+    >>> effect_text(0.251), effect_text(-math.inf), effect_text(math.nan)
+    ('+0.25', '-∞', '–')
+    """
+    return f"{'-' if size < 0 else ''}∞" if math.isinf(size) else signed(size, 2)
+
+
+def level_text(confidence: float) -> str:
+    """Format the level of an interval.
+
+    >>> level_text(1 - 0.05 / 3)
+    '98.3% CI'
+    """
+    return f"{100 * confidence:.3g}% CI"
+
+
+def signed_span(ends: tuple[float, float]) -> str:
+    """Format the interval of a difference.
+
+    >>> signed_span((-0.25, 0.75)), signed_span((math.nan, math.nan))
+    ('-0.2500 to +0.7500', '–')
+    """
+    return "–" if math.isnan(ends[0]) else f"{signed(ends[0])} to {signed(ends[1])}"
+
+
+FORMATS: dict[Format, Callable[[Any], str]] = {
+    "count": "{:,}".format,
+    "value": fixed,
+    "difference": signed,
+    "differences": signed_span,
+    "p": small,
+    "effect": effect_text,
+    "share": lambda share: signed(share, 2),
+    "level": level_text,
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """How a field is shown: its heading, the format of its values, and whether CSV files have it."""
+
+    heading: str
+    format: Format
+    in_csv: bool
+
+    def text(self, value: Any) -> str:
+        """Return a value of the field as text."""
+        return FORMATS[self.format](value)
+
+
+def shown(heading: str, format: Format, *, in_csv: bool = True, **more: Any) -> dict[str, Any]:
+    """Return the metadata of a field that is shown; `more` is for other readers of the metadata."""
+    return {"column": Column(heading, format, in_csv), **more}
+
+
+def columns_of(kind: type[Any]) -> dict[str, Column]:
+    """Return the columns of a record by the names of its fields; every field must declare one, or None."""
+    declared = {field.name: field.metadata["column"] for field in fields(kind)}
+    return {name: each for name, each in declared.items() if each is not None}
+
+
+def keys_of(kind: type[Any]) -> dict[str, str]:
+    """Return the fields that are exported as JSON, by key; the metadata `key` renames one."""
+    every = fields(kind)
+    if any("column" in field.metadata for field in every):
+        return {name: name for name in columns_of(kind)}
+    return {field.metadata.get("key", field.name): field.name for field in every}
+
+
+def texts_of(record: Any) -> list[str]:
+    """Return all fields as text, in the order of `columns_of`."""
+    return [column.text(getattr(record, name)) for name, column in columns_of(type(record)).items()]
+
+
+def csv_headers(kind: type[Any]) -> list[str]:
+    """Return the headers of the CSV columns; an interval has two.
+
+    >>> from groupgt.comparison.contrast import Contrast
+    >>> csv_headers(Contrast)[:4]
+    ['delta', 'delta_low', 'delta_high', 'pairs']
+    """
+    headers: list[str] = []
+    for name in _in_csv(kind):
+        start = name.removesuffix("_interval")
+        headers += [name] if start == name else [f"{start}_low", f"{start}_high"]
+    return headers
+
+
+def csv_cells(record: Any) -> list[Any]:
+    """Return the cells below `csv_headers` with full double precision; numbers that are not finite become None."""
+    cells: list[Any] = []
+    for name in _in_csv(type(record)):
+        value = getattr(record, name)
+        if isinstance(value, tuple):
+            cells += value
+        else:
+            cells.append(value if math.isfinite(value) else None)
+    return cells
+
+
+def _in_csv(kind: type[Any]) -> list[str]:
+    return [name for name, column in columns_of(kind).items() if column.in_csv]
