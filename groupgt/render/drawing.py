@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from groupgt.errors import ConfigError, listed, printable
 from groupgt.render.exports import check_ending, xml_text
 from groupgt.render.fonts import check_font
+from groupgt.render.tables import fixed
 from groupgt.render.themes import CONFIG, THEMES, without_neutral
 
 if TYPE_CHECKING:
@@ -203,7 +204,8 @@ def _cell(value: Any) -> str:
 
 def drawing(figure: Figure) -> Drawing:
     """Converts a figure and its data for the report page."""
-    return {"template": figure.template, "text": figure.text, "headers": figure.headers, "rows": figure.rows}
+    rows = [[fixed(cell) if isinstance(cell, float) else _cell(cell) for cell in row] for row in figure.rows]
+    return {"template": figure.template, "text": figure.text, "headers": figure.headers, "rows": rows}
 
 
 def pictured(figures: Mapping[str, Figure]) -> dict[str, Drawing]:

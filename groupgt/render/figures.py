@@ -51,6 +51,7 @@ from groupgt.render.encodings import (
     zero_line,
 )
 from groupgt.render.tables import fixed, listed, signed
+from groupgt.render.themes import RANK_ENDS, RANKS
 
 # More bars than this are drawn as one area.
 MOST_BARS = 600
@@ -281,11 +282,6 @@ def slices(rows: Rows, about: About, domain: tuple[Any, Any] = (LOWEST, HIGHEST)
         {"slice": "slice", "system": "system", "value": "mean", "queries": "queries"},
         f"Means of {about.metric} by slice: {listed(values)}.",
     )
-
-
-# Classes of the rank at which a group is covered.
-RANKS = ("rank 1", "2 to 3", "4 to 10", "later", "not covered")
-RANK_ENDS = (1, 3, 10)
 
 
 def group_ranks(rows: Rows, about: About) -> Figure:

@@ -12,6 +12,9 @@ def _numbered(name: str, colors: str) -> dict[str, str]:
     return {f"{name}{place}": color for place, color in enumerate(colors.split())}
 
 
+# Classes of the rank at which a group is covered: their names, and the last rank of each but the last two.
+RANKS = ("rank 1", "2 to 3", "4 to 10", "later", "not covered")
+RANK_ENDS = (1, 3, 10)
 # Semantic colors, for light and dark themes. Systems also differ in shape or dash, steps also in lightness.
 THEMES: dict[str, dict[str, str]] = {
     "light": {

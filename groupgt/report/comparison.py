@@ -14,7 +14,7 @@ from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Contrast, Key, Row, comparisons
 from groupgt.comparison.systems import Systems, finite, interval
 from groupgt.render import tables
-from groupgt.render.columns import csv_cells, csv_headers
+from groupgt.render.columns import csv_cells, csv_headers, texts_of
 from groupgt.render.document import Detail, Heading, Item, Verdict, bare, document
 from groupgt.render.drawing import Drawable
 from groupgt.render.page import data
@@ -238,14 +238,14 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
     dataset["verdict"] = list(verdict.sentences(systems))
     if len(systems.names) > 1:
         dataset["baseline"] = systems.names.index(systems.baseline)
-        dataset["contrasts"] = list(_page_contrasts(systems))
+        dataset["contrasts"]["rows"] = list(_page_contrasts(systems))
         dataset["headroom"] = headroom.page_rows(systems)
         dataset["drawings"] |= contrasts.templates(systems)
     return dataset
 
 
 def _page_contrasts(systems: Systems) -> Iterator[list[Any]]:
-    """Yields all differences: from the baseline in table order, between all other pairs, and within slices."""
+    """Yield all differences in both orders: from the baseline, between all other pairs, and within slices."""
     names, metrics = systems.names, list(systems.metrics)
 
     def of_baseline(rows: Sequence[Row]) -> dict[Key, Contrast]:
@@ -260,18 +260,18 @@ def _page_contrasts(systems: Systems) -> Iterator[list[Any]]:
         families += [(places[part.by, part.value], of_baseline(part.rows)) for part in systems.slices]
     for within, family in chain(families, systems.others_within()):
         for (first, second, text), each in family.items():
-            said: list[Any] = [None, None]
-            if within < 0 and each.pairs:
-                how = against if second == systems.baseline else others
-                back = verdict.of_two(second, first, each.turned, systems.labels[text], *how)
-                said = [verdict.of_two(first, second, each, systems.labels[text], *how), back]
+            how = against if second == systems.baseline else others
             whole = overall.get((first, second, text))
             is_reversal = each.significant and whole is not None and whole.delta * each.delta < 0
-            yield [
-                *(names.index(first), names.index(second), metrics.index(text), within),
-                *(finite(each.delta), interval(each.delta_interval), each.pairs, each.wins, each.ties, each.losses),
-                *(finite(each.p_value), contrasts.level(each), each.standing, is_reversal, *said),
-            ]
+            for a, b, contrast in ((first, second, each), (second, first, each.turned)):
+                is_said = within < 0 and contrast.pairs
+                yield [
+                    *(names.index(a), names.index(b), metrics.index(text), within),
+                    *(finite(contrast.delta), interval(contrast.delta_interval)),
+                    *([contrast.wins, contrast.ties, contrast.losses], texts_of(contrast)),
+                    *(contrast.standing, is_reversal),
+                    verdict.of_two(a, b, contrast, systems.labels[text], *how) if is_said else None,
+                ]
 
 
 def _pairs_per_metric(systems: Systems) -> int:

@@ -5,20 +5,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
+from groupgt.comparison.contrast import Contrast
 from groupgt.comparison.systems import Systems, finite
 from groupgt.comparison.tests import SLACK
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.thresholds import thresholds_of
-from groupgt.model.hits import Ints
+from groupgt.metrics.language import Metric
+from groupgt.model.hits import Floats, Ints
 from groupgt.render import figures
+from groupgt.render.columns import columns_of, headings_of
 from groupgt.render.drawing import Drawable, drawing, still, template
 from groupgt.render.page import data
-from groupgt.render.tables import fixed
+from groupgt.render.tables import fixed, span
 from groupgt.report import slices
 from groupgt.report.curves import depth_curves, ecdf, precision_recall, units
 from groupgt.report.means import about, forest
@@ -31,6 +35,8 @@ LISTED = 10_000
 MOST_METRICS = 6
 # With more systems than this, the page has no picture until it draws the figure.
 STILL_SYSTEMS = 40
+# Colors of heat maps.
+STEPS = 6
 # Counts of the population that are shown if not 0.
 COUNTS = {
     "unanswerable": "queries declared unanswerable",
@@ -78,13 +84,12 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
         "best": None if systems.best is None else systems.names.index(systems.best),
         "leading": _leading(systems),
         "tiles": list(_tiles(systems)),
-        "slack": SLACK,
         "metrics": [
             {
                 "name": text,
                 "label": systems.labels[text],
                 "full": str(metric),
-                "higher": metric.higher_is_better,
+                "order": "down" if metric.higher_is_better else "up",
                 "best": [place for place, name in enumerate(systems.names) if systems.is_best(name, text)],
                 "bounded": metric.definition.bounded,
                 "summary": metric.definition.summary,
@@ -97,16 +102,23 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
                 "name": system,
                 "about": "",
                 "means": list(means.values()),
+                "texts": list(map(fixed, means.values())),
                 "intervals": [systems.intervals.get((system, text)) for text in systems.metrics],
+                "spans": [span(systems.intervals.get((system, text))) for text in systems.metrics],
+                "steps": [step_of(mean, metric) for mean, metric in zip(means.values(), systems.metrics.values())],
                 "queries": [int((~np.isnan(systems.values[system][text])).sum()) for text in systems.metrics],
             }
             for system, means in systems.means.items()
         ],
         "failed": [],
         "gates": [],
-        "contrasts": [],
+        "contrasts": {"names": list(columns_of(Contrast)), "heads": headings_of(Contrast), "rows": []},
         "slices": [
-            {**parts[0], "means": [[finite(part["means"][text]) for text in systems.metrics] for part in parts]}
+            {
+                **parts[0],
+                "means": [[finite(part["means"][text]) for text in systems.metrics] for part in parts],
+                "texts": [[fixed(part["means"][text], 2) for text in systems.metrics] for part in parts],
+            }
             for parts in zip(*(each.slices for each in systems.every))
         ],
         "tests": [],
@@ -184,8 +196,8 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
         "solved": [],
         "out": {},
         "values": [
-            [[finite(value) for value in columns[text][places].tolist()] for columns in systems.values.values()]
-            for text in systems.metrics
+            _values(np.stack([columns[text][places] for columns in systems.values.values()]), metric)
+            for text, metric in systems.metrics.items()
         ],
     }
     if systems.evaluations:
@@ -199,6 +211,36 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
         table["solved"] = [[system for system, column in enumerate(solved) if column[at]] for at in places]
         table["out"] = {str(place): text for place, at in enumerate(places) if (text := why_out(systems.every, at))}
     return table
+
+
+def _values(table: Floats, metric: Metric) -> data.Values:
+    """Return the values of a metric, shape (S, Q), with everything that the page shows of them."""
+    is_defined = np.isfinite(table)
+    numbers, places = np.unique(table[is_defined], return_inverse=True)
+    cells = np.full(table.shape, -1)
+    cells[is_defined] = places
+    levels: Ints = np.cumsum(np.diff(numbers, prepend=numbers[:1]) > SLACK)
+    spreads: list[float | None] = []
+    if len(table) > 1:
+        lowest = np.where(is_defined, table, np.inf).min(axis=0)
+        highest = np.where(is_defined, table, -np.inf).max(axis=0)
+        spreads = [finite(value) if value >= 0 else None for value in (highest - lowest).tolist()]
+    return {
+        "numbers": numbers.tolist(),
+        "texts": list(map(fixed, numbers.tolist())),
+        "levels": (levels if metric.higher_is_better else -levels).tolist(),
+        "steps": [step_of(value, metric) for value in numbers.tolist()],
+        "cells": cells.tolist(),
+        "spreads": spreads,
+        "spread_texts": list(map(fixed, spreads)),
+    }
+
+
+def step_of(value: float | None, metric: Metric) -> int | None:
+    """Return the step of a value in heat maps, from 0 (worst) to 5 (best); None if the metric is unbounded."""
+    if value is None or not metric.definition.bounded:
+        return None
+    return max(0, min(STEPS - 1, math.floor((value if metric.higher_is_better else 1 - value) * STEPS)))
 
 
 def why_out(evaluations: Sequence[Evaluation], query: int) -> str:

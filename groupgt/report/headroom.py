@@ -100,8 +100,14 @@ def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator
     )
 
 
-def page_rows(systems: Systems) -> list[list[Any]]:
-    """Returns, for each metric, the best system, its mean, and the mean when the best system is chosen per query."""
+def page_rows(systems: Systems) -> list[list[str]]:
+    """Return the best system for each metric, its mean, that of the best system per query, their difference, and n."""
     return [
-        [systems.labels[each.metric], each.best, each.mean, each.per_query, each.queries] for each in systems.headroom
+        [
+            systems.labels[each.metric],
+            each.best,
+            *map(fixed, (each.mean, each.per_query, abs(each.per_query - each.mean))),
+            f"{each.queries:,}",
+        ]
+        for each in systems.headroom
     ]

@@ -13,6 +13,7 @@ from groupgt.experiment.timing import Kind, Median, Timing, of_one_kind
 from groupgt.render import tradeoffs
 from groupgt.render.document import Block, Table
 from groupgt.render.drawing import Figure
+from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed, listed, part_of
 from groupgt.report.means import about
 
@@ -80,10 +81,22 @@ def _beats(other: Mapping[str, Any], row: Mapping[str, Any], *, higher: bool) ->
     return bool(gain >= 0 and not is_slower and (gain > 0 or is_faster))
 
 
-def page_rows(outcome: Outcome, dataset: str) -> dict[str, list[float | None]]:
-    """Returns the times of each system on a data set for the page."""
-    timings = _timings(outcome, dataset)
-    return {name: [getattr(each, key) for key in COLUMNS.values()] for name, each in timings.items()}
+def page_rows(outcome: Outcome, dataset: str) -> dict[str, data.TimesOfSystem]:
+    """Return the times of each system on a data set for the page."""
+    rows = {}
+    for name, each in _timings(outcome, dataset).items():
+        values = [getattr(each, key) for key in COLUMNS.values()]
+        rows[name] = data.TimesOfSystem(values=values, texts=list(map(time_text, values)))
+    return rows
+
+
+def time_text(value: float | None) -> str:
+    """Format a time with about three digits.
+
+    >>> time_text(123.4), time_text(12.34), time_text(0.1234), time_text(None)
+    ('123', '12.3', '0.123', '–')
+    """
+    return fixed(value, 3 if value is None or value < 1 else 1 if value < 100 else 0)
 
 
 def machine_text(timings: Sequence[Timing]) -> str:

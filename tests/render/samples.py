@@ -133,7 +133,7 @@ def _deltas(values: list[float]) -> list[dict[str, Any]]:
 def metric(name: str = "recall@10", **more: Any) -> data.Row:
     """A metric, as the page has it."""
     usual: dict[str, Any] = {
-        "higher": True,
+        "order": "down",
         "best": [0],
         "bounded": True,
         "summary": "what it says",
@@ -145,7 +145,15 @@ def metric(name: str = "recall@10", **more: Any) -> data.Row:
 def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | None = None, **more: Any) -> data.Dataset:
     """A data set of a few questions, each of one group."""
     names = [f"system {place}" for place in range(systems)]
-    values = [[(question + place) % 3 / 2 for question in range(questions)] for place in range(systems)]
+    values: data.Values = {
+        "numbers": [0.0, 0.5, 1.0],
+        "texts": ["0.0000", "0.5000", "1.0000"],
+        "levels": [0, 1, 2],
+        "steps": [0, 3, 5],
+        "cells": [[(question + place) % 3 for question in range(questions)] for place in range(systems)],
+        "spreads": [1.0] * questions,
+        "spread_texts": ["1.0000"] * questions,
+    }
     details = []
     for question in range(questions):
         # What all systems find is in the second and third place.
@@ -162,15 +170,19 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
         "best": 0,
         "leading": [0],
         "tiles": [[str(questions), "queries", "questions", ""]],
-        "slack": 1e-12,
         "metrics": [metric()],
         "systems": [
-            {"name": name, "about": "", "means": [0.5], "intervals": [(0.25, 0.75)], "queries": [questions]}
+            {
+                "name": name,
+                "about": "",
+                **{"means": [0.5], "texts": ["0.5000"], "steps": [3]},
+                **{"intervals": [(0.25, 0.75)], "spans": ["0.2500 to 0.7500"], "queries": [questions]},
+            }
             for name in names
         ],
         "failed": [],
         "gates": [],
-        "contrasts": [],
+        "contrasts": {"names": [], "heads": [], "rows": []},
         "slices": [],
         "tests": [],
         "headroom": [],

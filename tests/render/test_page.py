@@ -142,7 +142,7 @@ def test_texts_of_users_stay_texts(text: str) -> None:
 
 def test_what_the_blocks_hold() -> None:
     reader = read(page_bytes(page(dataset(passages={"d0": "zero", "y": "why", "x1-0": "one"}))))
-    assert value(reader, "values-0-0") == [[0, 0.5, 1, 0], [0.5, 1, 0, 0.5]]
+    assert value(reader, "values-0-0")["cells"] == [[0, 1, 2, 0], [1, 2, 0, 1]]
     question, groups, ids, homes, rankings, worked = value(reader, "details-0-0")[0]
     assert (question, worked) == (0, [["1 / 1"], ["1 / 1"]])
     assert ids == ["d0", "x0-0", "y", "x0-1"]

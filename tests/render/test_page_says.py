@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -78,8 +79,11 @@ def check_contrasts(table: Systems, shown: Any) -> None:
     names, texts = table.names, list(table.metrics)
     pairs = {(pair.first, pair.second, pair.metric): pair.against for pair in table.pairs}
     seen = 0
-    for first, second, metric, within, delta, ends, *counts, p, level, standing, _, said, back in shown["contrasts"]:
+    rows = {tuple(row[:4]): row[4:] for row in shown["contrasts"]["rows"]}
+    for first, second, metric, within, delta, ends, counts, _, standing, *_ in shown["contrasts"]["rows"]:
         a, b, text = names[first], names[second], texts[metric]
+        if b != table.baseline and (a, b, text) not in table.others:
+            continue  # the reverse of a row that is checked
         if within < 0 and b == table.baseline:
             each = table.row_of[a, text].against
             assert standing == table.kind(a, text)
@@ -91,17 +95,19 @@ def check_contrasts(table: Systems, shown: Any) -> None:
             continue
         assert each is not None
         seen += 1
-        assert (delta, ends, counts) == (
-            each.delta,
-            interval(each.delta_interval),
-            [each.pairs, each.wins, each.ties, each.losses],
-        )
-        assert level == f"{100 * each.confidence:.3g}% CI"
-        for sentence, value, word in ((said, each.delta, standing), (back, -each.delta, "")):
+        assert (delta, ends) == (each.delta, interval(each.delta_interval))
+        assert counts == [each.wins, each.ties, each.losses]
+        turned = rows[second, first, metric, within]
+        assert turned[:3] == [-delta, ends and (-ends[1], -ends[0]), counts[::-1]]
+        own = rows[first, second, metric, within]
+        for (*_, fields, decision, _, sentence), value in ((own, delta), (turned, -delta)):
+            by_name = dict(zip(shown["contrasts"]["names"], fields, strict=True))
+            assert by_name["delta"] == signed(value)
+            assert by_name["confidence"] == f"{100 * each.confidence:.3g}% CI"
             told = sentence_text(sentence).replace("\u00a0", " ")
             assert f": {signed(value)} in {table.labels[text]} (" in told
-            assert p is None or p_text(p) in told
-            assert ("significantly better" in told) == (word == "better" or (not word and standing == "worse"))
+            assert math.isnan(each.p_value) or p_text(each.p_value) in told
+            assert ("significantly better" in told) == (decision == "better")
     assert seen == len(table.others) + sum(row.against is not None for row in table.rows)
 
 
@@ -134,6 +140,6 @@ def test_the_browser_shows_what_it_is_given(seed: int, tab: Tab, tmp_path: Path)
     assert found == strong
     tab.open(path, f"#comparison?a={table.names[1]}&b=base")
     tab.settled()
-    primary = [row for row in shown["contrasts"] if row[:4] == [1, 0, shown["primary"], -1]]
-    assert plain(tab.texts(".verdict.small li"))[0].split(" ", 1)[1] == plain([sentence_text(primary[0][-2])])[0]
+    primary = [row for row in shown["contrasts"]["rows"] if row[:4] == [1, 0, shown["primary"], -1]]
+    assert plain(tab.texts(".verdict.small li"))[0].split(" ", 1)[1] == plain([sentence_text(primary[0][-1])])[0]
     assert tab.errors == []

@@ -49,7 +49,7 @@ def test_a_comparison_writes_its_page_and_draws_itself(tmp_path: Path) -> None:
     table.to_html(tmp_path / "page.html")
     shown = value(page_at(tmp_path / "page.html"), "page")["datasets"][0]
     assert shown["verdict"][0]["parts"][1] == "whole"
-    first, second, metric, within, delta, *_ = shown["contrasts"][0]
+    first, second, metric, within, delta, *_ = shown["contrasts"]["rows"][0]
     assert (first, second, metric, within, delta) == (1, 0, 0, -1, 0.5)
     assert table.plot().text.startswith("whole against half by recall@2, query by query: 12 better, 0 worse")
     assert table.plot("means", metric="mrr").spec["title"]["subtitle"][0].startswith("mrr")
@@ -237,7 +237,7 @@ def test_merged_folders_write_a_page(handbook: Outcome, tmp_path: Path) -> None:
     own = shown["datasets"][0]
     assert [system["name"] for system in own["systems"]] == list(handbook.evaluations["handbook"])
     assert own["metrics"][own["primary"]]["label"] == handbook.experiment.config.evaluate.primary
-    assert len(own["contrasts"]) >= 1
+    assert len(own["contrasts"]["rows"]) >= 1
     assert str(ROOT) not in json.dumps(shown)
     # Texts, groups and rankings are those of the experiment's own page.
     ours, theirs = page_at(page), read(page_bytes(page_of(handbook)))

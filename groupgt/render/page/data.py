@@ -23,6 +23,19 @@ class Sentence(TypedDict):
     parts: list[str]
 
 
+class Contrasts(TypedDict):
+    """All differences between two systems; `names` and `heads` are the fields of a contrast that every row has as text.
+
+    A row is a system, the other one, a metric, a slice (-1 for all queries), the difference, its CI, the numbers of
+    queries that are better, the same and worse, the texts, the decision of the test, whether the slice contradicts the
+    overall difference, and a sentence (None in slices). Every pair has two rows, one in each order.
+    """
+
+    names: list[str]
+    heads: list[str]
+    rows: list[list[Any]]
+
+
 class Drawing(TypedDict):
     """A figure as a Vega-Lite template; rows are included unless they depend on user choices on the page.
 
@@ -33,14 +46,31 @@ class Drawing(TypedDict):
     template: dict[str, Any]
     text: NotRequired[str]
     headers: NotRequired[list[str]]
-    rows: NotRequired[list[list[Any]]]
+    rows: NotRequired[list[list[str]]]
+
+
+class Values(TypedDict):
+    """The values of one metric: distinct `numbers`, and for each of them its text, its level and its step.
+
+    Of two levels, the larger is better; values with the same level count as equal. Steps are those of heat maps, from 0
+    to 5 (None if the metric is unbounded). `cells[system][question]` is the place of a value among the numbers (-1:
+    undefined). `spreads` are the ranges of the values of each query, with texts; empty for a single system.
+    """
+
+    numbers: list[float]
+    texts: list[str]
+    levels: list[int]
+    steps: list[int | None]
+    cells: list[list[int]]
+    spreads: list[float | None]
+    spread_texts: list[str]
 
 
 class Questions(TypedDict):
     """Parallel lists with one entry per query: id, text, number of groups, slices, and systems that complete it.
 
-    `values[metric][system][question]` are metric values; `solved[question]` lists the systems that cover all groups.
-    `slices[by]` contains the value for each query. `out` explains, for some queries by position, why they do not count.
+    `values` has the values of each metric; `solved[question]` lists the systems that cover all groups. `slices[by]`
+    contains the value for each query. `out` explains, for some queries by position, why they do not count.
     """
 
     qids: list[str]
@@ -49,7 +79,7 @@ class Questions(TypedDict):
     slices: dict[str, list[str]]
     solved: list[list[int]]
     out: dict[str, str]
-    values: list[list[list[float | None]]]
+    values: list[Values]
 
 
 class Detail(NamedTuple):
@@ -72,13 +102,12 @@ class Detail(NamedTuple):
 class Dataset(TypedDict):
     """A data set with its verdict, all systems and comparisons, and all queries.
 
-    Systems have a mean, CI and query count for each metric; slices have the means of each system by metric. Contrasts
-    are rows: two systems, a metric, a slice (-1 for all queries), and the values named in the scripts, such as the
-    sentence for each of the two orders. `best` is the best system, `leading` lists the metrics of the leaderboard, and
-    each tile is a figure, its label, and the view and filter it links to. Values that differ by at most `slack` are the
-    same; the `best` of a metric are all systems with the best mean. `previous` holds each system beside its version in
-    the previous run, as text. `details` starts with the most informative queries and is iterated only once. `passages`
-    maps ids to texts.
+    Systems have a mean, CI and query count for each metric, as numbers and as `texts` and `spans`, with the `steps` of
+    heat maps; slices have the means of each system by metric, with texts. `best` is the best system, `leading` lists
+    the metrics of the leaderboard, and each tile is a figure, its label, and the view and filter it links to. The
+    `best` of a metric are all systems with the best mean. `previous` holds each system beside its version in the
+    previous run, as text. `details` starts with the most informative queries and is iterated only once. `passages` maps
+    ids to texts.
     """
 
     name: str
@@ -88,15 +117,14 @@ class Dataset(TypedDict):
     best: int | None
     leading: list[int]
     tiles: list[list[str]]
-    slack: float
     metrics: list[Row]
     systems: list[Row]
     failed: list[tuple[str, str]]
     gates: list[Row]
-    contrasts: list[list[Any]]
+    contrasts: Contrasts
     slices: list[Row]
     tests: list[str]
-    headroom: list[list[Any]]
+    headroom: list[list[str]]
     previous: Row | None
     cutoff: str
     facts: list[tuple[str, str]]
@@ -107,13 +135,20 @@ class Dataset(TypedDict):
     left_out: list[str]
 
 
+class TimesOfSystem(TypedDict):
+    """The times of a system by column, as numbers and as text."""
+
+    values: list[float | None]
+    texts: list[str]
+
+
 class Times(TypedDict):
     """All timings: when and where the page was generated, how long systems took, and latency gates."""
 
     made: str
     machine: str
     columns: list[str]
-    systems: dict[str, dict[str, list[float | None]]]
+    systems: dict[str, dict[str, TimesOfSystem]]
     gates: dict[str, list[Row]]
     drawings: dict[str, dict[str, Drawing]]
     verdict: dict[str, list[Sentence]]

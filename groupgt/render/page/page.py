@@ -1,7 +1,7 @@
 """Writes the report as a single HTML file that opens from disk, loads nothing else, and runs only its own scripts.
 
-All user text is escaped or stored in blocks of compressed JSON; scripts are allowed only by SHA-256 hash. Values keep
-full double precision; the scripts round them once, in the same way as `render.tables`.
+All user text is escaped or stored in blocks of compressed JSON; scripts are allowed only by SHA-256 hash. The
+scripts place, sort, filter and draw; every text that they show is finished, beside a number in full double precision.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from groupgt.render.page.blocks import WRAPPING, Chunk, block, chunks_of, deflat
 from groupgt.render.page.data import Dataset, Page, Sentence, Times
 from groupgt.render.page.vendored import LIBRARIES, licenses
 from groupgt.render.tables import fixed, span
-from groupgt.render.themes import CONFIG, THEMES
+from groupgt.render.themes import CONFIG, RANK_ENDS, RANKS, THEMES
 
 FOLDER = Path(__file__).parent
 VIEWS = ("overview", "systems", "previous", "comparison", "questions", "question")
@@ -142,6 +142,7 @@ def _overview(page: Page, every: list[list[Chunk]], left_out: list[str]) -> dict
         "leftOut": left_out,
         "config": CONFIG,
         "themes": THEMES,
+        "ranks": {"names": list(RANKS), "ends": RANK_ENDS},
         "datasets": [_dataset(dataset, chunks) for dataset, chunks in zip(page["datasets"], every)],
     }
 
@@ -168,8 +169,8 @@ def _tables(page: Page) -> Iterator[tuple[str, bytes]]:
     for place, dataset in enumerate(page["datasets"]):
         queries = dataset["questions"]
         yield f"questions-{place}", block({key: value for key, value in queries.items() if key != "values"})
-        for metric, systems in enumerate(queries["values"]):
-            yield f"values-{place}-{metric}", block(systems)
+        for metric, values in enumerate(queries["values"]):
+            yield f"values-{place}-{metric}", block(values)
 
 
 def _details(place: int, chunks: list[Chunk]) -> Iterator[tuple[str, bytes]]:

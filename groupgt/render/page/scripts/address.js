@@ -53,7 +53,7 @@ const metricField = (set, metric) =>
 
 // Differences between two systems, as computed by the evaluation.
 
-/** @typedef {{delta: number | null, interval: number[] | null, pairs: number, wins: number, ties: number, losses: number, p: number | null, level: string, standing: string, reversal: boolean, said: Plain | null}} Contrast */
+/** @typedef {{delta: number | null, interval: [number, number] | null, counts: [number, number, number], texts: Record<string, string>, standing: string, reversal: boolean, said: Plain | null}} Contrast */
 /** @type {WeakMap<Plain, Map<string, any[]>>} */
 const indexes = new WeakMap();
 
@@ -61,26 +61,18 @@ const indexes = new WeakMap();
 function contrast(set, first, second, metric, within = -1) {
   let index = indexes.get(set);
   if (!index) {
-    index = new Map(set.contrasts.map((/** @type {any[]} */ row) => [row.slice(0, 4).join(), row]));
+    index = new Map(set.contrasts.rows.map((/** @type {any[]} */ row) => [row.slice(0, 4).join(), row]));
     indexes.set(set, index);
   }
   const row = index.get([first, second, metric, within].join());
-  if (row) {
-    const [delta, interval, pairs, wins, ties, losses, p, level, standing, reversal, said] = row.slice(4);
-    return { delta, interval, pairs, wins, ties, losses, p, level, standing, reversal, said };
-  }
-  const turned = index.get([second, first, metric, within].join());
-  if (!turned) return null;
-  const [delta, interval, pairs, wins, ties, losses, p, level, standing, reversal, , said] = turned.slice(4);
-  const ends = interval ? [-interval[1], -interval[0]] : null;
-  return { delta: known(delta) ? -delta : null, interval: ends, pairs, wins: losses, ties, losses: wins, p, level, standing: TURNED[standing] || standing, reversal, said };
+  if (!row) return null;
+  const [delta, interval, counts, texts, standing, reversal, said] = row.slice(4);
+  const byName = Object.fromEntries(set.contrasts.names.map((/** @type {string} */ name, /** @type {number} */ place) => [name, texts[place]]));
+  return { delta, interval, counts, texts: byName, standing, reversal, said };
 }
-
-/** @type {Record<string, string>} */
-const TURNED = { better: "worse", worse: "better" };
 
 /** How one stands against another. @param {Contrast | null} each */
 const standing = (each) => (each ? each.standing : "not significant");
 
 /** The level of an interval, for a heading. @param {Contrast | null | undefined} each */
-const level = (each) => (each ? each.level : "CI");
+const level = (each) => (each ? each.texts.confidence : "CI");

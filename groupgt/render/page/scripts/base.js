@@ -80,29 +80,8 @@ const hidden = (text) => h("span", { class: "hidden" }, text);
 /** @param {unknown} value @returns {value is number} */
 const known = (value) => typeof value === "number";
 
-/** A value as tables have it: of two that are equally near the even one, where `toFixed` takes the larger. @param {number | null | undefined} value @param {number} [digits] */
-function fixed(value, digits = 4) {
-  if (!known(value)) return "–";
-  const halves = Math.abs(value) * 2 ** (digits + 1);
-  let text = value.toFixed(digits);
-  if (halves % 2 === 1 && Number(text.slice(-1)) % 2) text = value.toFixed(digits + 1).replace(/\.?.$/, "");
-  return text.replace(/^-(0\.?0*)$/, "$1");
-}
-
-/** @param {number | null | undefined} value @param {number} [digits] */
-function signed(value, digits = 4) {
-  const text = fixed(value, digits);
-  return known(value) && value > 0 && Number(text) !== 0 ? `+${text}` : text;
-}
-
-/** @param {number | null} value */
-const small = (value) => (!known(value) ? "–" : value < 0.0001 ? "<0.0001" : fixed(value));
-
 /** @param {number} count @param {string} one @param {string} [many] */
 const counted = (count, one, many) => `${count.toLocaleString("en")} ${count === 1 ? one : many || `${one}s`}`;
-
-/** @param {number} value */
-const time = (value) => fixed(value, value >= 100 ? 0 : value >= 1 ? 1 : 3);
 
 /** A table, with a shadow at an edge beyond which there is more; cells are children, or elements of rows. @param {Child[]} heads @param {Child[][]} rows @param {string} label @param {string} [kind] */
 function table(heads, rows, label, kind = "") {

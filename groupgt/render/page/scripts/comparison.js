@@ -16,8 +16,7 @@ async function comparison() {
   const [a, b] = [set.systems[first].name, set.systems[second].name];
   const each = contrast(set, first, second, metric);
   const questions = await block(`questions-${place}`);
-  const columns = await block(`values-${place}-${metric}`);
-  const rows = deltaRows(questions, columns[first], columns[second], set.metrics[metric].higher, set.slack);
+  const rows = deltaRows(questions, await block(`values-${place}-${metric}`), first, second);
   return [
     h("h1", { tabindex: -1 }, "Comparison"),
     h(
@@ -28,7 +27,7 @@ async function comparison() {
       select("second", "against", [...options, ...previousOption(set)], b, (value) => change({ a, b: value })),
       metricField(set, metric)
     ),
-    first === second ? h("p", { class: "note" }, "Both sides are the same system; choose another.") : pairVerdict(a, b, each),
+    first === second ? h("p", { class: "note" }, "Both sides are the same system; choose another.") : [pairVerdict(a, b, each), everyField(set, each)].filter((part) => part !== null),
     h(
       "div",
       { class: "figures" },
@@ -44,15 +43,16 @@ async function comparison() {
   ];
 }
 
-/** The difference of every question that counts for both, largest gain first. @param {Plain} questions @param {(number | null)[]} first @param {(number | null)[]} second @param {boolean} higher @param {number} slack */
-function deltaRows(questions, first, second, higher, slack) {
+/** The two values of every question that counts for both, largest gain first. @param {Plain} questions @param {Plain} values @param {number} first @param {number} second */
+function deltaRows(questions, values, first, second) {
   const rows = [];
-  for (let at = 0; at < first.length; at++) {
-    const [mine, other] = [first[at], second[at]];
-    if (!known(mine) || !known(other)) continue;
-    const delta = Math.abs(mine - other) <= slack ? 0 : mine - other;
-    const gain = higher ? delta : -delta;
-    rows.push({ at, qid: brief(questions.qids[at], 60), delta, gain, kind: gain > 0 ? "better" : gain < 0 ? "worse" : "same", place: 0 });
+  for (let at = 0; at < questions.qids.length; at++) {
+    const [mine, other] = [values.cells[first][at], values.cells[second][at]];
+    if (mine < 0 || other < 0) continue;
+    const level = Math.sign(values.levels[mine] - values.levels[other]);
+    const delta = level ? values.numbers[mine] - values.numbers[other] : 0;
+    const texts = [values.texts[mine], values.texts[other]];
+    rows.push({ at, qid: brief(questions.qids[at], 60), delta, gain: level * Math.abs(delta), kind: ["worse", "same", "better"][level + 1], texts, place: 0 });
   }
   rows.sort((a, b) => b.gain - a.gain || a.at - b.at);
   rows.forEach((row, place) => (row.place = place + 1));
@@ -64,6 +64,19 @@ function pairVerdict(a, b, each) {
   const said = (each && each.said) || { kind: "note", parts: ["", a, " vs. ", b, ": the difference and its test were not computed for this pair and metric."] };
   return h("ul", { class: "verdict small" }, say(said));
 }
+
+/** All fields of a contrast. @param {Plain} set @param {Contrast | null} each */
+function everyField(set, each) {
+  if (!each) return null;
+  const rows = set.contrasts.names.map((/** @type {string} */ name, /** @type {number} */ place) => [set.contrasts.heads[place], each.texts[name]]);
+  return h("details", { id: "fields" }, h("summary", null, "All numbers of this comparison"), facts(rows));
+}
+
+/** The columns that describe a contrast, and its cells. @param {Plain} set */
+const fieldHeads = (set) => [...set.contrasts.heads, "which is"];
+
+/** @param {Contrast} each */
+const fieldCells = (each) => [...Object.values(each.texts), each.standing];
 
 /** @param {Plain} set @param {number} metric @param {string} a @param {string} b @param {Contrast | null} each @param {Plain[]} rows */
 function deltasFigure(set, metric, a, b, each, rows) {
@@ -78,10 +91,10 @@ function deltasFigure(set, metric, a, b, each, rows) {
     title: "Query by query",
     lines: linesFor(drawing, label, rows.length, `dashed: mean; band: ${level(each)}; click a bar for the query`),
     text: `${counted(rows.filter((row) => row.kind === "better").length, "query", "queries")} better, ${rows.filter((row) => row.kind === "worse").length} worse, of ${rows.length}.`,
-    tables: { rows, mean },
+    tables: { rows: rows.map(({ texts, ...row }) => row), mean },
     texts: { $label: `difference in ${label}` },
-    heads: ["place", "query", "difference"],
-    rows: rows.map((row) => [row.place, row.qid, row.delta]),
+    heads: ["place", "query", brief(a, 60), brief(b, 60)],
+    rows: rows.map((row) => [row.place, row.qid, ...row.texts]),
     click: (/** @type {Plain} */ datum) => known(datum.at) && goTo(datum.at, [a, b]),
   });
 }
@@ -92,13 +105,16 @@ async function goTo(at, systems_) {
   location.hash = link("question", { id: questions.qids[at], s: systems_ });
 }
 
+/** What a figure draws of a row. @param {Plain} row */
+const drawn = ({ each, ...row }) => row;
+
 /** Differences by every metric. @param {Plain} set @param {number} first @param {number} second */
 function metricsFigure(set, first, second) {
   const rows = set.metrics.flatMap((/** @type {Plain} */ metric, /** @type {number} */ place) => {
     const each = contrast(set, first, second, place);
     if (!each || !known(each.delta) || !metric.bounded) return [];
     const [low, high] = each.interval || [null, null];
-    return [{ name: metric.label, value: each.delta, low, high, kind: standing(each), p: each.p }];
+    return [{ name: metric.label, value: each.delta, low, high, kind: standing(each), each }];
   });
   if (rows.length < 2) return null;
   return figure({
@@ -106,11 +122,11 @@ function metricsFigure(set, first, second) {
     drawing: set.drawings.differences,
     title: "By metric",
     lines: linesFor(set.drawings.differences, "difference", Math.max(...set.systems[first].queries), level(contrast(set, first, second, set.primary))),
-    text: rows.map((/** @type {Plain} */ row) => `${row.name} ${signed(row.value)}, ${row.kind}`).join("; "),
-    tables: { rows },
+    text: rows.map((/** @type {Plain} */ row) => `${row.name} ${row.each.texts.delta}, ${row.kind}`).join("; "),
+    tables: { rows: rows.map(drawn) },
     texts: { $label: "difference" },
-    heads: ["metric", "difference", "low", "high", "p, corrected", "which is"],
-    rows: rows.map((/** @type {Plain} */ row) => [row.name, row.value, row.low, row.high, row.p, row.kind]),
+    heads: ["metric", ...fieldHeads(set)],
+    rows: rows.map((/** @type {Plain} */ row) => [row.name, ...fieldCells(row.each)]),
   });
 }
 
@@ -120,7 +136,7 @@ function againstFigure(set, second, metric) {
     const each = place === second ? null : contrast(set, place, second, metric);
     if (!each || !known(each.delta)) return [];
     const [low, high] = each.interval || [null, null];
-    return [{ name: brief(system.name, 80), value: each.delta, low, high, kind: standing(each), p: each.p }];
+    return [{ name: brief(system.name, 80), value: each.delta, low, high, kind: standing(each), each }];
   });
   if (rows.length < 2) return null;
   const { label } = set.metrics[metric];
@@ -129,11 +145,11 @@ function againstFigure(set, second, metric) {
     drawing: set.drawings.differences,
     title: `Every system vs. ${brief(set.systems[second].name, 60)}`,
     lines: linesFor(set.drawings.differences, label, set.systems[second].queries[metric], level(set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => contrast(set, place, second, metric)).find(Boolean))),
-    text: rows.map((/** @type {Plain} */ row) => `${row.name} ${signed(row.value)}, ${row.kind}`).join("; "),
-    tables: { rows },
+    text: rows.map((/** @type {Plain} */ row) => `${row.name} ${row.each.texts.delta}, ${row.kind}`).join("; "),
+    tables: { rows: rows.map(drawn) },
     texts: { $label: `difference in ${label}` },
-    heads: ["system", "difference", "low", "high", "p, corrected", "which is"],
-    rows: rows.map((/** @type {Plain} */ row) => [row.name, row.value, row.low, row.high, row.p, row.kind]),
+    heads: ["system", ...fieldHeads(set)],
+    rows: rows.map((/** @type {Plain} */ row) => [row.name, ...fieldCells(row.each)]),
   });
 }
 
@@ -146,7 +162,7 @@ function extremes(questions, a, b, rows) {
       null,
       h("h3", null, title),
       some.length
-        ? h("ol", { class: "extremes" }, ...some.map((row) => h("li", null, h("span", { class: `number ${row.kind}` }, signed(row.delta)), h("a", { href: link("question", { id: questions.qids[row.at], s: [a, b] }) }, named(questions.qids[row.at], 40)), h("span", { class: "text" }, brief((questions.texts || [])[row.at] || "", 140)))))
+        ? h("ol", { class: "extremes" }, ...some.map((row) => h("li", null, h("span", { class: `number ${row.kind}` }, `${row.texts[1]} → ${row.texts[0]}`), h("a", { href: link("question", { id: questions.qids[row.at], s: [a, b] }) }, named(questions.qids[row.at], 40)), h("span", { class: "text" }, brief((questions.texts || [])[row.at] || "", 140)))))
         : h("p", { class: "soft" }, "none"),
       some.length ? h("p", null, h("a", { href: link("questions", { show, a, b }) }, "all of them")) : null
     );
@@ -169,11 +185,11 @@ function sliceTable(set, first, second, metric) {
     const isSignificant = stands !== "not significant";
     return [
       h("th", { scope: "row" }, h("a", { href: link("questions", { [`by:${part.by}`]: part.value }) }, `${brief(part.by, 40)} = `, named(part.value, 60))),
-      h("td", { class: "number" }, each.pairs.toLocaleString("en")),
-      h("td", { class: `number mean ${stands}` }, h("span", null, `${signed(each.delta)}${isSignificant ? " *" : ""}`), bar(each.delta, each.interval, low, high)),
-      h("td", { class: "number" }, each.interval ? `${signed(each.interval[0])} to ${signed(each.interval[1])}` : "–"),
-      h("td", { class: "number" }, small(each.p)),
-      h("td", { class: "number" }, `${each.wins}/${each.ties}/${each.losses}`),
+      h("td", { class: "number" }, each.texts.pairs),
+      h("td", { class: `number mean ${stands}` }, h("span", null, `${each.texts.delta}${isSignificant ? " *" : ""}`), bar(each.delta, each.interval, low, high)),
+      h("td", { class: "number" }, each.texts.delta_interval),
+      h("td", { class: "number" }, each.texts.p_value),
+      h("td", { class: "number" }, `${each.texts.wins}/${each.texts.ties}/${each.texts.losses}`),
       each.reversal ? "reversal" : "",
     ];
   });
@@ -191,8 +207,7 @@ function sliceTable(set, first, second, metric) {
 function outcomesOf(set, second, metric) {
   const rows = set.systems.flatMap((/** @type {Plain} */ system, /** @type {number} */ place) => {
     const each = place === second ? null : contrast(set, place, second, metric);
-    const row = { system: brief(system.name, 80) };
-    return each ? [{ ...row, outcome: "better", count: each.wins }, { ...row, outcome: "same", count: each.ties }, { ...row, outcome: "worse", count: each.losses }] : [];
+    return each ? each.counts.map((count, at) => ({ system: brief(system.name, 80), outcome: ["better", "same", "worse"][at], count })) : [];
   });
   if (!rows.length || !set.drawings.outcomes) return null;
   const { label } = set.metrics[metric];
@@ -217,14 +232,7 @@ function outcomesOf(set, second, metric) {
 /** @param {Plain} set */
 function headroom(set) {
   if (!set.headroom.length) return null;
-  const rows = set.headroom.map((/** @type {any[]} */ [metric, system, mean, oracle, questions]) => [
-    visible(metric),
-    named(system, 60),
-    h("td", { class: "number" }, fixed(mean)),
-    h("td", { class: "number" }, fixed(oracle)),
-    h("td", { class: "number" }, fixed(Math.abs(oracle - mean))),
-    h("td", { class: "number" }, questions.toLocaleString("en")),
-  ]);
+  const rows = set.headroom.map((/** @type {any[]} */ [metric, system, ...texts]) => [visible(metric), named(system, 60), ...texts.map((text) => h("td", { class: "number" }, text))]);
   const heads = ["metric", "best system", ...["mean", "oracle mean", "maximum gain", "queries"].map((label) => h("th", { scope: "col", class: "number" }, label))];
   return section("Headroom", h("p", { class: "soft" }, "The oracle picks the best system for each query: an upper bound that grows by chance as systems are added."), table(heads, rows, "Headroom"));
 }

@@ -93,7 +93,7 @@ function still(options) {
   const picture = stills.get(`${asked().place} ${visible(options.still)}`);
   if (picture) return picture.cloneNode(true);
   if (libraries) return null;
-  const rows = options.rows.slice(0, 12).map((/** @type {any[]} */ row) => h("tr", null, ...row.map((value) => h("td", { class: known(value) ? "number" : null }, shownValue(value)))));
+  const rows = options.rows.slice(0, 12).map((/** @type {any[]} */ row) => h("tr", null, ...row.map((/** @type {string} */ text) => h("td", null, brief(text, 200)))));
   return h("table", null, h("thead", null, h("tr", null, ...options.heads.map((/** @type {string} */ head) => h("th", null, head)))), h("tbody", null, ...rows));
 }
 
@@ -136,13 +136,10 @@ function figure(options) {
   return whole;
 }
 
-/** @param {any} value */
-const shownValue = (value) => (known(value) && !Number.isInteger(value) ? fixed(value) : value === null || value === undefined ? "–" : brief(value, 200));
-
 /** @param {Plain} options */
 function dataTable(options) {
   const most = 500;
-  const rows = options.rows.slice(0, most).map((/** @type {any[]} */ row) => row.map(shownValue));
+  const rows = options.rows.slice(0, most).map((/** @type {any[]} */ row) => row.map((/** @type {string} */ text) => brief(text, 200)));
   const more = options.rows.length - rows.length;
   return h("div", null, table(options.heads, rows, `Data for ${options.title}`), more > 0 ? h("p", { class: "soft" }, `${counted(more, "more row")}`) : null);
 }

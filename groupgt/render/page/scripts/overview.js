@@ -50,15 +50,14 @@ function leaderboard(set) {
   const chosen = set.leading;
   const body = set.systems.map((/** @type {Plain} */ system, /** @type {number} */ place) => {
     const means = chosen.map((/** @type {number} */ metric) => {
-      const mean = system.means[metric];
       const sign = mark(set, place, metric);
-      return h("td", { class: "number" }, sign, sign ? " " : "", h(metrics[metric].best.includes(place) ? "strong" : "span", null, fixed(mean)));
+      return h("td", { class: "number" }, sign, sign ? " " : "", h(metrics[metric].best.includes(place) ? "strong" : "span", null, system.texts[metric]));
     });
     if (baseline === null) return [named(system.name), ...means];
     if (place === baseline) return [named(system.name), ...means, h("td", { class: "number soft", colspan: 3 }, "baseline")];
     const each = contrast(set, place, baseline, primary);
-    const between = each && each.interval ? `${signed(each.interval[0])} to ${signed(each.interval[1])}` : "–";
-    return [named(system.name), ...means, ...[each ? signed(each.delta) : "–", between, each ? small(each.p) : "–"].map((text) => h("td", { class: "number" }, text))];
+    const texts = each ? [each.texts.delta, each.texts.delta_interval, each.texts.p_value] : ["–", "–", "–"];
+    return [named(system.name), ...means, ...texts.map((text) => h("td", { class: "number" }, text))];
   });
   const heads = [...chosen.map((/** @type {number} */ metric) => metrics[metric].label), ...(baseline === null ? [] : [`delta ${metrics[primary].label}`, level(set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => contrast(set, place, baseline, primary)).find(Boolean)), "p, corrected"])];
   return table(["system", ...heads.map((label) => h("th", { scope: "col", class: "number" }, label))], body, "Leaderboard", "leaderboard");
@@ -79,17 +78,23 @@ function tiles(set) {
 
 /** Data sets side by side. */
 function across() {
-  /** @type {Map<string, (number | null)[]>} */
+  /** @type {Map<string, (Plain | null)[]>} */
   const rows = new Map();
   page.datasets.forEach((/** @type {Plain} */ set, /** @type {number} */ place) => {
     for (const system of set.systems) {
       if (!rows.has(system.name)) rows.set(system.name, page.datasets.map(() => null));
       const row = rows.get(system.name);
-      if (row) row[place] = system.means[set.primary];
+      if (row) row[place] = system;
     }
   });
   const heads = ["system", ...page.datasets.map((/** @type {Plain} */ set) => h("th", { scope: "col", class: "number" }, h("a", { href: link("overview", { d: set.name }) }, named(set.name, 40)), h("br"), h("small", null, set.metrics[set.primary].label)))];
-  const body = [...rows].map(([system, means]) => [named(system), ...means.map((mean, place) => valueCell(page.datasets[place], page.datasets[place].primary, mean))]);
+  const body = [...rows].map(([name, systems_]) => [
+    named(name),
+    ...systems_.map((system, place) => {
+      const { primary } = page.datasets[place];
+      return system ? valueCell(system.steps[primary], system.texts[primary]) : "";
+    }),
+  ]);
   return section("", page.across.length ? h("ul", { class: "verdict" }, ...page.across.map(say)) : null, table(heads, body, "Data sets side by side"));
 }
 
@@ -113,12 +118,12 @@ function meansFigure(set, metric) {
   const rows = set.systems.map((/** @type {Plain} */ each, /** @type {number} */ place) => {
     const [low, high] = each.intervals[metric] || [null, null];
     const kind = set.baseline === null ? "" : place === set.baseline ? "baseline" : standing(contrast(set, place, set.baseline, metric));
-    return { name: brief(each.name, 80), value: each.means[metric], low, high, kind };
+    return { name: brief(each.name, 80), value: each.means[metric], low, high, kind, texts: [each.texts[metric], each.spans[metric]] };
   });
   const label = set.metrics[metric].label;
   const questions = Math.max(...set.systems.map((/** @type {Plain} */ each) => each.queries[metric]));
   const drawing = set.drawings.means;
-  const said = rows.slice(0, 8).map((/** @type {Plain} */ row) => `${row.name} ${fixed(row.value)}`);
+  const said = rows.slice(0, 8).map((/** @type {Plain} */ row) => `${row.name} ${row.texts[0]}`);
   return figure({
     id: "means",
     still: "means",
@@ -128,7 +133,7 @@ function meansFigure(set, metric) {
     text: `Means of ${label}: ${said.join(", ")}.`,
     tables: { rows },
     texts: { $label: label },
-    heads: ["system", "mean", "low", "high", "against the baseline"],
-    rows: rows.map((/** @type {Plain} */ row) => [row.name, row.value, row.low, row.high, row.kind]),
+    heads: ["system", "mean", "CI", "against the baseline"],
+    rows: rows.map((/** @type {Plain} */ row) => [row.name, ...row.texts, row.kind]),
   });
 }

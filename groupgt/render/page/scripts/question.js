@@ -45,8 +45,8 @@ async function question() {
   const qid = values.get("id");
   const at = all.qids.indexOf(qid === null ? all.qids[0] : qid);
   if (at < 0) return [h("h1", { tabindex: -1 }, "No such query"), h("p", null, "This page does not contain the query ", named(qid), "."), h("p", null, h("a", { href: link("questions") }, "All queries"))];
-  const columns = await Promise.all(set.metrics.map((/** @type {any} */ _, /** @type {number} */ each) => block(`values-${place}-${each}`)));
-  const { kept } = chosen(set, all, columns[metric], values, metric);
+  const every = await Promise.all(set.metrics.map((/** @type {any} */ _, /** @type {number} */ each) => block(`values-${place}-${each}`)));
+  const { kept } = chosen(set, all, every[metric], values);
   const detail = await detailOf(set, at);
   const passages = detail ? await passagesOf(set, detail) : new Map();
   const systems_ = besides(set, values);
@@ -59,7 +59,7 @@ async function question() {
     set.systems.length > 1 ? pickers(set, systems_) : null,
     detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "The results for this query were omitted to limit file size." : "This page does not contain the results for this query; see \"Setup\" in the overview."),
     detail ? section("Rankings", legend(systems_.map((system) => detail.rankings[system])), h("div", { class: "rankings" }, ...systems_.map((system) => ranking(set, detail, passages, system)))) : null,
-    section(detail && detail.worked ? "Metrics: worked examples" : "Metrics", formulas(set, columns, detail, systems_, at)),
+    section(detail && detail.worked ? "Metrics: worked examples" : "Metrics", formulas(set, every, detail, systems_, at)),
   ];
 }
 
@@ -238,14 +238,14 @@ function resultRow(own, detail, passages, rank, order, cutoff) {
   );
 }
 
-/** @param {Plain} set @param {any[]} columns @param {Plain | null} detail @param {number[]} systems_ @param {number} at */
-function formulas(set, columns, detail, systems_, at) {
+/** @param {Plain} set @param {Plain[]} every @param {Plain | null} detail @param {number[]} systems_ @param {number} at */
+function formulas(set, every, detail, systems_, at) {
   const heads = ["metric", ...systems_.map((system) => h("th", { scope: "col" }, named(set.systems[system].name, 60)))];
   const body = set.metrics.map((/** @type {Plain} */ metric, /** @type {number} */ place) => [
     h("th", { scope: "row" }, h("b", { title: brief(metric.summary, 300) }, metric.full), h("span", { class: "formula" }, visible(metric.formula))),
     ...systems_.map((system) => {
       const worked = detail && detail.worked ? detail.worked[system][place] : null;
-      return h("td", null, h("b", null, fixed(columns[place][system][at])), worked ? h("span", { class: "formula" }, `= ${visible(worked)}`) : null);
+      return h("td", null, h("b", null, textAt(every[place], system, at)), worked ? h("span", { class: "formula" }, `= ${visible(worked)}`) : null);
     }),
   ]);
   const without = detail && !detail.worked ? h("p", { class: "note" }, "Worked examples for this query were omitted; see groupgt explain.") : null;

@@ -9,18 +9,19 @@ const BESIDE = 620;
 /** How many systems stand side by side in the window. */
 const fitting = () => Math.max(2, Math.floor((Math.min(innerWidth, 1240) - BESIDE) / COLUMN));
 
-/** The questions asked for, in the order asked for. @param {Plain} set @param {Plain} questions @param {any[][]} columns @param {URLSearchParams} values @param {number} metric */
-function chosen(set, questions, columns, values, metric) {
+/** The value of a system for a query, null if undefined. @param {Plain} of @param {number} system @param {number} at @returns {number | null} */
+const valueAt = (of, system, at) => of.numbers[of.cells[system][at]] ?? null;
+
+/** That value as text. @param {Plain} of @param {number} system @param {number} at @returns {string} */
+const textAt = (of, system, at) => of.texts[of.cells[system][at]] ?? "–";
+
+/** The questions asked for, in the order asked for. @param {Plain} set @param {Plain} questions @param {Plain} of the values of a metric @param {URLSearchParams} values */
+function chosen(set, questions, of, values) {
   const [sorted, down] = sorting(values, "none");
   const words = (values.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
   const shown = values.get("show") || "all";
   const [a, b] = [systemAt(set, values.get("a"), set.best ?? 0), systemAt(set, values.get("b"), set.baseline ?? 0)];
-  const { higher } = set.metrics[metric];
   const wanted = Object.keys(questions.slices).map((by) => [by, values.get(`by:${by}`)]).filter(([, value]) => value !== null);
-  const spread = (/** @type {number} */ at) => {
-    const own = columns.map((column) => column[at]).filter(known);
-    return own.length ? Math.max(...own) - Math.min(...own) : null;
-  };
   const kept = [];
   for (let at = 0; at < questions.qids.length; at++) {
     if (wanted.some(([by, value]) => questions.slices[/** @type {string} */ (by)][at] !== value)) continue;
@@ -30,12 +31,12 @@ function chosen(set, questions, columns, values, metric) {
     if (shown === "one" && solved.length !== 1) continue;
     if (shown === "every" && (solved.length < set.systems.length || !counts)) continue;
     if (shown === "some" && (!solved.length || solved.length === set.systems.length)) continue;
-    if (shown === "differ" && !(/** @type {number} */ (spread(at)) > 0)) continue;
+    if (shown === "differ" && !(of.spreads[at] > 0)) continue;
     if (shown === "better" || shown === "worse") {
-      const [mine, other] = [columns[a][at], columns[b][at]];
-      if (!known(mine) || !known(other)) continue;
-      const gain = higher ? mine - other : other - mine;
-      if (shown === "better" ? gain <= set.slack : gain >= -set.slack) continue;
+      const [mine, other] = [of.cells[a][at], of.cells[b][at]];
+      if (mine < 0 || other < 0) continue;
+      const gain = of.levels[mine] - of.levels[other];
+      if (shown === "better" ? gain <= 0 : gain >= 0) continue;
     }
     if (words.length) {
       const text = `${questions.qids[at]} ${(questions.texts || [])[at] || ""}`.toLowerCase();
@@ -45,24 +46,24 @@ function chosen(set, questions, columns, values, metric) {
   }
   /** @type {((at: number) => any) | null} */
   let worth = null;
-  if (sorted === "spread") worth = spread;
+  if (sorted === "spread") worth = (at) => of.spreads[at];
   else if (sorted === "solved") worth = (at) => (questions.solved[at] || []).length;
   else if (sorted === "groups") worth = (at) => questions.groups[at];
   else if (sorted === "qid") worth = (at) => questions.qids[at];
-  else if (/^s\d+$/.test(sorted) && columns[Number(sorted.slice(1))]) worth = (at) => columns[Number(sorted.slice(1))][at];
-  else if (shown === "better" || shown === "worse") worth = (at) => Math.abs(columns[a][at] - columns[b][at]);
+  else if (/^s\d+$/.test(sorted) && of.cells[Number(sorted.slice(1))]) worth = (at) => valueAt(of, Number(sorted.slice(1)), at);
+  else if (shown === "better" || shown === "worse") worth = (at) => Math.abs(Number(valueAt(of, a, at)) - Number(valueAt(of, b, at)));
   if (worth) {
     const keys = new Map(kept.map((at) => [at, /** @type {(at: number) => any} */ (worth)(at)]));
     kept.sort((x, y) => compared(keys.get(x), keys.get(y), down) || x - y);
   }
-  return { kept, sorted, down, shown, a, b, spread };
+  return { kept, sorted, down, shown, a, b };
 }
 
 async function questions() {
   const { set, values, metric, place } = current();
   const all = await block(`questions-${place}`);
-  const columns = await block(`values-${place}-${metric}`);
-  const { kept, sorted, down, shown, a, b, spread } = chosen(set, all, columns, values, metric);
+  const of = await block(`values-${place}-${metric}`);
+  const { kept, sorted, down, shown, a, b } = chosen(set, all, of, values);
   const pages = Math.max(1, Math.ceil(kept.length / ROWS));
   const number = Math.min(pages, Math.max(1, Number(values.get("page")) || 1));
   const some = kept.slice((number - 1) * ROWS, number * ROWS);
@@ -78,15 +79,15 @@ async function questions() {
   ];
   // Clicking a value opens its query with its system; by keyboard, choose the system after opening the query.
   const openedWith = (/** @type {number} */ system, /** @type {number} */ at) => {
-    if (!known(columns[system][at])) return null;
+    if (of.cells[system][at] < 0) return textAt(of, system, at);
     const beside = [...new Set([system, set.best ?? 0, set.baseline ?? system])].slice(0, 2).map((each) => set.systems[each].name);
-    return h("a", { href: link("question", { ...carried, id: all.qids[at], s: beside }), tabindex: -1 }, fixed(columns[system][at]));
+    return h("a", { href: link("question", { ...carried, id: all.qids[at], s: beside }), tabindex: -1 }, textAt(of, system, at));
   };
   const body = some.map((at) => [
     h("th", { scope: "row", class: "question" }, h("a", { href: link("question", { ...carried, id: all.qids[at] }) }, named(all.qids[at], 60)), h("span", { class: "text" }, brief((all.texts || [])[at] || "", 220))),
     ...(all.groups.length ? [h("td", { class: "number" }, all.groups[at])] : []),
-    ...systems_.map((system) => valueCell(set, metric, columns[system][at], openedWith(system, at))),
-    ...(set.systems.length > 1 ? [h("td", { class: "number" }, fixed(spread(at)))] : []),
+    ...systems_.map((system) => valueCell(of.steps[of.cells[system][at]] ?? null, openedWith(system, at))),
+    ...(set.systems.length > 1 ? [h("td", { class: "number" }, of.spread_texts[at])] : []),
     ...(all.solved.length && set.systems.length > 1 ? [h("td", { class: "number" }, `${all.solved[at].length} of ${set.systems.length}`)] : []),
   ]);
   return [
@@ -165,6 +166,13 @@ function pager(number, pages) {
   return h("nav", { class: "pager", "aria-label": "Pages of queries" }, step(number - 1, "← previous"), h("span", null, `page ${number} of ${pages}`), step(number + 1, "next →"));
 }
 
+/** The class of a rank in the figure of covered groups. @param {number | null} rank @returns {string} */
+function rankName(rank) {
+  const { names, ends } = page.ranks;
+  const place = ends.findIndex((/** @type {number} */ end) => rank !== null && rank <= end);
+  return names[rank === null ? names.length - 1 : place < 0 ? ends.length : place];
+}
+
 /** Which groups are met, of the questions listed. @param {Plain} set @param {Plain} all @param {number[]} kept */
 function groupsFigure(set, all, kept) {
   if (!set.drawings.groups || set.systems.length < 2 || !kept.length) return null;
@@ -182,7 +190,7 @@ function groupsFigure(set, all, kept) {
         systems_.forEach((/** @type {Plain} */ system, /** @type {number} */ place) => {
           const ranking = detail.rankings[place];
           const rank = ranking ? ranking.met.get(number) || null : null;
-          const met = rank === null ? "not covered" : rank === 1 ? "rank 1" : rank <= 3 ? "2 to 3" : rank <= 10 ? "4 to 10" : "later";
+          const met = rankName(rank);
           rows.push({ group: `${brief(all.qids[at], 30)}: ${brief(group.name, 40)}`, system: brief(system.name, 60), rank, met, text: String(rank || "✕"), at });
         });
       });
@@ -197,7 +205,7 @@ function groupsFigure(set, all, kept) {
         text: systems_.map((/** @type {Plain} */ system) => `${brief(system.name, 60)} covers ${rows.filter((row) => row.system === brief(system.name, 60) && row.rank !== null).length}`).join("; "),
         tables: { rows },
         heads: ["group", "system", "rank of the first hit"],
-        rows: rows.map((row) => [row.group, row.system, row.rank]),
+        rows: rows.map((row) => [row.group, row.system, row.text]),
         click: (/** @type {Plain} */ datum) => known(datum.at) && goTo(datum.at, []),
         least: 140 + 34 * systems_.length,
       })

@@ -1,14 +1,8 @@
 // The table of systems, their curves and their slices.
 "use strict";
 
-/** A value on the steps of the heat maps. @param {Plain} set @param {number} metric @param {number | null} value @param {Child} [inside] */
-function valueCell(set, metric, value, inside) {
-  const { bounded, higher } = set.metrics[metric];
-  if (!known(value)) return h("td", { class: "number" }, "–");
-  const share = bounded ? (higher ? value : 1 - value) : null;
-  const step = share === null ? "" : ` step${Math.max(0, Math.min(5, Math.floor(share * 6)))}`;
-  return h("td", { class: `number${step}` }, inside || fixed(value));
-}
+/** A value on the steps of the heat maps. @param {number | null} step @param {Child} text */
+const valueCell = (step, text) => h("td", { class: known(step) ? `number step${step}` : "number" }, text);
 
 /** An interval as a bar, from the lowest to the highest end of its column. @param {number | null} mean @param {number[] | null} ends @param {number} low @param {number} high */
 function bar(mean, ends, low, high) {
@@ -53,14 +47,14 @@ async function systems() {
   const columns = columnsOf(set, values);
   const took = times.systems[set.name] || {};
   const timed = Object.keys(took).length ? times.columns : [];
-  const [sorted, down] = sorting(values, `m${set.primary}:${set.metrics[set.primary].higher ? "down" : "up"}`);
+  const [sorted, down] = sorting(values, `m${set.primary}:${set.metrics[set.primary].order}`);
   const wanted = (values.get("q") || "").toLowerCase();
   const gates = [...set.gates, ...(times.gates[set.name] || [])];
   let rows = set.systems.map((/** @type {Plain} */ each, /** @type {number} */ place) => ({ each, place }));
   rows = rows.filter((/** @type {Plain} */ row) => `${row.each.name} ${row.each.about}`.toLowerCase().includes(wanted));
   const worth = (/** @type {Plain} */ row) => {
     if (sorted.startsWith("m")) return row.each.means[Number(sorted.slice(1))];
-    if (sorted.startsWith("t")) return (took[row.each.name] || [])[Number(sorted.slice(1))];
+    if (sorted.startsWith("t")) return took[row.each.name]?.values[Number(sorted.slice(1))];
     return row.each.name;
   };
   rows.sort((/** @type {Plain} */ a, /** @type {Plain} */ b) => compared(worth(a), worth(b), down) || a.place - b.place);
@@ -77,7 +71,7 @@ async function systems() {
   const body = rows.map((/** @type {Plain} */ { each, place }) => [
     h("th", { scope: "row" }, systemName(set, each, place)),
     ...columns.map((/** @type {number} */ metric, /** @type {number} */ at) => meanCell(set, place, metric, ends[at])),
-    ...timed.map((/** @type {string} */ _, /** @type {number} */ at) => h("td", { class: "number" }, known((took[each.name] || [])[at]) ? time(took[each.name][at]) : "–")),
+    ...timed.map((/** @type {string} */ _, /** @type {number} */ at) => h("td", { class: "number" }, took[each.name]?.texts[at] ?? "–")),
     ...(gates.length ? [gateCell(gates, each.name)] : []),
   ]);
   const failed = set.failed.map((/** @type {[string, string]} */ [system, why]) => h("li", { class: "failed" }, h("span", { class: "sign", "aria-hidden": "true" }, "✕"), h("span", null, h("b", null, named(system)), ` failed: ${visible(why)}`)));
@@ -119,9 +113,10 @@ function meanCell(set, place, metric, ends) {
   const system = set.systems[place];
   const interval = system.intervals[metric];
   const sign = mark(set, place, metric);
-  const said = interval ? hidden(`, interval ${fixed(interval[0])} to ${fixed(interval[1])}`) : null;
-  const title = interval ? `${fixed(system.means[metric])} (${fixed(interval[0])} to ${fixed(interval[1])}), ${counted(system.queries[metric], "query", "queries")}` : null;
-  return h("td", { class: "number mean", title }, h("span", null, sign, sign ? " " : "", fixed(system.means[metric]), said), bar(system.means[metric], interval, ends[0], ends[1]));
+  const [text, between] = [system.texts[metric], system.spans[metric]];
+  const said = interval ? hidden(`, interval ${between}`) : null;
+  const title = interval ? `${text} (${between}), ${counted(system.queries[metric], "query", "queries")}` : null;
+  return h("td", { class: "number mean", title }, h("span", null, sign, sign ? " " : "", text, said), bar(system.means[metric], interval, ends[0], ends[1]));
 }
 
 /** Whether a system is significantly better or worse than the baseline by a metric. @param {Plain} set @param {number} place @param {number} metric */
@@ -162,7 +157,7 @@ function slicesFigure(set, metric) {
   const rows = set.slices.flatMap((/** @type {Plain} */ part) =>
     set.systems.map((/** @type {Plain} */ system, /** @type {number} */ place) => {
       const value = part.means[place][metric];
-      return { slice: `${brief(part.by, 30)} = ${brief(part.value, 40)} (${part.queries.toLocaleString("en")})`, system: brief(system.name, 60), value, queries: part.queries, text: fixed(value, 2) };
+      return { slice: `${brief(part.by, 30)} = ${brief(part.value, 40)} (${part.queries.toLocaleString("en")})`, system: brief(system.name, 60), value, queries: part.queries, text: part.texts[place][metric] };
     })
   );
   const { label, bounded } = set.metrics[metric];
@@ -178,7 +173,7 @@ function slicesFigure(set, metric) {
     tables: { rows },
     texts: { $low: domain[0], $high: domain[1] },
     heads: ["slice", "system", "mean", "queries"],
-    rows: rows.map((/** @type {Plain} */ row) => [row.slice, row.system, row.value, row.queries]),
+    rows: rows.map((/** @type {Plain} */ row) => [row.slice, row.system, row.text, row.queries]),
     least: 140 + 40 * set.systems.length,
   });
 }
