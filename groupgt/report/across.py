@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from typing import Any
 
 from groupgt.comparison.across import Across
 from groupgt.comparison.contrast import Contrast, comparisons
@@ -22,9 +21,10 @@ from groupgt.render.document import Detail, Item, Table, Verdict
 from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed
+from groupgt.report import schema
 from groupgt.report.contrasts import beside_grid, beside_rows, how_tested, marks_in, verdict_by
+from groupgt.report.schema import plain
 from groupgt.report.sentences import doubt, sentence_of
-from groupgt.report.shapes import plain
 from groupgt.report.verdict import Other, changes
 
 # Number of systems for which the best data set is reported.
@@ -66,12 +66,13 @@ class AcrossTeller(Teller[Across]):
             for name, text, there, here, each in beside_rows(self.result)
         ]
 
-    def to_dict(self) -> Any:
+    def to_dict(self) -> schema.Across:
         """Returns everything as plain Python, with None for undefined values, as in results.json."""
         result = self.result
-        rows = [
+        rows: list[schema.OnDataset] = [
             {
-                **dict(zip(("system", "dataset"), result.places[name])),
+                "system": result.places[name][0],
+                "dataset": result.places[name][1],
                 "metric": text,
                 "mean": finite(here),
                 "baseline_mean": finite(there),
@@ -85,7 +86,15 @@ class AcrossTeller(Teller[Across]):
             "primary": result.primary,
             "settings": asdict(result.settings),
             "rows": rows,
-            "queries": {name: {**shared._asdict(), "qids": len(shared.qids)} for name, shared in result.shared.items()},
+            "queries": {
+                name: {
+                    "qids": len(shared.qids),
+                    "alone": shared.alone,
+                    "absent": shared.absent,
+                    "reworded": list(shared.reworded),
+                }
+                for name, shared in result.shared.items()
+            },
         }
 
 

@@ -17,17 +17,18 @@ from groupgt.render import tables
 from groupgt.render.columns import csv_cells, csv_headers, texts_of
 from groupgt.render.document import Detail, Heading, Item, Verdict, bare, document
 from groupgt.render.drawing import Drawable
+from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, fixed
-from groupgt.report import contrasts, headroom, slices, verdict
+from groupgt.report import contrasts, headroom, schema, slices, verdict
 from groupgt.report import data as evaluated
 from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, resampling, verdict_by
 from groupgt.report.means import as_requested, below_means, corrected_blocks, corrected_notes, population
 from groupgt.report.paper import latex_of
+from groupgt.report.schema import plain
 from groupgt.report.sentences import grouped
-from groupgt.report.shapes import plain
 from groupgt.report.tracking import tracked
 
 
@@ -110,8 +111,8 @@ class ComparisonTeller(Teller[Comparison]):
         """Returns the CSV rows with metric names as requested."""
         return as_requested(self.csv_rows(), self.result.metrics)
 
-    def to_dict(self) -> Any:
-        """Returns everything as plain Python, with None for undefined values."""
+    def to_dict(self) -> schema.Comparison:
+        """Return everything as plain Python, with None for undefined values."""
         comparison = self.result
         return {
             "baseline": comparison.baseline,
@@ -126,7 +127,7 @@ class ComparisonTeller(Teller[Comparison]):
                 {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
                 for row, part, _ in comparison.reversals()
             ],
-            "failures": None if comparison.failures is None else comparison.failures.to_dict(),
+            "failures": nulls(comparison.failures and comparison.failures.to_dict()),
             "headroom": plain(comparison.headroom),
             "warnings": self.warnings(),
             "population": population_of(comparison),

@@ -115,7 +115,9 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
         "contrasts": {"names": list(columns_of(Contrast)), "heads": headings_of(Contrast), "rows": []},
         "slices": [
             {
-                **parts[0],
+                "by": parts[0]["by"],
+                "value": parts[0]["value"],
+                "queries": parts[0]["queries"],
                 "means": [[finite(part["means"][text]) for text in systems.metrics] for part in parts],
                 "texts": [[fixed(part["means"][text], 2) for text in systems.metrics] for part in parts],
             }

@@ -11,6 +11,7 @@ from groupgt.evaluation.runs import Evaluations
 from groupgt.metrics.language import Metric
 from groupgt.render import tables
 from groupgt.render.document import Block, Detail, Item, Verdict
+from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid
 from groupgt.report.means import (
@@ -30,6 +31,7 @@ from groupgt.report.tracking import tracked
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Drawable
+    from groupgt.report import schema
 
 
 def _title(evaluations: Sequence[Evaluation]) -> list[str]:
@@ -60,14 +62,14 @@ class EvaluationTeller(Teller[Evaluation]):
         """Returns the CSV rows with metric names as requested."""
         return as_requested(self.csv_rows(), self.result.metrics)
 
-    def to_dict(self) -> Any:
-        """Returns everything except per-query values as plain Python."""
+    def to_dict(self) -> schema.Evaluation:
+        """Return everything except per-query values as plain Python."""
         evaluation = self.result
-        plain = {
+        plain: schema.Evaluation = {
             "run": evaluation.name,
             "convention": evaluation.convention,
             "labeller": str(evaluation.labeller),
-            "policy": evaluation.policy,
+            "policy": nulls(evaluation.policy),
             "counts": evaluation.counts,
             "metrics": {
                 text: {"metric": str(metric), "mean": evaluation.means[text], "queries": evaluation.counted(text)}
@@ -75,8 +77,10 @@ class EvaluationTeller(Teller[Evaluation]):
             },
         }
         if evaluation.audit is not None:
-            plain["corrected"] = evaluation.corrected
-        return plain | ({"slices": evaluation.slices} if evaluation.slicer.by else {})
+            plain["corrected"] = nulls(evaluation.corrected)
+        if evaluation.slicer.by:
+            plain["slices"] = nulls(evaluation.slices)
+        return plain
 
     def metrics(self) -> dict[str, float]:
         """Returns the means as a flat dict."""

@@ -177,7 +177,7 @@ def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
         yield f"and {len(worst) - FAILING:,} more"
 
 
-def page_rows(gates: Sequence[GateResult]) -> list[data.Row]:
+def page_rows(gates: Sequence[GateResult]) -> list[data.Gate]:
     """Converts gate results for the page."""
     return [
         {"number": gate.gate, "system": gate.system, "result": status(gate), "reason": reason(gate)} for gate in gates

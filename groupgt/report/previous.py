@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from groupgt.comparison.systems import finite
 from groupgt.experiment.experiment import Experiment
@@ -13,10 +12,11 @@ from groupgt.experiment.previous import Previous
 from groupgt.render.document import Detail, Item
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed, listed, small, span
+from groupgt.report import schema
 from groupgt.report.contrasts import beside_grid, beside_rows, delta_text, p_header
 from groupgt.report.headroom import NAMED_IN_CELL, first_of
+from groupgt.report.schema import plain
 from groupgt.report.sentences import at_cutoff, doubt, grouped, sentence_of
-from groupgt.report.shapes import plain
 from groupgt.report.verdict import Other, changes, too_few
 
 # Names the first queries or systems in a line.
@@ -121,7 +121,7 @@ def _notes(against: Against) -> Iterator[str]:
 # --- The page.
 
 
-def page_part(outcome: Outcome, dataset: str) -> data.Row | None:
+def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
     """Returns each system beside its previous version for the page, as text; None without a previous run."""
     against = outcome.against.get(dataset)
     if against is None:
@@ -142,25 +142,32 @@ def page_part(outcome: Outcome, dataset: str) -> data.Row | None:
         for name, text, then, now, each in beside_rows(against)
     )
     contrasts, label = against.contrasts(), _label(outcome, against)
-    systems = []
+    systems: list[data.Former] = []
     for name, cells in rows.items():
         alone = {name: contrasts[name]} if name in contrasts else {}
-        part: dict[str, Any] = {"name": name, "rows": cells}
-        part["verdict"] = list(changes(alone, other, label, against.settings))
-        for key, queries in (("lost", against.lost.get(name, [])), ("gained", against.gained.get(name, []))):
-            part |= {key: queries[:NAMED_IN_CELL], f"more{key.title()}": max(len(queries) - NAMED_IN_CELL, 0)}
-        systems.append(part)
+        lost, gained = against.lost.get(name, []), against.gained.get(name, [])
+        systems.append(
+            {
+                "name": name,
+                "rows": cells,
+                "verdict": list(changes(alone, other, label, against.settings)),
+                "lost": list(lost[:NAMED_IN_CELL]),
+                "more_lost": max(len(lost) - NAMED_IN_CELL, 0),
+                "gained": list(gained[:NAMED_IN_CELL]),
+                "more_gained": max(len(gained) - NAMED_IN_CELL, 0),
+            }
+        )
     heads = ["metric", "queries", "before", "now", "delta", "CI", p_header(against.settings)]
-    return {"run": outcome.previous, "heads": heads, "systems": systems, "notes": list(_notes(against))}
+    return {"run": outcome.previous or "", "heads": heads, "systems": systems, "notes": list(_notes(against))}
 
 
 # --- JSON.
 
 
-def results(outcome: Outcome, dataset: str) -> dict[str, Any]:
+def results(outcome: Outcome, dataset: str) -> schema.Previous:
     """Builds the section of results.json that compares a data set with the previous run."""
     against = outcome.against[dataset]
-    rows = [
+    rows: list[schema.Former] = [
         {
             "system": name,
             "metric": text,
@@ -173,7 +180,7 @@ def results(outcome: Outcome, dataset: str) -> dict[str, Any]:
         for name, text, then, now, contrast in beside_rows(against)
     ]
     return {
-        "run": outcome.previous,
+        "run": outcome.previous or "",
         "rows": rows,
         "refused": [{"system": name, "metric": text, "why": why} for (name, text), why in against.refused.items()],
         "lost_queries": {name: list(qids) for name, qids in against.lost.items()},

@@ -13,17 +13,17 @@ from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text
 from groupgt.render.tables import Grid, stacked
-from groupgt.report import previous
+from groupgt.report import previous, schema
 from groupgt.report.gates import reason
 from groupgt.report.means import means_and_slices
-from groupgt.report.shapes import plain
+from groupgt.report.schema import plain
 from groupgt.report.times import from_cache
 from groupgt.store.stamped import Writer, text_file
 
 
-def results_of(outcome: Outcome) -> Any:
-    """Builds the contents of results.json."""
-    results: dict[str, Any] = {
+def results_of(outcome: Outcome) -> schema.Results:
+    """Build the contents of results.json."""
+    results: schema.Results = {
         "name": outcome.experiment.title,
         "datasets": {dataset: _dataset(outcome, dataset) for dataset in outcome.evaluations},
     }
@@ -36,19 +36,21 @@ def results_of(outcome: Outcome) -> Any:
     if outcome.experiment.config.gate:
         results["gates"] = _gates(outcome)
         results["idle_gates"] = outcome.idle_gates
-    return outcome.experiment.hide.sure(results)
+    hidden: schema.Results = outcome.experiment.hide.sure(results)
+    return hidden
 
 
-def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
-    evaluations = [evaluation.to_dict() for evaluation in outcome.evaluations[dataset].values()]
+def _dataset(outcome: Outcome, dataset: str) -> schema.Dataset:
+    evaluations: list[Any] = [evaluation.to_dict() for evaluation in outcome.evaluations[dataset].values()]
     for evaluation in evaluations:
         evaluation["labeller"] = outcome.experiment.hide(evaluation["labeller"])
-    best = {"best": outcome.best.get(dataset)} if outcome.experiment.rule.is_timeless else {}
-    result: dict[str, Any] = {**best, "systems": evaluations}
+    result: schema.Dataset = {"systems": evaluations}
+    if outcome.experiment.rule.is_timeless:
+        result = {"best": outcome.best.get(dataset), "systems": evaluations}
     if dataset in outcome.failed:
         result["failed"] = outcome.failed[dataset]
-    if doubts := [vars(doubt) for doubt in outcome.doubts.get(dataset, [])]:
-        result["warnings"] = doubts
+    if doubts := outcome.doubts.get(dataset):
+        result["warnings"] = [{"kind": doubt.kind, "text": doubt.text} for doubt in doubts]
     if dataset in outcome.comparison:
         result["comparison"] = outcome.comparison[dataset].to_dict()
     if dataset in outcome.stages:
@@ -61,10 +63,20 @@ def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
     return result
 
 
-def _gates(outcome: Outcome) -> list[dict[str, Any]]:
-    names = ("gate", "system", "dataset", "metric", "passed", "reason", "value", "skipped", "timed")
+def _gates(outcome: Outcome) -> list[schema.Gate]:
     return [
-        {name: reason(gate) if name == "reason" else getattr(gate, name) for name in names} for gate in outcome.gates
+        {
+            "gate": gate.gate,
+            "system": gate.system,
+            "dataset": gate.dataset,
+            "metric": gate.metric,
+            "passed": gate.passed,
+            "reason": reason(gate),
+            "value": gate.value,
+            "skipped": gate.skipped,
+            "timed": gate.timed,
+        }
+        for gate in outcome.gates
     ]
 
 

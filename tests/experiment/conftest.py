@@ -15,7 +15,7 @@ from groupgt.experiment.outcome import Outcome
 from groupgt.render.exports import json_text
 from groupgt.report import results
 from groupgt.report.run import run_experiment
-from groupgt.report.schema import RESULTS
+from groupgt.report.schema import Results
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 
@@ -78,7 +78,7 @@ output: {{folder: out, formats: [table, json, csv, runs]}}
 @pytest.fixture(scope="session", autouse=True)
 def fitting_results() -> Iterator[None]:
     """Every results.json that a test writes in this process fits its schema, which names all keys."""
-    written, schema = results.results_of, TypeAdapter(RESULTS)
+    written, schema = results.results_of, TypeAdapter(Results)
 
     def checked(outcome: Outcome) -> Any:
         made = written(outcome)

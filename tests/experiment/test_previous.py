@@ -429,8 +429,8 @@ def test_the_page_has_each_system_beside_its_previous_version(tmp_path: Path) ->
     part = page_of(outcome)["datasets"][0]["previous"]
     assert part is not None
     (system,) = part["systems"]
-    assert (system["name"], system["lost"], system["moreLost"]) == ("a", QIDS[4:14], 2)
-    assert (system["gained"], system["moreGained"]) == ([], 0)
+    assert (system["name"], system["lost"], system["more_lost"]) == ("a", QIDS[4:14], 2)
+    assert (system["gained"], system["more_gained"]) == ([], 0)
     assert system["rows"][0][:5] == ["recall@1", "16", "1.0000", "0.2500", "-0.7500*"]
     assert "".join(system["verdict"][0]["parts"]).startswith(
         "a is significantly worse than in the previous run: -0.7500"

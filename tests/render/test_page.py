@@ -15,11 +15,12 @@ import pytest
 from groupgt.render.drawing import has_converter, still, template
 from groupgt.render.encodings import About
 from groupgt.render.figures import forest
-from groupgt.render.page import blocks, vendored
+from groupgt.render.page import blocks, data, vendored
 from groupgt.render.page.blocks import chunks_of, fit, opened
-from groupgt.render.page.data import Dataset, Page, Questions, Times
+from groupgt.render.page.data import Page
 from groupgt.render.page.page import APART, FOLDER, SCRIPTS, figure_page, page_bytes
 from tests.render.samples import dataset, page, samples
+from tests.render.typescript import interfaces
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -202,7 +203,7 @@ def test_what_does_not_fit_is_left_out_in_its_order() -> None:
         data = page_bytes(large()[0], size)
         assert len(data) <= size
         reader = read(data)
-        left_out = value(reader, "page")["leftOut"]
+        left_out = value(reader, "page")["left_out"]
         told.append(left_out)
         for name in reader.blocks:
             if name.startswith(("details", "others", "passages")):
@@ -230,7 +231,7 @@ def test_questions_that_say_least_are_left_out_first() -> None:
 
 def test_a_limit_below_the_least_is_said() -> None:
     data = page_bytes(page(dataset()), 1000)
-    told = value(read(data), "page")["leftOut"]
+    told = value(read(data), "page")["left_out"]
     assert told[-1].startswith("no other parts: without details the page takes ")
     assert "details-0-0" not in read(data).blocks
 
@@ -263,6 +264,8 @@ def test_weights_keep_six_digits(value: float) -> None:
     assert len(repr(short)) <= 12
 
 
+# What the blocks of the page hold.
+TYPES = [data.Overview, data.Times, data.Queries, data.Values]
 JUDGE = FOLDER.parents[1] / "judge" / "page" / "judge.js"
 
 
@@ -279,7 +282,9 @@ def test_sources_are_checked(tmp_path: Path, sources: list[str]) -> None:
     import json
 
     libraries = {**options, "lib": ["es2023", "dom", "dom.iterable"]}
-    include = [str(FOLDER / source) for source in sources]
+    types = tmp_path / "page.d.ts"
+    types.write_text(interfaces(TYPES), encoding="utf-8")
+    include = [str(types), *(str(FOLDER / source) for source in sources)]
     config.write_text(json.dumps({"compilerOptions": libraries, "include": include}), encoding="utf-8")
     done = subprocess.run([compiler, "-p", str(config)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
@@ -316,8 +321,8 @@ def test_without_vl_convert_a_table_stands_in(monkeypatch: pytest.MonkeyPatch) -
 def test_scripts_read_all_data_of_the_page() -> None:
     """Except for what the page stores in blocks of its own."""
     scripts = "".join(path.read_text(encoding="utf-8") for path in sorted((FOLDER / "scripts").glob("*.js")))
-    kinds = [Page, Dataset, Questions, Times]
-    fields = {name for kind in kinds for name in kind.__annotations__}
+    kinds = [Page, data.Dataset, data.Questions, data.Times]
+    fields = {name for kind in [*kinds, *TYPES] for name in kind.__annotations__}
     assert {name for name in fields if not re.search(rf"\.{name}\b", scripts)} - {"times", *APART} == set()
     of_page: Any = page(dataset())
     made = [of_page, of_page["datasets"][0], of_page["datasets"][0]["questions"], of_page["times"]]

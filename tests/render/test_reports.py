@@ -226,7 +226,7 @@ def test_the_file_says_how_large_the_page_may_be(handbook: Outcome) -> None:
     assert handbook.folder is not None
     page = handbook.folder / "report.html"
     assert page.stat().st_size <= 530_000
-    assert "texts of results without a hit" in value(page_at(page), "page")["leftOut"][0]
+    assert "texts of results without a hit" in value(page_at(page), "page")["left_out"][0]
 
 
 def test_merged_folders_write_a_page(handbook: Outcome, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Data model of the report page: plain tables that callers fill in and `page.write` turns into a single file.
 
+The types that the scripts are checked with are derived from these classes.
+
 Systems and metrics are identified by their index in `Dataset.systems` and `Dataset.metrics`; groups by their index
 within a query, from 0. None means undefined.
 """
@@ -8,9 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, NotRequired, TypedDict
-
-# A row with the keys or columns that the scripts read.
-Row = dict[str, Any]
 
 
 class Sentence(TypedDict):
@@ -66,10 +65,10 @@ class Values(TypedDict):
     spread_texts: list[str]
 
 
-class Questions(TypedDict):
+class Queries(TypedDict):
     """Parallel lists with one entry per query: id, text, number of groups, slices, and systems that complete it.
 
-    `values` has the values of each metric; `solved[question]` lists the systems that cover all groups. `slices[by]`
+    `solved[question]` lists the systems that cover all groups. `slices[by]`
     contains the value for each query. `out` explains, for some queries by position, why they do not count.
     """
 
@@ -79,6 +78,11 @@ class Questions(TypedDict):
     slices: dict[str, list[str]]
     solved: list[list[int]]
     out: dict[str, str]
+
+
+class Questions(Queries):
+    """All queries with the values of each metric."""
+
     values: list[Values]
 
 
@@ -99,15 +103,80 @@ class Detail(NamedTuple):
     worked: list[list[str | None]] | None
 
 
-class Dataset(TypedDict):
-    """A data set with its verdict, all systems and comparisons, and all queries.
+class Metric(TypedDict):
+    """A metric: its name, label and description; `order` is that of a table with the best values first.
 
-    Systems have a mean, CI and query count for each metric, as numbers and as `texts` and `spans`, with the `steps` of
-    heat maps; slices have the means of each system by metric, with texts. `best` is the best system, `leading` lists
-    the metrics of the leaderboard, and each tile is a figure, its label, and the view and filter it links to. The
-    `best` of a metric are all systems with the best mean. `previous` holds each system beside its version in the
-    previous run, as text. `details` starts with the most informative queries and is iterated only once. `passages` maps
-    ids to texts.
+    `best` are all systems with the best mean.
+    """
+
+    name: str
+    label: str
+    full: str
+    order: str
+    best: list[int]
+    bounded: bool
+    summary: str
+    formula: str
+
+
+class System(TypedDict):
+    """A system with its options, and for each metric its mean and CI (as numbers and text), step and query count."""
+
+    name: str
+    about: str
+    means: list[float | None]
+    texts: list[str]
+    steps: list[int | None]
+    intervals: list[tuple[float, float] | None]
+    spans: list[str]
+    queries: list[int]
+
+
+class SliceMeans(TypedDict):
+    """A slice with the means of each system by metric, and their texts."""
+
+    by: str
+    value: str
+    queries: int
+    means: list[list[float | None]]
+    texts: list[list[str]]
+
+
+class Gate(TypedDict):
+    """A gate with its result: passed, FAILED or skipped."""
+
+    number: int
+    system: str
+    result: str
+    reason: str
+
+
+class Former(TypedDict):
+    """A system beside its version in the previous run, as text; of many queries only the first are named."""
+
+    name: str
+    rows: list[list[str]]
+    verdict: list[Sentence]
+    lost: list[str]
+    more_lost: int
+    gained: list[str]
+    more_gained: int
+
+
+class Previous(TypedDict):
+    """The previous run; `heads` are those of the rows of its systems."""
+
+    run: str
+    heads: list[str]
+    systems: list[Former]
+    notes: list[str]
+
+
+class Shown(TypedDict):
+    """A data set with its verdict, all systems and comparisons.
+
+    `best` is the best system, `leading` lists the metrics of the leaderboard, and each tile is a figure, its label, and
+    the view and filter it links to.
     """
 
     name: str
@@ -117,22 +186,37 @@ class Dataset(TypedDict):
     best: int | None
     leading: list[int]
     tiles: list[list[str]]
-    metrics: list[Row]
-    systems: list[Row]
+    metrics: list[Metric]
+    systems: list[System]
     failed: list[tuple[str, str]]
-    gates: list[Row]
+    gates: list[Gate]
     contrasts: Contrasts
-    slices: list[Row]
+    slices: list[SliceMeans]
     tests: list[str]
     headroom: list[list[str]]
-    previous: Row | None
+    previous: Previous | None
     cutoff: str
     facts: list[tuple[str, str]]
     drawings: dict[str, Drawing]
+    left_out: list[str]
+
+
+class Dataset(Shown):
+    """A data set with all its queries.
+
+    `details` starts with the most informative queries and is iterated only once. `passages` maps ids to texts.
+    """
+
     questions: Questions
     details: Iterable[Detail]
     passages: Mapping[str, str]
-    left_out: list[str]
+
+
+class DatasetOnPage(Shown):
+    """A data set as all views see it: the number of its queries, and those that each block of details has."""
+
+    count: int
+    chunks: list[list[int]]
 
 
 class TimesOfSystem(TypedDict):
@@ -149,7 +233,7 @@ class Times(TypedDict):
     machine: str
     columns: list[str]
     systems: dict[str, dict[str, TimesOfSystem]]
-    gates: dict[str, list[Row]]
+    gates: dict[str, list[Gate]]
     drawings: dict[str, dict[str, Drawing]]
     verdict: dict[str, list[Sentence]]
 
@@ -162,3 +246,23 @@ class Page(TypedDict):
     facts: list[tuple[str, str]]
     across: list[Sentence]
     times: Times
+
+
+class Ranks(TypedDict):
+    """Classes of ranks: their names, and the last rank of each but the last two."""
+
+    names: list[str]
+    ends: list[int]
+
+
+class Overview(TypedDict):
+    """The data of all views, apart from queries and details; `left_out` lists what did not fit."""
+
+    title: str
+    facts: list[tuple[str, str]]
+    across: list[Sentence]
+    left_out: list[str]
+    config: dict[str, Any]
+    themes: dict[str, dict[str, str]]
+    ranks: Ranks
+    datasets: list[DatasetOnPage]

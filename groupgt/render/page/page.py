@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.render.page.blocks import WRAPPING, Chunk, block, chunks_of, deflated, fit
-from groupgt.render.page.data import Dataset, Page, Sentence, Times
+from groupgt.render.page.data import Dataset, DatasetOnPage, Overview, Page, Sentence, Times
 from groupgt.render.page.vendored import LIBRARIES, licenses
 from groupgt.render.tables import fixed, span
 from groupgt.render.themes import CONFIG, RANK_ENDS, RANKS, THEMES
@@ -133,35 +133,34 @@ def _block(name: str, data: bytes) -> bytes:
     return b'<script type="text/plain" id="%s">%s</script>\n' % (name.encode(), data)
 
 
-def _overview(page: Page, every: list[list[Chunk]], left_out: list[str]) -> dict[str, Any]:
+def _overview(page: Page, every: list[list[Chunk]], left_out: list[str]) -> Overview:
     """Returns the data for all views except the query view."""
     return {
         "title": page["title"],
         "facts": page["facts"],
         "across": page["across"],
-        "leftOut": left_out,
+        "left_out": left_out,
         "config": CONFIG,
         "themes": THEMES,
-        "ranks": {"names": list(RANKS), "ends": RANK_ENDS},
+        "ranks": {"names": list(RANKS), "ends": list(RANK_ENDS)},
         "datasets": [_dataset(dataset, chunks) for dataset, chunks in zip(page["datasets"], every)],
     }
 
 
-APART = ("questions", "details", "passages", "contrasts", "left_out")
+APART = ("questions", "details", "passages")
 
 
-def _dataset(dataset: Dataset, chunks: list[Chunk]) -> dict[str, Any]:
-    plain: dict[str, Any] = {key: value for key, value in dataset.items() if key not in APART}
+def _dataset(dataset: Dataset, chunks: list[Chunk]) -> DatasetOnPage:
+    shown: Any = {key: value for key, value in dataset.items() if key not in APART}
     # Pictures are in the page itself.
-    plain["drawings"] = {
+    shown["drawings"] = {
         name: {key: value for key, value in drawing.items() if key != "still"}
         for name, drawing in dataset["drawings"].items()
     }
-    plain["leftOut"] = dataset["left_out"]
-    plain["count"] = len(dataset["questions"]["qids"])
-    plain["chunks"] = [chunk.places if chunk.kept else [] for chunk in chunks]
-    plain["contrasts"] = dataset["contrasts"]
-    return plain
+    shown["count"] = len(dataset["questions"]["qids"])
+    shown["chunks"] = [chunk.places if chunk.kept else [] for chunk in chunks]
+    on_page: DatasetOnPage = shown
+    return on_page
 
 
 def _tables(page: Page) -> Iterator[tuple[str, bytes]]:

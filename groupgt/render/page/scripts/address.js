@@ -1,8 +1,8 @@
 // The address holds the state, so that every view has a link; and how two systems differ.
 "use strict";
 
-/** @type {Plain} */ let page = {};
-/** @type {Plain} */ let times = {};
+let page = /** @type {Overview} */ ({});
+let times = /** @type {Times} */ ({});
 
 function asked() {
   const [view, query] = location.hash.slice(1).split("?");
@@ -41,13 +41,13 @@ function current() {
   return { set, place, values, metric: metric < 0 ? set.primary : metric };
 }
 
-/** @param {Plain} set @param {string | null} wanted @param {number} otherwise */
+/** @param {DatasetOnPage} set @param {string | null} wanted @param {number} otherwise */
 function systemAt(set, wanted, otherwise) {
   const found = set.systems.findIndex((/** @type {Plain} */ each) => each.name === wanted);
   return found < 0 ? otherwise : found;
 }
 
-/** @param {Plain} set @param {number} metric */
+/** @param {DatasetOnPage} set @param {number} metric */
 const metricField = (set, metric) =>
   select("metric", "Metric", set.metrics.map((/** @type {Plain} */ each) => [each.name, each.label]), set.metrics[metric].name, (value) => change({ m: value }));
 
@@ -57,7 +57,7 @@ const metricField = (set, metric) =>
 /** @type {WeakMap<Plain, Map<string, any[]>>} */
 const indexes = new WeakMap();
 
-/** @param {Plain} set @param {number} first @param {number} second @param {number} metric @param {number} [within] @returns {Contrast | null} */
+/** @param {DatasetOnPage} set @param {number} first @param {number} second @param {number} metric @param {number} [within] @returns {Contrast | null} */
 function contrast(set, first, second, metric, within = -1) {
   let index = indexes.get(set);
   if (!index) {

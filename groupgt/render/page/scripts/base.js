@@ -104,7 +104,7 @@ function table(heads, rows, label, kind = "") {
 /** @param {unknown} cell @returns {cell is HTMLElement} */
 const isCell = (cell) => cell instanceof HTMLElement && (cell.tagName === "TD" || cell.tagName === "TH");
 
-/** @param {string} id @param {string} label @param {[string, string][]} options @param {string} chosen @param {(value: string) => void} change */
+/** @param {string} id @param {string} label @param {string[][]} options @param {string} chosen @param {(value: string) => void} change */
 function select(id, label, options, chosen, change) {
   const box = h("select", { id, onchange: (/** @type {any} */ event) => change(event.target.value) });
   for (const [value, text] of options) box.append(h("option", { value, selected: value === chosen }, brief(text, 60)));

@@ -3,7 +3,7 @@
 
 async function comparison() {
   const { set, values, metric, place } = current();
-  if (set.previous && (set.systems.length < 2 || values.get("b") === PREVIOUS)) return againstPrevious(set, values.get("a"));
+  if (set.previous && (set.systems.length < 2 || values.get("b") === PREVIOUS)) return againstPrevious(set, set.previous, values.get("a"));
   if (set.systems.length < 2) return [h("h1", { tabindex: -1 }, "Comparison"), h("p", null, "There is only one system, so there is nothing to compare.")];
   const best = set.best ?? 0;
   let second = systemAt(set, values.get("b"), set.baseline === null ? (best === 0 ? 1 : 0) : set.baseline);
@@ -43,7 +43,7 @@ async function comparison() {
   ];
 }
 
-/** The two values of every question that counts for both, largest gain first. @param {Plain} questions @param {Plain} values @param {number} first @param {number} second */
+/** The two values of every question that counts for both, largest gain first. @param {Queries} questions @param {Values} values @param {number} first @param {number} second */
 function deltaRows(questions, values, first, second) {
   const rows = [];
   for (let at = 0; at < questions.qids.length; at++) {
@@ -65,20 +65,20 @@ function pairVerdict(a, b, each) {
   return h("ul", { class: "verdict small" }, say(said));
 }
 
-/** All fields of a contrast. @param {Plain} set @param {Contrast | null} each */
+/** All fields of a contrast. @param {DatasetOnPage} set @param {Contrast | null} each */
 function everyField(set, each) {
   if (!each) return null;
   const rows = set.contrasts.names.map((/** @type {string} */ name, /** @type {number} */ place) => [set.contrasts.heads[place], each.texts[name]]);
   return h("details", { id: "fields" }, h("summary", null, "All numbers of this comparison"), facts(rows));
 }
 
-/** The columns that describe a contrast, and its cells. @param {Plain} set */
+/** The columns that describe a contrast, and its cells. @param {DatasetOnPage} set */
 const fieldHeads = (set) => [...set.contrasts.heads, "which is"];
 
 /** @param {Contrast} each */
 const fieldCells = (each) => [...Object.values(each.texts), each.standing];
 
-/** @param {Plain} set @param {number} metric @param {string} a @param {string} b @param {Contrast | null} each @param {Plain[]} rows */
+/** @param {DatasetOnPage} set @param {number} metric @param {string} a @param {string} b @param {Contrast | null} each @param {Plain[]} rows */
 function deltasFigure(set, metric, a, b, each, rows) {
   const drawing = rows.length > 600 ? set.drawings["queries many"] : set.drawings.queries;
   if (!drawing) return null;
@@ -108,7 +108,7 @@ async function goTo(at, systems_) {
 /** What a figure draws of a row. @param {Plain} row */
 const drawn = ({ each, ...row }) => row;
 
-/** Differences by every metric. @param {Plain} set @param {number} first @param {number} second */
+/** Differences by every metric. @param {DatasetOnPage} set @param {number} first @param {number} second */
 function metricsFigure(set, first, second) {
   const rows = set.metrics.flatMap((/** @type {Plain} */ metric, /** @type {number} */ place) => {
     const each = contrast(set, first, second, place);
@@ -130,7 +130,7 @@ function metricsFigure(set, first, second) {
   });
 }
 
-/** Every system against one. @param {Plain} set @param {number} second @param {number} metric */
+/** Every system against one. @param {DatasetOnPage} set @param {number} second @param {number} metric */
 function againstFigure(set, second, metric) {
   const rows = set.systems.flatMap((/** @type {Plain} */ system, /** @type {number} */ place) => {
     const each = place === second ? null : contrast(set, place, second, metric);
@@ -153,7 +153,7 @@ function againstFigure(set, second, metric) {
   });
 }
 
-/** The questions that gain and lose most. @param {Plain} questions @param {string} a @param {string} b @param {Plain[]} rows */
+/** The questions that gain and lose most. @param {Queries} questions @param {string} a @param {string} b @param {Plain[]} rows */
 function extremes(questions, a, b, rows) {
   /** @param {string} title @param {Plain[]} some @param {string} show */
   const list = (title, some, show) =>
@@ -171,7 +171,7 @@ function extremes(questions, a, b, rows) {
   return section("Queries that differ most", h("div", { class: "columns" }, list("Gained", gains, "better"), list("Lost", losses, "worse")));
 }
 
-/** @param {Plain} set @param {number} first @param {number} second @param {number} metric */
+/** @param {DatasetOnPage} set @param {number} first @param {number} second @param {number} metric */
 function sliceTable(set, first, second, metric) {
   const rows = set.slices.flatMap((/** @type {Plain} */ part, /** @type {number} */ place) => {
     const each = contrast(set, first, second, metric, place);
@@ -203,7 +203,7 @@ function sliceTable(set, first, second, metric) {
   );
 }
 
-/** Wins, ties and losses of all systems. @param {Plain} set @param {number} second @param {number} metric */
+/** Wins, ties and losses of all systems. @param {DatasetOnPage} set @param {number} second @param {number} metric */
 function outcomesOf(set, second, metric) {
   const rows = set.systems.flatMap((/** @type {Plain} */ system, /** @type {number} */ place) => {
     const each = place === second ? null : contrast(set, place, second, metric);
@@ -229,7 +229,7 @@ function outcomesOf(set, second, metric) {
   );
 }
 
-/** @param {Plain} set */
+/** @param {DatasetOnPage} set */
 function headroom(set) {
   if (!set.headroom.length) return null;
   const rows = set.headroom.map((/** @type {any[]} */ [metric, system, ...texts]) => [visible(metric), named(system, 60), ...texts.map((text) => h("td", { class: "number" }, text))]);

@@ -78,7 +78,7 @@ async function begin() {
   const single = document.getElementById("figure-data");
   if (single) {
     const { template, config, themes } = await block("figure-data");
-    page = { config, themes };
+    Object.assign(page, { config, themes });
     const { text, subtitle } = template.title;
     const plot = document.getElementById("figure");
     const options = { drawing: { template }, title: text, lines: subtitle };

@@ -36,15 +36,15 @@ async function overview() {
   if (sweeps.length) parts.push(section("Swept options", h("div", { class: "figures small" }, ...sweeps.map(([key, drawing]) => fixedFigure(key.replace(/\W+/g, "-"), drawing, { still: key, title: drawing.template.title.text.replace(`${set.metrics[set.primary].label} by `, "") })))));
   const gates = [...set.gates, ...(times.gates[set.name] || [])];
   if (gates.length) parts.push(section("Gates", gateTable(gates)));
-  if (set.previous) parts.push(sincePrevious(set));
+  if (set.previous) parts.push(sincePrevious(set.previous));
   const measured = facts([...set.facts, ...page.facts, ["made", times.made], ...(times.machine ? [["times measured on", times.machine]] : [])]);
   parts.push(h("details", { class: "folded" }, h("summary", null, "Setup"), measured));
-  const leftOut = [...set.leftOut, ...page.leftOut];
-  if (leftOut.length) parts.push(h("p", { class: "note" }, `Omitted to limit file size: ${leftOut.join("; ")}.`));
+  const left_out = [...set.left_out, ...page.left_out];
+  if (left_out.length) parts.push(h("p", { class: "note" }, `Omitted to limit file size: ${left_out.join("; ")}.`));
   return parts;
 }
 
-/** All systems and metrics, the best mean bold, and how the primary metric differs from the baseline. @param {Plain} set */
+/** All systems and metrics, the best mean bold, and how the primary metric differs from the baseline. @param {DatasetOnPage} set */
 function leaderboard(set) {
   const { primary, baseline, metrics } = set;
   const chosen = set.leading;
@@ -63,7 +63,7 @@ function leaderboard(set) {
   return table(["system", ...heads.map((label) => h("th", { scope: "col", class: "number" }, label))], body, "Leaderboard", "leaderboard");
 }
 
-/** @param {Plain} set */
+/** @param {DatasetOnPage} set */
 function tiles(set) {
   /** @param {string} figure @param {string} label @param {string} [target] */
   const tile = (figure, label, target) => {
@@ -110,10 +110,10 @@ const gateTable = (gates) =>
     "gates"
   );
 
-/** @param {[string, string][]} rows */
+/** @param {string[][]} rows */
 const facts = (rows) => h("dl", { class: "facts" }, ...rows.flatMap(([key, value]) => [h("dt", null, visible(key)), h("dd", null, visible(value))]));
 
-/** Means with intervals. @param {Plain} set @param {number} metric */
+/** Means with intervals. @param {DatasetOnPage} set @param {number} metric */
 function meansFigure(set, metric) {
   const rows = set.systems.map((/** @type {Plain} */ each, /** @type {number} */ place) => {
     const [low, high] = each.intervals[metric] || [null, null];

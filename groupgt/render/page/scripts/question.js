@@ -1,7 +1,7 @@
 // One query: its groups, the rankings side by side, and worked examples of the formulas.
 "use strict";
 
-/** The details of a question, with what each result hits by rank; null where they were left out. @param {Plain} set @param {number} at */
+/** The details of a question, with what each result hits by rank; null where they were left out. @param {DatasetOnPage} set @param {number} at */
 async function detailOf(set, at) {
   const place = page.datasets.indexOf(set);
   const number = set.chunks.findIndex((/** @type {number[]} */ some) => some.includes(at));
@@ -26,7 +26,7 @@ async function detailOf(set, at) {
   };
 }
 
-/** The passages of a question, by id. @param {Plain} set @param {Plain} detail @returns {Promise<Map<string, string>>} */
+/** The passages of a question, by id. @param {DatasetOnPage} set @param {Plain} detail @returns {Promise<Map<string, string>>} */
 async function passagesOf(set, detail) {
   const place = page.datasets.indexOf(set);
   const found = new Map();
@@ -63,7 +63,7 @@ async function question() {
   ];
 }
 
-/** The systems side by side: those asked for, else the best and the baseline. @param {Plain} set @param {URLSearchParams} values */
+/** The systems side by side: those asked for, else the best and the baseline. @param {DatasetOnPage} set @param {URLSearchParams} values */
 function besides(set, values) {
   const asked_ = values.getAll("s").map((each) => systemAt(set, each, -1)).filter((each) => each >= 0);
   const first = systemAt(set, values.get("a"), set.best ?? 0);
@@ -72,7 +72,7 @@ function besides(set, values) {
   return [...new Set(wanted)].filter((each) => each < set.systems.length).slice(0, 3);
 }
 
-/** @param {Plain} all @param {number[]} kept @param {number} at @param {URLSearchParams} values */
+/** @param {Queries} all @param {number[]} kept @param {number} at @param {URLSearchParams} values */
 function steps(all, kept, at, values) {
   const order = kept.indexOf(at);
   /** @param {number} to @param {string} label @param {string} id */
@@ -81,7 +81,7 @@ function steps(all, kept, at, values) {
   return h("nav", { class: "pager", "aria-label": "Queries" }, step(order - 1, "← previous", "previous"), h("a", { href: link("questions", back) }, order >= 0 ? `${(order + 1).toLocaleString("en")} of ${counted(kept.length, "query", "queries")}` : "all queries"), step(order + 1, "next →", "next"));
 }
 
-/** @param {Plain} set @param {Plain} all @param {number} at */
+/** @param {DatasetOnPage} set @param {Queries} all @param {number} at */
 function solvedBy(set, all, at) {
   const solved = all.solved[at];
   const within = set.cutoff ? ` ${set.cutoff}` : "";
@@ -96,7 +96,7 @@ function solvedBy(set, all, at) {
   return h("p", null, `Complete${within} in ${said}`, ...told.flatMap((/** @type {number} */ system, /** @type {number} */ place) => [between(place), h("b", null, named(set.systems[system].name, 60))]), ".");
 }
 
-/** @param {Plain} set @param {number[]} systems_ */
+/** @param {DatasetOnPage} set @param {number[]} systems_ */
 function pickers(set, systems_) {
   const options = set.systems.map((/** @type {Plain} */ each) => [each.name, each.name]);
   const fields = [0, 1, 2].map((order) => {
@@ -124,7 +124,7 @@ function whereMet(detail, system, group, cutoff) {
   return rank <= cutoff ? ["met", `✓ rank ${rank}`] : ["late", `△ only at rank ${rank.toLocaleString("en")}`];
 }
 
-/** @param {Plain} set */
+/** @param {DatasetOnPage} set */
 const cutoffOf = (set) => {
   const number = /^@(\d+)$/.exec(set.cutoff);
   return number ? Number(number[1]) : Infinity;
@@ -136,7 +136,7 @@ function groupTitle(group, number) {
   return plain ? [`Group ${number + 1}`] : [`Group ${number + 1}: `, named(group.name, 200)];
 }
 
-/** @param {Plain} set @param {Plain} detail @param {Map<string, string>} passages @param {number[]} systems_ */
+/** @param {DatasetOnPage} set @param {Plain} detail @param {Map<string, string>} passages @param {number[]} systems_ */
 function groupCards(set, detail, passages, systems_) {
   const cutoff = cutoffOf(set);
   const cards = detail.groups.map((/** @type {Plain} */ group, /** @type {number} */ number) =>
@@ -195,7 +195,7 @@ function legend(rankings) {
   return h("ul", { class: "legend" }, ...MARKS.filter((_, place) => occurs.has(place)).map(([kind, sign, , said]) => h("li", null, h("span", { class: `mark ${kind}`, "aria-hidden": "true" }, sign), said)));
 }
 
-/** @param {Plain} set @param {Plain} detail @param {Map<string, string>} passages @param {number} system */
+/** @param {DatasetOnPage} set @param {Plain} detail @param {Map<string, string>} passages @param {number} system */
 function ranking(set, detail, passages, system) {
   const own = detail.rankings[system];
   const title = h("h3", null, named(set.systems[system].name, 80));
@@ -238,7 +238,7 @@ function resultRow(own, detail, passages, rank, order, cutoff) {
   );
 }
 
-/** @param {Plain} set @param {Plain[]} every @param {Plain | null} detail @param {number[]} systems_ @param {number} at */
+/** @param {DatasetOnPage} set @param {Values[]} every @param {Plain | null} detail @param {number[]} systems_ @param {number} at */
 function formulas(set, every, detail, systems_, at) {
   const heads = ["metric", ...systems_.map((system) => h("th", { scope: "col" }, named(set.systems[system].name, 60)))];
   const body = set.metrics.map((/** @type {Plain} */ metric, /** @type {number} */ place) => [

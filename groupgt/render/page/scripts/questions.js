@@ -9,13 +9,13 @@ const BESIDE = 620;
 /** How many systems stand side by side in the window. */
 const fitting = () => Math.max(2, Math.floor((Math.min(innerWidth, 1240) - BESIDE) / COLUMN));
 
-/** The value of a system for a query, null if undefined. @param {Plain} of @param {number} system @param {number} at @returns {number | null} */
+/** The value of a system for a query, null if undefined. @param {Values} of @param {number} system @param {number} at @returns {number | null} */
 const valueAt = (of, system, at) => of.numbers[of.cells[system][at]] ?? null;
 
-/** That value as text. @param {Plain} of @param {number} system @param {number} at @returns {string} */
+/** That value as text. @param {Values} of @param {number} system @param {number} at @returns {string} */
 const textAt = (of, system, at) => of.texts[of.cells[system][at]] ?? "–";
 
-/** The questions asked for, in the order asked for. @param {Plain} set @param {Plain} questions @param {Plain} of the values of a metric @param {URLSearchParams} values */
+/** The questions asked for, in the order asked for. @param {DatasetOnPage} set @param {Queries} questions @param {Values} of the values of a metric @param {URLSearchParams} values */
 function chosen(set, questions, of, values) {
   const [sorted, down] = sorting(values, "none");
   const words = (values.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
@@ -31,7 +31,7 @@ function chosen(set, questions, of, values) {
     if (shown === "one" && solved.length !== 1) continue;
     if (shown === "every" && (solved.length < set.systems.length || !counts)) continue;
     if (shown === "some" && (!solved.length || solved.length === set.systems.length)) continue;
-    if (shown === "differ" && !(of.spreads[at] > 0)) continue;
+    if (shown === "differ" && !((of.spreads[at] ?? 0) > 0)) continue;
     if (shown === "better" || shown === "worse") {
       const [mine, other] = [of.cells[a][at], of.cells[b][at]];
       if (mine < 0 || other < 0) continue;
@@ -108,11 +108,11 @@ async function questions() {
     table(heads, body, "Queries and their values", "questions"),
     pages > 1 ? pager(number, pages) : null,
     groupsFigure(set, all, kept),
-    set.leftOut.length ? h("p", { class: "note" }, `Omitted to limit file size: ${set.leftOut.join("; ")}.`) : null,
+    set.left_out.length ? h("p", { class: "note" }, `Omitted to limit file size: ${set.left_out.join("; ")}.`) : null,
   ];
 }
 
-/** @param {Plain} set @param {Plain} all @param {string} shown @param {number} a @param {number} b */
+/** @param {DatasetOnPage} set @param {Queries} all @param {string} shown @param {number} a @param {number} b */
 function showField(set, all, shown, a, b) {
   /** @type {[string, string][]} */
   const options = [["all", "all queries"]];
@@ -129,13 +129,13 @@ function showField(set, all, shown, a, b) {
   return select("show", "Show", options, shown, (value) => change({ show: value === "all" ? null : value, sort: value === "differ" ? "spread:down" : asked().values.get("sort"), page: null }));
 }
 
-/** @param {Plain} set @param {string} shown @param {number} a @param {number} b */
+/** @param {DatasetOnPage} set @param {string} shown @param {number} a @param {number} b */
 function shownText(set, shown, a, b) {
   if (shown !== "better" && shown !== "worse") return "";
   return `, on which ${brief(set.systems[a].name, 60)} is ${shown} than ${brief(set.systems[b].name, 60)}`;
 }
 
-/** The systems that have a column: those asked for, else the best that fit, and the baseline. @param {Plain} set @param {URLSearchParams} values @param {number[]} always */
+/** The systems that have a column: those asked for, else the best that fit, and the baseline. @param {DatasetOnPage} set @param {URLSearchParams} values @param {number[]} always */
 function shownSystems(set, values, always) {
   const asked_ = values.getAll("col").map((each) => systemAt(set, each, -1)).filter((each) => each >= 0);
   const first = asked_.length ? asked_ : set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => place).slice(0, fitting());
@@ -145,7 +145,7 @@ function shownSystems(set, values, always) {
   return [...wanted].sort((x, y) => x - y);
 }
 
-/** @param {Plain} set @param {number[]} systems_ */
+/** @param {DatasetOnPage} set @param {number[]} systems_ */
 function systemChooser(set, systems_) {
   const boxes = set.systems.map((/** @type {Plain} */ system, /** @type {number} */ place) => {
     const box = h("input", { type: "checkbox", id: `system-${place}`, checked: systems_.includes(place) });
@@ -173,7 +173,7 @@ function rankName(rank) {
   return names[rank === null ? names.length - 1 : place < 0 ? ends.length : place];
 }
 
-/** Which groups are met, of the questions listed. @param {Plain} set @param {Plain} all @param {number[]} kept */
+/** Which groups are met, of the questions listed. @param {DatasetOnPage} set @param {Queries} all @param {number[]} kept */
 function groupsFigure(set, all, kept) {
   if (!set.drawings.groups || set.systems.length < 2 || !kept.length) return null;
   const most = 40;

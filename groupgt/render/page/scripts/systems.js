@@ -17,7 +17,7 @@ function bar(mean, ends, low, high) {
   return h("span", { class: "bar", "aria-hidden": "true" }, line, dot);
 }
 
-/** The metrics in the table of systems: those chosen, else those of the primary's cutoff. @param {Plain} set @param {URLSearchParams} values */
+/** The metrics in the table of systems: those chosen, else those of the primary's cutoff. @param {DatasetOnPage} set @param {URLSearchParams} values */
 function columnsOf(set, values) {
   const chosen = values.getAll("c");
   const rest = set.metrics.map((/** @type {any} */ _, /** @type {number} */ place) => place).filter((/** @type {number} */ place) => place !== set.primary);
@@ -95,7 +95,7 @@ function compared(a, b, down) {
   return down ? -order : order;
 }
 
-/** @param {Plain} set @param {Plain} system @param {number} place */
+/** @param {DatasetOnPage} set @param {Plain} system @param {number} place */
 function systemName(set, system, place) {
   const base = set.baseline === place;
   const target = set.systems.length > 1 ? link("comparison", base ? { b: system.name } : { a: system.name }) : null;
@@ -108,7 +108,7 @@ function systemName(set, system, place) {
   );
 }
 
-/** @param {Plain} set @param {number} place @param {number} metric @param {number[]} ends */
+/** @param {DatasetOnPage} set @param {number} place @param {number} metric @param {number[]} ends */
 function meanCell(set, place, metric, ends) {
   const system = set.systems[place];
   const interval = system.intervals[metric];
@@ -119,14 +119,14 @@ function meanCell(set, place, metric, ends) {
   return h("td", { class: "number mean", title }, h("span", null, sign, sign ? " " : "", text, said), bar(system.means[metric], interval, ends[0], ends[1]));
 }
 
-/** Whether a system is significantly better or worse than the baseline by a metric. @param {Plain} set @param {number} place @param {number} metric */
+/** Whether a system is significantly better or worse than the baseline by a metric. @param {DatasetOnPage} set @param {number} place @param {number} metric */
 function mark(set, place, metric) {
   const stands = set.baseline === null || place === set.baseline ? "" : standing(contrast(set, place, set.baseline, metric));
   if (stands !== "better" && stands !== "worse") return null;
   return h("span", { class: stands }, stands === "better" ? "▲" : "▼", hidden(`significantly ${stands} than the baseline`));
 }
 
-/** Whether any system has such a mark. @param {Plain} set @param {number[]} metrics */
+/** Whether any system has such a mark. @param {DatasetOnPage} set @param {number[]} metrics */
 const hasMarks = (set, metrics) => set.systems.some((/** @type {any} */ _, /** @type {number} */ place) => metrics.some((metric) => mark(set, place, metric)));
 
 /** @param {Plain[]} gates @param {string} system */
@@ -138,7 +138,7 @@ function gateCell(gates, system) {
   return h("td", { class: broken.length ? "failed" : "passed", title }, broken.length ? `✕ ${broken.length} failed` : `✓ ${own.filter((gate) => gate.result === "passed").length} passed`);
 }
 
-/** @param {Plain} set @param {number[]} columns */
+/** @param {DatasetOnPage} set @param {number[]} columns */
 function columnChooser(set, columns) {
   const boxes = set.metrics.map((/** @type {Plain} */ metric, /** @type {number} */ place) => {
     const box = h("input", { type: "checkbox", id: `column-${place}`, checked: columns.includes(place) });
@@ -152,7 +152,7 @@ function columnChooser(set, columns) {
   return h("details", { class: "chooser", id: "columns", open }, h("summary", { id: "columns-summary" }, "Metrics"), h("div", null, ...boxes));
 }
 
-/** Means by slice. @param {Plain} set @param {number} metric */
+/** Means by slice. @param {DatasetOnPage} set @param {number} metric */
 function slicesFigure(set, metric) {
   const rows = set.slices.flatMap((/** @type {Plain} */ part) =>
     set.systems.map((/** @type {Plain} */ system, /** @type {number} */ place) => {
