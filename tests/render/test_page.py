@@ -242,7 +242,7 @@ def test_an_empty_page_is_small() -> None:
 
 def test_a_page_of_one_figure() -> None:
     figure = samples()["deltas"]
-    reader = read(figure_page(figure))
+    reader = read(figure_page(figure.text, figure.table_html(), figure.template))
     assert value(reader, "figure-data")["template"] == figure.template
     assert sum(tag == "tr" for tag, _ in reader.tags) == 41
 
