@@ -8,15 +8,16 @@ command rewrites them with everything else that is derived.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 MARK = "──── "
 OPTION = "--write-snapshots"
-Snapshot = Callable[[str | Iterable[str]], None]
 # What is found while snapshots are written, and which tests there are.
 found: dict[Path, dict[str, str]] = {}
 collected: dict[Path, list[str]] = {}
@@ -67,19 +68,40 @@ def _ran(path: Path, key: str) -> bool:
     return _test(key) in map(_test, found.get(path, {}))
 
 
+class Snapshot:
+    """Compare texts with what is kept for one test; its own folder is FOLDER, names of result folders are RUN."""
+
+    def __init__(self, request: pytest.FixtureRequest, folder: Path) -> None:
+        self._path, self._name, self._calls = home(request.path), request.node.name, 0
+        self._writes, self._folder = request.config.getoption(OPTION), str(folder)
+
+    def __call__(self, texts: str | Iterable[str]) -> None:
+        """Compare a text, or texts a line each."""
+        self._calls += 1
+        key = self._name if self._calls == 1 else f"{self._name} #{self._calls}"
+        text = texts if isinstance(texts, str) else "\n".join(texts)
+        text = re.sub(r"\b\d{8}T\d{6}-[0-9a-f]{8}\b", "RUN", text.replace(self._folder, "FOLDER"))
+        if self._writes:
+            found.setdefault(self._path, {})[key] = text
+        else:
+            assert text == kept(self._path).get(key), "if this is meant: python -m tests.update"
+
+    @contextmanager
+    def raises(self, kind: type[BaseException] | tuple[type[BaseException], ...]) -> Iterator[Any]:
+        """Compare what an error says."""
+        with pytest.raises(kind) as error:
+            yield error
+        self(str(error.value))
+
+    @contextmanager
+    def warns(self, kind: type[Warning]) -> Iterator[Any]:
+        """Compare what warnings say."""
+        with pytest.warns(kind) as warned:
+            yield warned
+        self(str(each.message) for each in warned)
+
+
 @pytest.fixture
 def snapshot(request: pytest.FixtureRequest, tmp_path: Path) -> Snapshot:
-    """Compare a text, or texts a line each, with what is kept for this test; its own folder is FOLDER."""
-    path, calls = home(request.path), 0
-
-    def check(texts: str | Iterable[str]) -> None:
-        nonlocal calls
-        calls += 1
-        key = request.node.name if calls == 1 else f"{request.node.name} #{calls}"
-        text = (texts if isinstance(texts, str) else "\n".join(texts)).replace(str(tmp_path), "FOLDER")
-        if request.config.getoption(OPTION):
-            found.setdefault(path, {})[key] = text
-        else:
-            assert text == kept(path).get(key), "if this is meant: python -m tests.update"
-
-    return check
+    """Return what compares texts with those that are kept."""
+    return Snapshot(request, tmp_path)

@@ -11,6 +11,7 @@ import pytest
 
 from groupgt.cli.main import main
 from tests.judge.acts import QUERIES, TEXTS
+from tests.snapshots import Snapshot
 
 JUDGE = ["judge", "queries.tsv", "--corpus", "corpus.jsonl", "--out", "truth.jsonl", "--by", "anna", "--no-browser"]
 
@@ -98,24 +99,28 @@ def test_what_is_refused(call: list[str], expected: str, capsys: pytest.CaptureF
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_session_and_the_next(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_session_and_the_next(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: Snapshot
+) -> None:
     served(monkeypatch, {"qid": "q1", "act": "group", "doc": "night"}, {"qid": "q1", "act": "done"})
     main([*JUDGE, "--runs", "run.jsonl"])
     assert "wrote 1 query to truth.jsonl" in capsys.readouterr().err
     served(monkeypatch, {"qid": "q2", "act": "skip"})
     main([*JUDGE, "--runs", "run.jsonl"])
-    assert "wrote 2 queries to truth.jsonl, 1 of them skipped" in capsys.readouterr().err
+    snapshot(capsys.readouterr().err)
     rows = [json.loads(line) for line in Path("truth.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["retrieval_gt"] for row in rows] == [[["night"]], []]
     assert rows[0]["pool"] == "depth:10"
     main(["evaluate", "truth.jsonl", "run.jsonl", "-m", "recall"])
-    assert "judged from pools (depth:10)" in capsys.readouterr().out
+    snapshot(capsys.readouterr().out)
     main(["check", "truth.journal/anna.jsonl"])
-    assert "documents judged non-relevant" in capsys.readouterr().out
+    snapshot(capsys.readouterr().out)
 
 
 @pytest.mark.usefixtures("folder")
-def test_two_annotators_and_a_third(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_annotators_and_a_third(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: Snapshot
+) -> None:
     for by, doc in (("anna", "night"), ("ben", "youth")):
         done = [({"qid": qid, "act": "group", "doc": doc}, {"qid": qid, "act": "done"}) for qid in ("q1", "q2")]
         served(monkeypatch, *(act for pair in done for act in pair))
@@ -127,17 +132,16 @@ def test_two_annotators_and_a_third(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     settle += ["--adjudicate", "journals/anna.jsonl", "journals/ben.jsonl"]
     served(monkeypatch, {"qid": "q1", "act": "group", "doc": "night"}, {"qid": "q1", "act": "done"})
     main(settle)
-    assert (
-        "wrote 1 query to all.jsonl\ngroupgt: 1 query still to settle: q2; run the command again"
-        in capsys.readouterr().err
-    )
+    snapshot(capsys.readouterr().err)
     served(monkeypatch, {"qid": "q2", "act": "group", "doc": "youth"}, {"qid": "q2", "act": "done"})
     main(settle)
     assert "wrote 2 queries to all.jsonl\n" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("folder")
-def test_several_people_write_one_file(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_people_write_one_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: Snapshot
+) -> None:
     def judged(by: str, **docs: str) -> None:
         acts = [({"qid": qid, "act": "group", "doc": doc}, {"qid": qid, "act": "done"}) for qid, doc in docs.items()]
         served(monkeypatch, *(act for pair in acts for act in pair))
@@ -150,9 +154,7 @@ def test_several_people_write_one_file(monkeypatch: pytest.MonkeyPatch, capsys: 
     # Where they differ, the file waits for both; a file of its own has the judgments of one.
     capsys.readouterr()
     judged("carla", q2="youth")
-    assert "wrote 2 queries to truth.jsonl\ngroupgt: 1 query still to settle: q2; settle them with groupgt judge" in (
-        capsys.readouterr().err
-    )
+    snapshot(capsys.readouterr().err)
     served(monkeypatch)
     main([*words(by="dora", out="dora.jsonl"), "--journal", "truth.journal"])
     assert Path("dora.jsonl").read_text(encoding="utf-8") == ""

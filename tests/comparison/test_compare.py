@@ -10,13 +10,14 @@ import pytest
 import groupgt
 from groupgt import ConfigError, DataError
 from tests.comparison.samples import QUERIES, TRUTH, run_of
+from tests.snapshots import Snapshot
 
 
-def test_rows_are_found_by_any_spelling(table: groupgt.Comparison) -> None:
+def test_rows_are_found_by_any_spelling(table: groupgt.Comparison, snapshot: Snapshot) -> None:
     assert table["better"]["recall.autorag@2"] is table["better"]["recall@2"]
-    with pytest.raises(ConfigError, match="is not part of this comparison"):
+    with snapshot.raises(ConfigError):
         table["better"]["recall@3"]
-    with pytest.raises(ConfigError, match=r"'beter' is not part of this comparison \(did you mean 'better'\?\)"):
+    with snapshot.raises(ConfigError):
         table["beter"]
 
 
@@ -56,12 +57,12 @@ def test_every_two_systems() -> None:
     assert "p (step-down maximum)" in str(table)
 
 
-def test_runs_that_cannot_be_told_apart(tmp_path) -> None:
+def test_runs_that_cannot_be_told_apart(tmp_path, snapshot: Snapshot) -> None:
     (tmp_path / "bm25.trec").write_text("q Q0 a 1 1 t\n")
-    with pytest.raises(DataError, match="duplicate run name 'bm25'"):
+    with snapshot.raises(DataError):
         groupgt.compare({"q": [["a"]]}, [tmp_path / "bm25.trec", tmp_path / "bm25.trec"], ["recall"])
     for runs in ({}, {"one": {"q": ["a"]}}):
-        with pytest.raises(ConfigError, match="expected at least two, found"):
+        with snapshot.raises(ConfigError):
             groupgt.compare({"q": [["a"]]}, runs, ["recall"])
     for runs in (None, "bm25.trec", 5):
         with pytest.raises(ConfigError, match="runs: expected"):

@@ -12,6 +12,7 @@ import groupgt
 from groupgt.cli.main import main
 from groupgt.curation.near import near_duplicates
 from groupgt.curation.suggest import HEADERS, accepted, check_of, rows_of
+from tests.snapshots import Snapshot
 
 pytest.importorskip("rapidfuzz", reason="the extra groupgt[text] is not installed")
 
@@ -50,9 +51,9 @@ def test_alternatives_that_are_texts_have_near_duplicates_too() -> None:
     assert [each.candidate for each in near_duplicates(truth, CORPUS, 0.9)] == ["a", "a2"]
 
 
-def test_what_has_no_text_is_told() -> None:
+def test_what_has_no_text_is_told(snapshot: Snapshot) -> None:
     truth = groupgt.GroundTruth.of({"q": [["a", "gone"]], "p": [[{"doc": "d", "start": 0, "end": 5}]]})
-    with pytest.raises(groupgt.DataError, match=r"'gone' is not in the corpus\n.*query 'p': .*found the span"):
+    with snapshot.raises(groupgt.DataError):
         near_duplicates(truth, CORPUS)
 
 
@@ -164,12 +165,12 @@ def test_marks_and_rows_that_do_not_fit(folder: Path, change: dict[str, str], wo
 
 
 @pytest.mark.parametrize(("old", "new"), [("a2", "a9"), ("Thirty days of leave a year - ", "Thirty "), ("leave", "b")])
-def test_a_row_that_was_changed_is_no_proposal(folder: Path, old: str, new: str) -> None:
+def test_a_row_that_was_changed_is_no_proposal(folder: Path, old: str, new: str, snapshot: Snapshot) -> None:
     main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--output", "review.csv"])
     review = folder / "review.csv"
     marked(review, ["yes", ""])
     review.write_text(review.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-    with pytest.raises(groupgt.DataError, match=r"review\.csv:2: this row differs from the proposal"):
+    with snapshot.raises(groupgt.DataError):
         accepted(groupgt.read_ground_truth(folder / "truth.jsonl"), review)
 
 

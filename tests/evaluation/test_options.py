@@ -25,6 +25,7 @@ from groupgt.evaluation.options import (
 )
 from groupgt.evaluation.request import Request
 from groupgt.options import options_of
+from tests.snapshots import Snapshot
 
 
 def written(options: Any) -> str:
@@ -68,17 +69,17 @@ def test_each_option_is_in_the_signature_in_its_place(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_a_keyword_that_is_none_is_named(name: str) -> None:
+def test_a_keyword_that_is_none_is_named(name: str, snapshot: Snapshot) -> None:
     function = getattr(groupgt, name)
     values = [{}] * sum(each.default is each.empty for each in inspect.signature(function).parameters.values())
-    with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument 'polcy' .*'policy'"):
+    with snapshot.raises(TypeError):
         function(*values, polcy="trec")
 
 
-def test_an_option_of_another_function_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"check\(\) got an unexpected keyword argument 'by'"):
+def test_an_option_of_another_function_is_refused(snapshot: Snapshot) -> None:
+    with snapshot.raises(TypeError):
         groupgt.check({"q": [["a"]]}, by="n_groups")
-    with pytest.raises(TypeError, match=r"compare\(\) got an unexpected keyword argument 'parts'"):
+    with snapshot.raises(TypeError):
         groupgt.compare({}, {}, [], parts=True)
     with pytest.raises(TypeError, match=r"evaluate\(\) missing 1 required positional argument: 'metrics'"):
         groupgt.evaluate({}, {})

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import groupgt
+from tests.snapshots import Snapshot
 
 TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["d"]], "q3": [["e"]]}
 RUN = {"q1": ["a", "x", "c"], "q2": ["x", "d"], "q3": []}
@@ -22,24 +23,19 @@ def test_nothing_is_said_where_all_hold(result: groupgt.Evaluation) -> None:
     result.assert_at_least({"recall@2": 0.5, "recall.coverage@2": 0.5, "mrr": 0})
 
 
-def test_failing_queries_are_named_with_what_they_miss(result: groupgt.Evaluation) -> None:
+def test_failing_queries_are_named_with_what_they_miss(result: groupgt.Evaluation, snapshot: Snapshot) -> None:
     with pytest.raises(AssertionError) as error:
         result.assert_at_least({"recall@2": 0.9, "mrr": 0.1})
-    assert str(error.value).splitlines() == [
-        "recall@2: 0.5000, expected at least 0.9 (3 queries, convention coverage)",
-        "2 queries are below 0.9, lowest first:",
-        "  q3: 0.0000, misses group 1 (e): no results",
-        "  q1: 0.5000, misses group 2 (c): rank 3 (beyond 2)",
-    ]
+    snapshot(str(error.value).splitlines())
 
 
-def test_queries_that_meet_all_groups_too_late_say_where() -> None:
+def test_queries_that_meet_all_groups_too_late_say_where(snapshot: Snapshot) -> None:
     late = groupgt.evaluate({"q": [["a"]]}, {"q": ["x", "x2", "a"]}, ["mrr"])
-    with pytest.raises(AssertionError, match=r"q: 0\.3333, every group is covered, at rank 3"):
+    with snapshot.raises(AssertionError):
         late.assert_at_least({"mrr": 0.5})
 
 
-def test_many_queries_are_cut(result: groupgt.Evaluation) -> None:
+def test_many_queries_are_cut(result: groupgt.Evaluation, snapshot: Snapshot) -> None:
     truth = {f"q{n:02}": [["a"]] for n in range(50)}
     truth["found"] = [["x"]]
     many = groupgt.evaluate(truth, {qid: ["x"] for qid in truth}, ["recall@1"])
@@ -47,14 +43,14 @@ def test_many_queries_are_cut(result: groupgt.Evaluation) -> None:
         many.assert_at_least({"recall@1": 1})
     lines = str(error.value).splitlines()
     assert lines[1] == "50 queries are below 1, lowest first:"
-    assert lines[2] == "  q00: 0.0000, misses group 1 (a): not its only result"
+    snapshot(lines[2])
     assert lines[-1].startswith("  and 40 more: q10, q11")
     assert lines[-1].endswith("q29 …")
     assert len(lines) == 13
 
 
-def test_a_mean_without_queries_falls_short() -> None:
-    with pytest.raises(AssertionError, match="there are no queries to evaluate; expected at least 0"):
+def test_a_mean_without_queries_falls_short(snapshot: Snapshot) -> None:
+    with snapshot.raises(AssertionError):
         groupgt.evaluate({"q": []}, {"q": ["a"]}, ["recall"]).assert_at_least({"recall": 0})
 
 
@@ -64,17 +60,17 @@ def test_rounding_is_no_shortfall() -> None:
     groupgt.evaluate(truth, run, ["recall.coverage"]).assert_at_least({"recall.coverage": 1 - 2 / 3})
 
 
-def test_what_cannot_be_required() -> None:
+def test_what_cannot_be_required(snapshot: Snapshot) -> None:
     lower = next(metric.name for metric in groupgt.list_metrics() if not metric.higher_is_better)
     result = groupgt.evaluate(TRUTH, RUN, ["recall@2", lower])
     with pytest.raises(groupgt.MetricError, match=f"{lower}: lower is better"):
         result.assert_at_least({lower: 0.5})
-    with pytest.raises(groupgt.MetricError, match=r"was not evaluated \(did you mean 'recall@2'"):
+    with snapshot.raises(groupgt.MetricError):
         result.assert_at_least({"recall@3": 0.5})
     for number, message in ((60, "never reaches 60"), (-1, "at least 0"), ("0.5", "found '0.5'"), (None, "found None")):
         with pytest.raises(groupgt.ConfigError, match=message):
             result.assert_at_least({"recall@2": number})  # type: ignore[dict-item]
-    with pytest.raises(groupgt.ConfigError, match=r"expected \{metric: number\}"):
+    with snapshot.raises(groupgt.ConfigError):
         result.assert_at_least(0.5)  # type: ignore[arg-type]
 
 

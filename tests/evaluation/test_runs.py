@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 import groupgt
+from tests.snapshots import Snapshot
 
 TRUTH = {"q1": [["a"], ["b"]], "q2": [["c"]]}
 RUNS = {"one": {"q1": ["a"], "q2": ["x"]}, "two": {"q1": ["a", "b"], "q2": ["c"]}}
 
 
-def test_one_table_of_several() -> None:
+def test_one_table_of_several(snapshot: Snapshot) -> None:
     found = groupgt.evaluate_runs(TRUTH, RUNS, ["recall@2", "mrr"], by="n_groups")
     assert list(found) == ["one", "two"]
     assert found["two"].means == {"recall@2": 1.0, "mrr": 0.875}  # mrr: (1 + 1/2) / 2 and 1
@@ -22,7 +23,7 @@ def test_one_table_of_several() -> None:
     frame = found.to_polars()
     assert frame.columns == ["run", "by", "slice", "metric", "mean", "queries"]
     assert frame.filter(run="one", slice="2", metric="recall@2")["mean"].to_list() == [0.5]
-    with pytest.raises(groupgt.ConfigError, match=r"run 'tow' was not evaluated \(did you mean 'two'"):
+    with snapshot.raises(groupgt.ConfigError):
         _ = found["tow"]
     assert "tow" not in found
 
@@ -39,10 +40,10 @@ def test_several_conventions_stand_side_by_side() -> None:
     assert found.table().splitlines()[0].split() == ["run", "metric", "autorag", "trec"]
 
 
-def test_runs_without_names() -> None:
-    with pytest.raises(groupgt.ConfigError, match=r"2 of 2 have no name; pass \{name: run\}"):
+def test_runs_without_names(snapshot: Snapshot) -> None:
+    with snapshot.raises(groupgt.ConfigError):
         groupgt.evaluate_runs(TRUTH, list(RUNS.values()), ["recall"])
-    with pytest.raises(groupgt.ConfigError, match=r"2 of 2 have no name; pass \{name: run\}"):
+    with snapshot.raises(groupgt.ConfigError):
         groupgt.compare(TRUTH, list(RUNS.values()), ["recall"])
     for runs in ({}, []):
         with pytest.raises(groupgt.ConfigError, match="at least one"):
@@ -61,16 +62,16 @@ def test_runs_without_names() -> None:
     ],
     ids=["lists", "one is empty", "scores", "path", "Path", "Run"],
 )
-def test_several_runs_given_as_one(runs: object) -> None:
+def test_several_runs_given_as_one(runs: object, snapshot: Snapshot) -> None:
     for call in (
         lambda: groupgt.evaluate(TRUTH, runs, ["recall"]),
         lambda: groupgt.depth(TRUTH, runs),
     ):
-        with pytest.raises(groupgt.ConfigError, match=r"several by name \(one.*groupgt\.evaluate_runs"):
+        with snapshot.raises(groupgt.ConfigError):
             call()
 
 
-def test_misses_takes_one_run_or_several_by_name(tmp_path: Path) -> None:
+def test_misses_takes_one_run_or_several_by_name(tmp_path: Path, snapshot: Snapshot) -> None:
     one = groupgt.misses(TRUTH, RUNS["one"], k=1)
     several = groupgt.misses(TRUTH, RUNS, k=1, worst=1)
     assert isinstance(one, groupgt.Misses)
@@ -79,7 +80,7 @@ def test_misses_takes_one_run_or_several_by_name(tmp_path: Path) -> None:
     assert len(several.to_dict()["hardest"]) == 1
     corpus = {"a": "The text of a.", "b": "The text of b.", "c": "The text of c.", "d": "The text of d."}
     assert "The text of" in groupgt.misses(TRUTH, RUNS, k=1, corpus=corpus).text()
-    with pytest.raises(groupgt.ConfigError, match="worst: expected a whole number above 0, found 0"):
+    with snapshot.raises(groupgt.ConfigError):
         groupgt.misses(TRUTH, RUNS, worst=0)
 
 

@@ -18,6 +18,7 @@ from groupgt.report.run import run_experiment
 from groupgt.report.times import from_cache, ways_to_keep
 from groupgt.store.cache import Cache
 from tests.retrievers.small import small
+from tests.snapshots import Snapshot
 
 # Each reads something in its own way, and is then changed: a module, and what changes between two runs.
 PATTERNS: dict[str, tuple[str, Callable[[Path], object]]] = {
@@ -172,7 +173,7 @@ def test_refresh_asks_all_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_version_keeps_answers_and_reuse_takes_what_there_is(tmp_path: Path) -> None:
+def test_a_version_keeps_answers_and_reuse_takes_what_there_is(tmp_path: Path, snapshot: Snapshot) -> None:
     file = counting(tmp_path)
     for version, expected in (("1", 3), ("1", 0), ("2", 3), ("1", 0)):
         run_experiment(file, allow_code=True, changes=[f'systems.mine.version="{version}"'])
@@ -183,7 +184,7 @@ def test_a_version_keeps_answers_and_reuse_takes_what_there_is(tmp_path: Path) -
     outcome = run_experiment(file, allow_code=True, reuse=True)
     assert asked(tmp_path) == 0
     assert from_cache(outcome).startswith("reused: 3 of 3 answers of mine are from the run that ended at 20")
-    assert "; code and services were not examined (--refresh" in from_cache(outcome)
+    snapshot(from_cache(outcome))
     assert outcome.evaluations["set"]["mine"]["recall@1"] == pytest.approx(1 / 3)
 
 
@@ -195,12 +196,12 @@ def test_a_version_stands_beside_use_alone() -> None:
 
 @pytest.mark.slow
 def test_a_finished_run_is_not_gone_on_from_where_its_answers_could_not_be_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
 ) -> None:
     file = counting(tmp_path)
     with monkeypatch.context() as full:
         full.setattr(Cache, "write", lambda *_: (_ for _ in ()).throw(groupgt.DataError("full")))
-        with pytest.warns(groupgt.GroupgtWarning, match="retrieved results cannot be cached: full"):
+        with snapshot.warns(groupgt.GroupgtWarning):
             run_experiment(file, allow_code=True)
     assert from_cache(run_experiment(file, allow_code=True)) == ""
     assert asked(tmp_path) == 6
@@ -253,7 +254,7 @@ def judge(pairs):
 
 @pytest.mark.slow
 def test_verdicts_are_asked_once_in_each_run_over_all_systems_and_displays(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file = small(tmp_path, "one: bm25\n  two: {use: bm25, with: {k1: 0.9}}")
@@ -280,7 +281,7 @@ def test_verdicts_are_asked_once_in_each_run_over_all_systems_and_displays(
     assert outcome.folder is not None
     main(["misses", str(outcome.folder), "--system", "one", "--allow-code"])
     assert asked(tmp_path) == 0
-    assert "verdicts are from earlier runs" in from_cache(run_experiment(file, allow_code=True, reuse=True))
+    snapshot(from_cache(run_experiment(file, allow_code=True, reuse=True)))
     assert asked(tmp_path) == 0
     file.write_text(text.replace("LABEL", versioned))
     for expected in (len(pairs), 0):
@@ -291,7 +292,9 @@ def test_verdicts_are_asked_once_in_each_run_over_all_systems_and_displays(
 
 
 @pytest.mark.slow
-def test_verdicts_of_a_run_that_failed_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_of_a_run_that_failed_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
+) -> None:
     monkeypatch.chdir(tmp_path)
     file = small(tmp_path, "one: bm25")
     text = file.read_text().replace(
@@ -307,12 +310,12 @@ def test_verdicts_of_a_run_that_failed_are_kept(tmp_path: Path, monkeypatch: pyt
     assert count
     outcome = run_experiment(file, allow_code=True, resume=True)
     assert asked(tmp_path) == 0
-    assert f"{count} of {count} verdicts are from earlier runs" in from_cache(outcome)
+    snapshot(from_cache(outcome))
 
 
 @pytest.mark.slow
 def test_to_look_at_verdicts_takes_none_from_the_next_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file = small(tmp_path, "one: bm25")
@@ -329,9 +332,9 @@ def test_to_look_at_verdicts_takes_none_from_the_next_run(
         main(["run", str(file), "--dry-run", "--allow-code", *options])
     said = capsys.readouterr()
     assert "but for 2 that are kept" in said.out
-    assert "left 2 verdicts; to go on with them, add --resume" in said.err
+    snapshot(said.err)
     outcome = run_experiment(file, allow_code=True, resume=True)
-    assert "2 of 4 verdicts are from earlier runs" in from_cache(outcome)
+    snapshot(from_cache(outcome))
     assert asked(tmp_path) == 2
 
 
@@ -351,9 +354,11 @@ def test_without_a_cache_each_pair_is_judged_once_over_all_data_sets(
         assert len(pairs) == len(set(pairs)) == asked(tmp_path) == 4
 
 
-def test_what_took_long_says_how_to_keep_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_took_long_says_how_to_keep_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
+) -> None:
     (tmp_path / "mine.py").write_text("def search(query, k):\n    return ['d1']\n")
     outcome = run_experiment(of_mine(tmp_path), allow_code=True)
     assert ways_to_keep(outcome) == ""
     monkeypatch.setattr("groupgt.report.times.LONG", 0.0)
-    assert "each run queries mine (0 s) again; to cache their results, set `version`" in ways_to_keep(outcome)
+    snapshot(ways_to_keep(outcome))

@@ -10,6 +10,7 @@ import pytest
 import groupgt
 from groupgt.experiment.outcome import Outcome
 from groupgt.report.run import run_experiment
+from tests.snapshots import Snapshot
 
 BASE = "bm25[k1=0.9,b=0.4]"
 
@@ -73,9 +74,11 @@ def test_faults(swept: Path, change: str, words: str) -> None:
     assert words in str(error.value)
 
 
-def test_scipy_is_asked_for_before_anything_is_retrieved(swept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groupgt.experiment.experiment.find_spec", lambda name: None)
-    with pytest.raises(groupgt.ConfigError, match=r"compare.test: t needs SciPy: pip install 'groupgt\[stats\]'"):
+def test_scipy_is_asked_for_before_anything_is_retrieved(
+    swept: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
+) -> None:
+    monkeypatch.setattr("groupgt.experiment.checks.find_spec", lambda name: None)
+    with snapshot.raises(groupgt.ConfigError):
         run_experiment(swept, changes=[f'compare={{baseline: "{BASE}", test: t}}'])
 
 

@@ -18,6 +18,7 @@ from groupgt.metrics.language import parse_metric
 from groupgt.model.hits import Floats
 from groupgt.report.detectable import detected
 from groupgt.report.run import run_experiment
+from tests.snapshots import Snapshot
 
 RECALL = parse_metric("recall@2", "coverage")
 SURE = Gate("*", "recall@2", max_drop=0.01, unless="not_significant")
@@ -167,17 +168,17 @@ def test_a_dry_run_says_what_gates_can_detect(tmp_path: Path, capsys: pytest.Cap
 
 @pytest.mark.slow
 def test_it_is_told_from_earlier_runs_and_what_changed_between_two(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: Snapshot
 ) -> None:
     run_experiment(written(tmp_path, lost=9))
     run_experiment(file := written(tmp_path, lost=12))
     # Three of 60 queries differ between the two runs; only rankings are stored, and measured again.
     (line, *_) = said(capsys, str(file), "--against", str(tmp_path / "out"))
-    assert "if 5% also change both ways" in line
+    snapshot(line)
     # Without its own files, what a system does now is unknown, and what it did is not.
     text = file.read_text(encoding="utf-8").replace("a: {use", "c: {use").replace("baseline: a", "baseline: c")
     file.write_text(text.replace("path: a.jsonl", "path: b.jsonl"), encoding="utf-8")
-    assert "if 5% also change both ways" in said(capsys, str(file))[0]
+    snapshot(said(capsys, str(file))[0])
 
 
 def test_without_values_it_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -205,7 +206,9 @@ def test_audited_differences_are_unknown(tmp_path: Path, capsys: pytest.CaptureF
     assert said(capsys, str(file))[0].endswith("is unknown: differences are corrected by an audit")
 
 
-def test_power_says_it_of_a_result_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_power_says_it_of_a_result_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: Snapshot
+) -> None:
     pytest.importorskip("scipy", reason="the extra groupgt[stats] is not installed")
     for lost in (9, 12):
         folder = run_experiment(written(tmp_path, lost=lost), changes=["output.formats=[csv]"]).folder
@@ -215,7 +218,7 @@ def test_power_says_it_of_a_result_folder(tmp_path: Path, capsys: pytest.Capture
     assert "b against a: 60 queries have" in told.out.replace("\u00a0", " ")
     lines = [line for line in told.out.splitlines() if line.startswith("gate")]
     assert "b on d: with these 60 queries, a drop of 0.1" in lines[0]
-    assert "if 5% also change both ways" in lines[0]
+    snapshot(lines[0])
     assert len(lines) == 6
     # One system has no power, but gates.
     main(["power", str(folder), "--system", "b"])

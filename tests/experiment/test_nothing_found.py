@@ -10,6 +10,7 @@ import groupgt
 from groupgt.experiment.starter import write_starter
 from groupgt.report.experiment import summary
 from groupgt.report.run import run_experiment
+from tests.snapshots import Snapshot
 
 NOTHING = """
 version: 1
@@ -39,11 +40,11 @@ def test_it_ends_the_run_and_says_what_to_check(experiment: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::groupgt.GroupgtWarning")
-def test_it_may_be_skipped_and_has_no_zero(experiment: Path) -> None:
+def test_it_may_be_skipped_and_has_no_zero(experiment: Path, snapshot: Snapshot) -> None:
     outcome = run_experiment(experiment, changes=["systems.mine.on_error=skip"])
     assert list(outcome.evaluations["mine"]) == ["bm25"]
     assert "mine" in outcome.failed["mine"]
-    assert "mine failed and has no results" in summary(outcome)
+    snapshot(summary(outcome))
 
 
 CHUNKS = """
@@ -65,20 +66,16 @@ def chunks(folder: Path, *ids: str) -> Path:
     return folder / "chunks.yaml"
 
 
-def test_a_corpus_without_any_id_of_the_ground_truth_is_refused(experiment: Path) -> None:
+def test_a_corpus_without_any_id_of_the_ground_truth_is_refused(experiment: Path, snapshot: Snapshot) -> None:
     """It is another chunking: every mean would be 0."""
     with pytest.raises(groupgt.DataError) as refused:
         run_experiment(chunks(experiment.parent, "fees-1", "cards-1"))
     said = str(refused.value)
-    assert (
-        "chunks.yaml:5:27: dataset 'mine': none of the 5 ids of the ground truth is in the corpus: cards, fees" in said
-    )
-    assert "ids such as 'cards-1'" in said
-    assert "groupgt rechunk" in said
+    snapshot(said)
 
 
-def test_ids_that_are_not_in_the_corpus_stand_above_the_table(experiment: Path) -> None:
-    with pytest.warns(groupgt.GroupgtWarning, match="3 ids of the ground truth are not in the corpus"):
+def test_ids_that_are_not_in_the_corpus_stand_above_the_table(experiment: Path, snapshot: Snapshot) -> None:
+    with snapshot.warns(groupgt.GroupgtWarning):
         outcome = run_experiment(chunks(experiment.parent, "fees", "cards"))
     assert outcome.absent == {"mine": ["lending", "opening-hours", "renewing-online"]}
     above, _, _ = str(outcome).partition("convention coverage")

@@ -21,6 +21,7 @@ from groupgt.report.experiment import page_of, summary
 from groupgt.report.gates import junit_report, reason
 from groupgt.report.run import run_experiment
 from groupgt.report.schema import results_schema
+from tests.snapshots import Snapshot
 
 QIDS = [f"q{number:02}" for number in range(16)]
 CORPUS = {
@@ -115,11 +116,9 @@ def test_what_is_worse_and_what_is_better(tmp_path: Path) -> None:
     assert f"previous run: {outcome.previous}" in text_of(outcome)
 
 
-def test_what_is_equal_says_so(tmp_path: Path) -> None:
+def test_what_is_equal_says_so(tmp_path: Path, snapshot: Snapshot) -> None:
     outcome = ran(tmp_path / "now", {"a": GOOD}, against=then(tmp_path, {"a": GOOD}))
-    assert verdict(outcome)[0] == (
-        "No significant difference from the previous run in mrr (16 queries): the values are the same."
-    )
+    snapshot(verdict(outcome)[0])
 
 
 def test_rankings_are_measured_by_today_s_metrics_and_policy(tmp_path: Path) -> None:
@@ -140,7 +139,7 @@ def test_the_same_rankings_have_the_same_bits(tmp_path: Path) -> None:
         assert np.array_equal(column, against.before["a"][text], equal_nan=True)
 
 
-def test_queries_are_paired_by_id_and_text(tmp_path: Path) -> None:
+def test_queries_are_paired_by_id_and_text(tmp_path: Path, snapshot: Snapshot) -> None:
     main_run = then(tmp_path, {"a": GOOD}, truth=truth_of(q05=None))
     truth = truth_of(
         q00={"retrieval_gt": [["e0"]]},
@@ -158,16 +157,14 @@ def test_queries_are_paired_by_id_and_text(tmp_path: Path) -> None:
     # By today's ground truth the old ranking has it in the second place too.
     assert against.before["a"]["mrr.coverage"][0] == against.now["a"]["mrr.coverage"][0] == 0.5
     text = text_of(outcome)
-    assert "1 query has changed ground truth; today's is used for both runs: q00" in text
-    assert "excluded because their text has changed: q01" in text
-    assert "excluded: 1 query new, 1 query no longer queried" in text
+    snapshot(text)
 
 
-def test_systems_of_one_run_alone_are_named(tmp_path: Path) -> None:
+def test_systems_of_one_run_alone_are_named(tmp_path: Path, snapshot: Snapshot) -> None:
     main_run = then(tmp_path, {"a": GOOD, "old": GOOD})
     outcome = ran(tmp_path / "now", {"a": GOOD, "new": GOOD}, against=main_run)
     assert (list(outcome.against["one"].added), list(outcome.against["one"].gone)) == (["new"], ["old"])
-    assert "not in the previous run: new; only in the previous run: old" in text_of(outcome)
+    snapshot(text_of(outcome))
 
 
 TEXT = "text"
@@ -176,7 +173,7 @@ TRUTH_OF_TEXTS = truth_of(**{qid: {"retrieval_gt": [[{"text": CORPUS[f"d{qid[1:]
 
 
 @pytest.mark.parametrize(("labeller", "metrics"), [(TEXT, "mrr"), ("id", "recall@60chars")])
-def test_another_corpus(tmp_path: Path, labeller: str, metrics: str) -> None:
+def test_another_corpus(tmp_path: Path, labeller: str, metrics: str, snapshot: Snapshot) -> None:
     """What needs the corpus of then has it while it is the same; then the values of then do, or it is refused."""
     truth = TRUTH_OF_TEXTS if labeller == TEXT else truth_of()
     full = str(parse_metric(metrics, "coverage"))
@@ -196,18 +193,18 @@ def test_another_corpus(tmp_path: Path, labeller: str, metrics: str) -> None:
     stored = outcome.against["one"]
     assert stored.stored == {("a", full): "the corpus has changed"}
     assert np.array_equal(stored.before["a"][full], same.before["a"][full])
-    assert "stored values are used for a: the corpus has changed" in text_of(outcome)
+    snapshot(text_of(outcome))
 
     outcome = ran(tmp_path / "refused", {"a": GOOD}, against=bare, corpus=other, **asked)
     why = "the corpus has changed, and its values were not saved (output.formats has neither csv nor parquet)"
     assert outcome.against["one"].refused == {("a", full): why}
-    assert f"warning: a: not compared with the previous run in {metrics}: {why}." in verdict(outcome)
+    snapshot(verdict(outcome))
 
     policies = {**asked, "policy": "{missing: skip}"}
     (refused,) = (
         ran(tmp_path / "policy", {"a": GOOD}, against=kept, corpus=other, **policies).against["one"].refused.values()
     )
-    assert refused == "the corpus has changed, and its values were measured with another policy"
+    snapshot(refused)
     others = {**asked, "metrics": f"{metrics}, map"}
     refused_by = ran(tmp_path / "metric", {"a": GOOD}, against=kept, corpus=other, **others).against["one"].refused
     if labeller == TEXT:
@@ -216,7 +213,7 @@ def test_another_corpus(tmp_path: Path, labeller: str, metrics: str) -> None:
         assert not refused_by
 
 
-def test_stored_values_are_of_no_use_where_the_ground_truth_changed(tmp_path: Path) -> None:
+def test_stored_values_are_of_no_use_where_the_ground_truth_changed(tmp_path: Path, snapshot: Snapshot) -> None:
     asked: dict[str, Any] = {"metrics": "recall@60chars", "formats": "csv, table"}
     kept = then(tmp_path, {"a": BAD}, **asked)
     outcome = ran(
@@ -229,7 +226,7 @@ def test_stored_values_are_of_no_use_where_the_ground_truth_changed(tmp_path: Pa
     )
     before = outcome.against["one"].before["a"]["recall.coverage@60chars"]
     assert np.isnan(before).tolist() == [True] + [False] * 15
-    assert "stored values are used for a, except for queries with changed ground truth" in text_of(outcome)
+    snapshot(text_of(outcome))
 
 
 def test_a_ranking_that_is_not_kept(tmp_path: Path) -> None:
@@ -254,7 +251,7 @@ def some(count: int, over: Rankings = GOOD, other: Rankings = BAD) -> Rankings:
     return {qid: (over if place < count else other)[qid] for place, qid in enumerate(QIDS)}
 
 
-def test_a_drop_and_a_gain(tmp_path: Path) -> None:
+def test_a_drop_and_a_gain(tmp_path: Path, snapshot: Snapshot) -> None:
     main_run = then(tmp_path, {"a": GOOD, "b": BAD, "c": BAD})
     outcome = ran(
         tmp_path / "now",
@@ -287,7 +284,7 @@ def test_a_drop_and_a_gain(tmp_path: Path) -> None:
         "significant (randomization, p "
     )
     assert told[3, "b"].endswith(", corrected (holm) over 3 comparisons, alpha 0.05)")
-    assert told[3, "a"] == "a on one: mrr is no better than in the previous run (minimum 0.05, 16 queries)"
+    snapshot(told[3, "a"])
 
 
 def test_each_condition_takes_the_stricter_p(tmp_path: Path) -> None:
@@ -344,7 +341,9 @@ def test_queries_that_fail_a_gate_are_those_that_got_worse(tmp_path: Path) -> No
         ("other", "expected a run of small, found big"),
     ],
 )
-def test_without_a_run_before_it_is_refused_or_gates_are_skipped(tmp_path: Path, place: str | None, words: str) -> None:
+def test_without_a_run_before_it_is_refused_or_gates_are_skipped(
+    tmp_path: Path, place: str | None, words: str, snapshot: Snapshot
+) -> None:
     (tmp_path / "main").mkdir()
     if place == "empty":
         (tmp_path / place).mkdir()
@@ -367,7 +366,7 @@ def test_without_a_run_before_it_is_refused_or_gates_are_skipped(tmp_path: Path,
     outcome = ran(tmp_path / "now", {"a": BAD}, **asked, first=True)
     assert outcome.passed
     assert outcome.previous == (None if place is None else "")
-    assert verdict(outcome)[0] == "Both gates were skipped: no previous result to compare with."
+    snapshot(verdict(outcome)[0])
     assert ("No previous run to compare with." in verdict(outcome)) == (place is not None)
     why = "a on one: mrr has no previous run (--against) to be compared with"
     assert reason(outcome.gates[0]) == why
@@ -377,15 +376,17 @@ def test_without_a_run_before_it_is_refused_or_gates_are_skipped(tmp_path: Path,
     assert f'<skipped message="{why}">' in junit
 
 
-def test_a_gate_on_a_new_system_is_skipped(tmp_path: Path) -> None:
+def test_a_gate_on_a_new_system_is_skipped(tmp_path: Path, snapshot: Snapshot) -> None:
     outcome = ran(tmp_path / "now", {"a": GOOD, "b": BAD}, against=then(tmp_path, {"a": GOOD}), gates=f"[{DROP}]")
     assert outcome.passed
     assert [(gate.system, gate.skipped) for gate in outcome.gates] == [("a", False), ("b", True)]
-    assert "b on one: mrr was not measured in the previous run" in map(reason, outcome.gates)
-    assert verdict(outcome)[0] == "1 of 2 gates passed, 1 skipped: no previous result to compare with."
+    snapshot(map(reason, outcome.gates))
+    snapshot(verdict(outcome)[0])
 
 
-def test_the_shell_refuses_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shell_refuses_a_folder_that_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: Snapshot
+) -> None:
     main_run = then(tmp_path, {"a": GOOD})
     ran(tmp_path / "now", {"a": BAD}, gates=f"[{DROP}]")
     file, wrong = str(tmp_path / "now" / "small.yaml"), str(main_run.with_name("mian"))
@@ -393,16 +394,16 @@ def test_the_shell_refuses_a_folder_that_is_not_there(tmp_path: Path, capsys: py
         with pytest.raises(SystemExit) as end:
             main(["run", file, "--against", wrong, *more])
         assert end.value.code == 2
-        assert f"--against {wrong}: no such folder (did you mean 'main'?)" in capsys.readouterr().err
+        snapshot(capsys.readouterr().err)
     with pytest.raises(SystemExit) as end:
         main(["run", file, "--allow-no-previous"])
     assert end.value.code == 2
-    assert "--allow-no-previous: goes with --against FOLDER" in capsys.readouterr().err
+    snapshot(capsys.readouterr().err)
     main(["run", file, "--against", wrong, "--allow-no-previous"])
-    assert "The gate was skipped: no previous result to compare with." in capsys.readouterr().out
+    snapshot(capsys.readouterr().out)
 
 
-def test_queries_lost_and_gained_are_named(tmp_path: Path) -> None:
+def test_queries_lost_and_gained_are_named(tmp_path: Path, snapshot: Snapshot) -> None:
     """Complete at 1 before and not now: q13, q14, q15. The other way round in `b`, which has 16."""
     main_run = then(tmp_path, {"a": GOOD, "b": BAD, "c": GOOD}, metrics="recall@1")
     now = {"a": some(13), "b": GOOD, "c": GOOD}
@@ -415,7 +416,7 @@ def test_queries_lost_and_gained_are_named(tmp_path: Path) -> None:
     first = ", ".join(QIDS[:10])
     assert f"| b | none | 16: {first} and 6 more |" in rows
     assert "| c | none | none |" not in rows
-    assert "Lost: complete at 1 in the previous run and not in this one. Gained: the reverse." in rows
+    snapshot(rows)
     assert outcome.folder is not None
     results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))
     valid(results)
@@ -424,7 +425,7 @@ def test_queries_lost_and_gained_are_named(tmp_path: Path) -> None:
     assert of_set["gained_queries"]["b"] == QIDS
 
 
-def test_the_page_has_each_system_beside_its_previous_version(tmp_path: Path) -> None:
+def test_the_page_has_each_system_beside_its_previous_version(tmp_path: Path, snapshot: Snapshot) -> None:
     outcome = ran(tmp_path / "now", {"a": some(4), "b": GOOD}, against=then(tmp_path, {"a": GOOD}), metrics="recall@1")
     part = page_of(outcome)["datasets"][0]["previous"]
     assert part is not None
@@ -435,7 +436,7 @@ def test_the_page_has_each_system_beside_its_previous_version(tmp_path: Path) ->
     assert "".join(system["verdict"][0]["parts"]).startswith(
         "a is significantly worse than in the previous run: -0.7500"
     )
-    assert part["notes"] == ["not in the previous run: b"]
+    snapshot(part["notes"])
     assert page_of(ran(tmp_path / "alone", {"a": GOOD}))["datasets"][0]["previous"] is None
 
 
@@ -502,11 +503,11 @@ def test_the_newest_run_of_the_experiment_is_taken(tmp_path: Path) -> None:
     assert named.against["one"].contrasts()["a"].wins == 16
 
 
-def test_what_is_no_result_folder(tmp_path: Path) -> None:
+def test_what_is_no_result_folder(tmp_path: Path, snapshot: Snapshot) -> None:
     folder = tmp_path / "main"
     folder.mkdir()
     (folder / "readme.txt").touch()
-    with pytest.raises(DataError, match=r"expected a result folder of `groupgt run`, found no manifest\.json"):
+    with snapshot.raises(DataError):
         ran(tmp_path / "now", {"a": GOOD}, against=folder)
 
 

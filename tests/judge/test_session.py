@@ -19,11 +19,12 @@ from groupgt.judge.session import Session, UnknownQueryError
 from groupgt.model.sample import sample_of
 from groupgt.store.lock import lock
 from tests.judge.acts import QUERIES, TEXTS, plan_of, session_of
+from tests.snapshots import Snapshot
 
 TRUTH = groupgt.GroundTruth.of({"q1": [["youth", "fares"], ["night"]], "q2": [["pets"]], "q3": [["cars"]]})
 
 
-def test_pools() -> None:
+def test_pools(snapshot: Snapshot) -> None:
     index = Index(TEXTS)
     runs = [{"q": ["a", "pets", "cars"]}, {"q": ["cars", "night", "pets"]}]
     assert pooled(PoolRule("depth", 2), "q", "", runs, index) == ["cars", "pets", "night"]
@@ -35,9 +36,9 @@ def test_pools() -> None:
     assert sorted(order) == sorted(TEXTS)
     assert order == shuffled(0, "q", list(TEXTS)[::-1]) != shuffled(1, "q", list(TEXTS))
     for text in ("bm25", "depth:0", "bm25:1001", "dense:3", "rrf:x"):
-        with pytest.raises(groupgt.ConfigError, match="--pool: expected depth:N, rrf:N or bm25:N"):
+        with snapshot.raises(groupgt.ConfigError):
             PoolRule.of(text, has_runs=True)
-    with pytest.raises(groupgt.ConfigError, match="needs runs; add --runs, or use bm25:3"):
+    with snapshot.raises(groupgt.ConfigError):
         PoolRule.of("rrf:3", has_runs=False)
 
 
@@ -94,9 +95,9 @@ def test_near_duplicates_are_marked_or_suggested_and_not_judged(tmp_path: Path) 
     assert [(each["doc"], each["like"]) for each in session.view("q1")["suggestions"]] == [("youth-copy", "youth")]
 
 
-def test_what_is_refused(tmp_path: Path) -> None:
+def test_what_is_refused(tmp_path: Path, snapshot: Snapshot) -> None:
     session = session_of(tmp_path)
-    with pytest.raises(groupgt.DataError, match="query 'q1' was not opened"):
+    with snapshot.raises(groupgt.DataError):
         session.act({"qid": "q1", "act": "done"})
     session.view("q1")
     for act, expected in (
@@ -122,7 +123,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
             session.act(act)
         assert expected in str(error.value), act
     session.act({"qid": "q1", "act": "group", "doc": "pets"})
-    with pytest.raises(groupgt.DataError, match="expected a span within the passage"):
+    with snapshot.raises(groupgt.DataError):
         session.act({"qid": "q1", "act": "relevant", "doc": "pets", "groups": [1], "span": [0, 10_000]})
     for act, expected in (
         ({"act": "merge", "group": 1, "into": 1}, "expected two groups, found 1 twice"),
@@ -140,41 +141,41 @@ def test_what_is_refused(tmp_path: Path) -> None:
     assert [act["act"] for act in session.log.acts] == ["begin", "open", "group"]
 
 
-def test_a_journal_belongs_to_one_process_and_one_plan(tmp_path: Path) -> None:
+def test_a_journal_belongs_to_one_process_and_one_plan(tmp_path: Path, snapshot: Snapshot) -> None:
     session = session_of(tmp_path)
     session.begin()
-    with pytest.raises(groupgt.ConfigError, match=r"anna.jsonl: is open in another session; .*another name with --by"):
+    with snapshot.raises(groupgt.ConfigError):
         session_of(tmp_path)
     session.log.close()
-    with pytest.raises(groupgt.ConfigError, match=r"begun with other settings \(seed\)"):
+    with snapshot.raises(groupgt.ConfigError):
         session_of(tmp_path, seed=1)
     for name in ("", "../x", ".hidden", "a b"):
-        with pytest.raises(groupgt.ConfigError, match="--by: expected a name of letters"):
+        with snapshot.raises(groupgt.ConfigError):
             ActLog(tmp_path, name)
 
 
-def test_a_line_that_was_cut_off_was_never_confirmed(tmp_path: Path) -> None:
+def test_a_line_that_was_cut_off_was_never_confirmed(tmp_path: Path, snapshot: Snapshot) -> None:
     session = session_of(tmp_path)
     session.view("q1")
     session.log.close()
     path = tmp_path / "journal" / "anna.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"at"')
-    with pytest.warns(groupgt.GroupgtWarning, match="the last line was cut off by a crash; dropped"):
+    with snapshot.warns(groupgt.GroupgtWarning):
         again = session_of(tmp_path)
     assert path.read_bytes() == whole
     again.act({"qid": "q1", "act": "skip"})
     assert replayed(read_acts(Source.at(path))["anna"])["q1"].status == "skipped"
 
 
-def test_a_sample_has_a_fixed_order(tmp_path: Path) -> None:
+def test_a_sample_has_a_fixed_order(tmp_path: Path, snapshot: Snapshot) -> None:
     sample = sample_of(list(QUERIES), 2, seed=3)
     assert sample == {"seed": 3, "of": 3, "drawn": 2, "order": sample["order"]}
-    with pytest.raises(groupgt.ConfigError, match="at most 3 queries in the sample, as there are no more, found 4"):
+    with snapshot.raises(groupgt.ConfigError):
         sample_of(list(QUERIES), 4, seed=3)
     session = session_of(tmp_path, sample=sample)
     first, second = sample["order"]
-    with pytest.raises(groupgt.DataError, match=f"the order of a sample is fixed: query {first!r} comes first"):
+    with snapshot.raises(groupgt.DataError):
         session.view(second)
     [outside] = set(QUERIES) - {first, second}
     for use in (
@@ -182,7 +183,7 @@ def test_a_sample_has_a_fixed_order(tmp_path: Path) -> None:
         lambda qid: session.act({"qid": qid, "act": "done"}),
         lambda qid: session.search("", qid),
     ):
-        with pytest.raises(UnknownQueryError, match=f"expected a query of this sample, found '{outside}'"):
+        with snapshot.raises(UnknownQueryError):
             use(outside)
     session.view(first)
     session.act({"qid": first, "act": "skip", "reason": "cannot tell"})
@@ -195,19 +196,16 @@ def test_a_sample_has_a_fixed_order(tmp_path: Path) -> None:
     assert truth.columns["skipped"] == ["cannot tell", None]
     assert truth.columns["sample"] == [{"seed": 3, "of": 3, "drawn": 2, "place": place} for place in (1, 2)]
     shown = str(groupgt.evaluate(truth, {second: ["pets"]}, ["recall@3"]))
-    assert (
-        "judged from pools (bm25:5): recall is relative to them\na random sample: 2 queries of 3, 1 of them skipped"
-        in shown
-    )
+    snapshot(shown)
 
 
-def test_prior_judgments(tmp_path: Path) -> None:
+def test_prior_judgments(tmp_path: Path, snapshot: Snapshot) -> None:
     assisted = session_of(tmp_path, prior=TRUTH)
     assert [each["docs"] for each in assisted.view("q1")["groups"]] == [["youth", "fares"], ["night"]]
     assisted.act({"qid": "q1", "act": "done"})
     truth = truth_of({"anna": assisted.log.acts})
     assert truth.columns["assisted"] == [True]
-    assert "1 query judged with prior judgments in view" in str(groupgt.evaluate(truth, {"q1": ["night"]}, ["mrr"]))
+    snapshot(str(groupgt.evaluate(truth, {"q1": ["night"]}, ["mrr"])))
     blind = session_of(tmp_path, "ben", prior=TRUTH, blind=True)
     view = blind.view("q1")
     assert view["groups"] == []
@@ -281,10 +279,10 @@ def test_an_audit_keeps_weights_names_and_excluded_ids(tmp_path: Path) -> None:
     assert found.excluded == [frozenset({"cars"})]
 
 
-def test_half_characters_do_not_reach_the_journal(tmp_path: Path) -> None:
+def test_half_characters_do_not_reach_the_journal(tmp_path: Path, snapshot: Snapshot) -> None:
     session = session_of(tmp_path)
     session.view("q1")
-    with pytest.raises(groupgt.DataError, match="act group: contains a lone surrogate"):
+    with snapshot.raises(groupgt.DataError):
         session.act({"qid": "q1", "act": "group", "doc": "pets", "name": "\ud800"})
     session.log.close()
     assert [act["act"] for act in session_of(tmp_path).log.acts] == ["begin", "open"]
@@ -345,7 +343,7 @@ def test_adjudication_starts_with_what_is_agreed(tmp_path: Path) -> None:
     assert (anna["fares"], anna["night"]) == (ben["fares"], ben["night"])
 
 
-def test_another_grade_is_a_difference_to_settle(tmp_path: Path) -> None:
+def test_another_grade_is_a_difference_to_settle(tmp_path: Path, snapshot: Snapshot) -> None:
     opinions = {}
     for by, grade in (("anna", 2), ("ben", 3)):
         session = session_of(tmp_path, by)
@@ -367,7 +365,7 @@ def test_another_grade_is_a_difference_to_settle(tmp_path: Path) -> None:
     other = session_of(tmp_path, "dora", kind="adjudicate", queries={"q1": QUERIES["q1"]}, opinions=states)
     other.view("q1")
     other.act({"qid": "q1", "act": "skip"})
-    with pytest.raises(groupgt.DataError, match="carla and dora differ in whether it is skipped"):
+    with snapshot.raises(groupgt.DataError):
         truth_of({**opinions, "carla": session.log.acts, "dora": other.log.acts})
     assert truth_of({**opinions, "carla": session.log.acts})["q1"] == [["fares"]]
 
@@ -437,18 +435,22 @@ def test_an_audit_takes_answers_to_its_questions_alone(tmp_path: Path) -> None:
     assert 2 not in shown
 
 
-def test_ground_truth_that_cannot_be_judged_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_ground_truth_that_cannot_be_judged_is_refused_before_anything_is_written(
+    tmp_path: Path, snapshot: Snapshot
+) -> None:
     for group in ([{"text": "Pets are free."}], [{"doc": "pets", "start": 0, "end": 4}], [{"all": ["pets", "cars"]}]):
         truth = groupgt.GroundTruth.of({**dict(TRUTH.items()), "q2": [group]})
         for given in ({"truth": truth}, {"prior": truth}, {"truth": truth, "kind": "audit"}):
             log = ActLog(tmp_path / "journal", "anna")
-            with pytest.raises(groupgt.ConfigError, match=r"query 'q2': expected ids .*, found spans, texts or sets"):
+            with snapshot.raises(groupgt.ConfigError):
                 Session(plan_of(**given), log)
             log.close()
             assert not (tmp_path / "journal").exists()
 
 
-def test_an_act_is_in_the_journal_as_a_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_act_is_in_the_journal_as_a_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
+) -> None:
     session = session_of(tmp_path)
     session.view("q1")
     path = tmp_path / "journal" / "anna.jsonl"
@@ -467,7 +469,7 @@ def test_an_act_is_in_the_journal_as_a_whole_or_not_at_all(tmp_path: Path, monke
     before = path.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", partly)
-        with pytest.raises(groupgt.DataError, match=r"anna.jsonl: cannot be written: No space left on device"):
+        with snapshot.raises(groupgt.DataError):
             session.act({"qid": "q1", "act": "group", "doc": "youth"})
         assert path.read_bytes() == before
         # A disk so full that nothing can be cut off either.
@@ -488,18 +490,18 @@ def test_an_act_is_in_the_journal_as_a_whole_or_not_at_all(tmp_path: Path, monke
     assert [act.get("doc") for act in again.log.acts] == [None, None, "youth", "pets"]
 
 
-def test_a_journal_that_was_moved_takes_no_more_acts(tmp_path: Path) -> None:
+def test_a_journal_that_was_moved_takes_no_more_acts(tmp_path: Path, snapshot: Snapshot) -> None:
     session = session_of(tmp_path)
     session.view("q1")
     path = tmp_path / "journal" / "anna.jsonl"
     path.rename(path.with_name("ben.jsonl"))
-    with pytest.raises(groupgt.DataError, match=r"anna.jsonl: was moved or removed; put it back"):
+    with snapshot.raises(groupgt.DataError):
         session.act({"qid": "q1", "act": "done"})
     path.with_name("ben.jsonl").rename(path)
     assert session.act({"qid": "q1", "act": "done"})["seq"] == 3
 
 
-def test_a_removed_journal_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_removed_journal_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot) -> None:
     path, locks = tmp_path / "anna.jsonl", []
 
     def late(handle: int) -> bool:
@@ -516,5 +518,5 @@ def test_a_removed_journal_is_made_anew(tmp_path: Path, monkeypatch: pytest.Monk
     log.close()
     log.close()
     (tmp_path / "ben.jsonl").mkdir()
-    with pytest.raises(groupgt.DataError, match=r"ben.jsonl: cannot be written: "):
+    with snapshot.raises(groupgt.DataError):
         ActLog(tmp_path, "ben")
