@@ -118,14 +118,12 @@ def outcome(folder: Path, change: dict[str, list[str]], formats: str = "json") -
 
 def test_a_pull_request_that_breaks_a_retriever(tmp_path: Path, snapshot: Snapshot) -> None:
     lines = summary(outcome(tmp_path, BAD, "json, report")).replace("\u00a0", " ").splitlines()
-    assert lines[2].startswith("- FAILED: 2 of 2 gates failed: change on one: mrr is worse than main by 0.6250")
-    # The primary metric is the first of the file, for it names none.
-    assert lines[3].startswith("- change is significantly worse than the baseline main: -0.6250 in mrr (95% CI -")
     text = "\n".join(lines)
     worst = ", ".join(QIDS[1:11])
     assert f"| {worst}, and 5 more |" in text
     assert f"| {', '.join(QIDS[:10])}, and 6 more |" in text
-    snapshot(lines[-1])
+    # The primary metric is the first of the file, for it names none.
+    snapshot([*lines[2:4], lines[-1]])
 
 
 def test_a_pull_request_that_changes_nothing_says_so_in_two_lines(tmp_path: Path, snapshot: Snapshot) -> None:
