@@ -40,7 +40,7 @@ PAGES = [
     *sorted(path for folder in FOLDERS for path in (DOCS / folder).glob("*.md")),
 ]
 # Pages whose blocks run whole experiments.
-SLOW = ("own-retriever", "ci", "ground-truth")
+SLOW = ("own-retriever", "ci", "ground-truth", "paper", "gate", "chunk-size")
 # The other pages with blocks, and what runs theirs.
 ELSEWHERE = {
     "CONTRIBUTING.md": {"sh": ".ci/run"},

@@ -58,6 +58,7 @@ def test_nothing_is_detected_in_few_queries() -> None:
     assert detected(SURE, found) == f"with these 5 queries, {words}"
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("test", ["randomization", "t"])
 @pytest.mark.parametrize("graded", [False, True])
 def test_what_is_promised_is_kept(test: Any, *, graded: bool) -> None:
@@ -181,6 +182,7 @@ def test_it_is_told_from_earlier_runs_and_what_changed_between_two(
     snapshot(said(capsys, str(file))[0])
 
 
+@pytest.mark.slow
 def test_without_values_it_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = written(tmp_path, lost=12)
     corpus = '{"doc_id": "x", "contents": "one"}\n{"doc_id": "y", "contents": "two"}\n'
