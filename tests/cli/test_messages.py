@@ -173,7 +173,7 @@ def test_k_beside_a_cutoff(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "warning: k = 10 has no effect: every metric has its own cutoff or takes none" in text
     assert said(capsys, "evaluate", "truth.jsonl", "run.trec", "-m", "recall@5,ndcg", "-k", "10", status=0) == ""
     Path("experiment.yaml").write_text(EXPERIMENT.replace("[recall]", "[recall@1]"))
-    snapshot(said(capsys, "run", "experiment.yaml", status=0))
+    assert "k = 1 has no effect" in said(capsys, "run", "experiment.yaml", status=0)
 
 
 def test_results_as_mappings_with_other_keys(folder: Path) -> None:
