@@ -69,7 +69,7 @@ def _ran(path: Path, key: str) -> bool:
 
 
 class Snapshot:
-    """Compare texts with what is kept for one test; its own folder is FOLDER, names of result folders are RUN."""
+    """Compare texts with what is kept for one test; its own folder is FOLDER, a result folder RUN."""
 
     def __init__(self, request: pytest.FixtureRequest, folder: Path) -> None:
         self._path, self._name, self._calls = home(request.path), request.node.name, 0
@@ -81,6 +81,7 @@ class Snapshot:
         key = self._name if self._calls == 1 else f"{self._name} #{self._calls}"
         text = texts if isinstance(texts, str) else "\n".join(texts)
         text = re.sub(r"\b\d{8}T\d{6}-[0-9a-f]{8}\b", "RUN", text.replace(self._folder, "FOLDER"))
+        text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "TIME", text)
         if self._writes:
             found.setdefault(self._path, {})[key] = text
         else:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import tempfile
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from io import StringIO
 from pathlib import Path
 
 from groupgt.cli.main import main
@@ -22,7 +23,8 @@ def page() -> dict[Path, str]:
 
 def _summary(shown: re.Match[str]) -> str:
     with tempfile.TemporaryDirectory() as folder, checkout(Path(folder)):
-        with suppress(SystemExit):  # of a gate that fails
+        # A gate fails.
+        with suppress(SystemExit), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             main(shlex.split(shown[2].replace("\\\n", " "))[1:])
         written = Path("summary.md").read_text(encoding="utf-8")
     # On a page the summary is a section below its title.
