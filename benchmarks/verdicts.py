@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+from groupgt.report.verdict import sentences
 from numpy.typing import NDArray
 
 from groupgt.comparison.contrast import contrasts_of
@@ -27,7 +28,6 @@ from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import scipy_stats
 from groupgt.metrics.language import parse_metrics
 from groupgt.render.tables import table
-from groupgt.report.verdict import sentences
 
 QUERIES, ALPHA, RESAMPLES = 60, 0.05, 999
 CUTOFFS = (1, 2, 3, 5, 10, 20)

@@ -118,10 +118,10 @@ def cli() -> None:
 
 def _prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
-        # Tables contain characters that the terminal's encoding may lack.
+        # Tables contain characters that the encoding may lack; a terminal keeps its own, and shows "?" for them.
         reconfigure: Any = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
-            reconfigure(encoding="utf-8", errors="replace")
+            reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
 
 
 def _drop_unwritten() -> None:

@@ -70,7 +70,8 @@ def screen() -> Screen:
     width = None
     if sys.stdout.isatty() and not options.get(WIDE):
         width = max(shutil.get_terminal_size().columns, MIN_WIDTH)
-    return Screen(width, _is_colored(sys.stdout), bool(options.get(DETAILS)))
+    is_ascii = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    return Screen(width, _is_colored(sys.stdout), bool(options.get(DETAILS)), is_ascii)
 
 
 # Minimum terminal width for which tables are laid out.

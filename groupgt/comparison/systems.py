@@ -386,17 +386,23 @@ class Systems:
         return {text: self.metrics[text] for text in metrics}
 
     @cached_property
+    def lead(self) -> dict[str, Contrast]:
+        """Contrasts between the best system and every other on the primary metric, with uncorrected p-values."""
+        best = self.best
+        if best is None:
+            return {}
+        twos = [(best, name) for name in self.names if name != best]
+        alone = replace(self.settings, correction="none")
+        lead = contrasts_of(self.tested, self._chosen([self.primary]), twos, alone)
+        return {name: contrast for (_, name, _), contrast in lead.items()}
+
+    @property
     def has_clear_winner(self) -> bool:
         """True if the best system is significantly better than every other system, with uncorrected p-values.
 
         No correction is needed, because all tests must reject.
         """
-        if self.best is None or len(self.names) < 2:
-            return False
-        twos = [(self.best, name) for name in self.names if name != self.best]
-        alone = replace(self.settings, correction="none")
-        lead = contrasts_of(self.tested, self._chosen([self.primary]), twos, alone)
-        return all(contrast.standing == "better" for contrast in lead.values())
+        return bool(self.lead) and all(contrast.standing == "better" for contrast in self.lead.values())
 
     def between(self, first: str, second: str) -> Contrast | None:
         """Returns the contrast between two systems on the primary metric, or None if it was not computed."""

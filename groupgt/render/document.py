@@ -47,15 +47,26 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Card:
+    """A conclusion: the sign and word of its badge, a sentence (every second part is a name), and lines below it."""
+
+    sign: str
+    word: str
+    sentence: Sequence[str]
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Detail:
     """An item that is shown only on request but always written to files."""
 
-    item: Grid | Table | Verdict | Heading | str
+    item: Grid | Table | Card | Verdict | Heading | str
 
 
 # A table (headers, rows), or a paragraph.
 Block = Grid | Table | str
-Item = Block | Verdict | Heading | Detail
+Bare = Table | Card | Verdict | Heading | str
+Item = Block | Card | Verdict | Heading | Detail
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -96,7 +107,7 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
     return PAGE.format(title=html.escape(printable(title)), body=body) if style == "html" else body
 
 
-def bare(item: Item) -> Table | Verdict | Heading | str:
+def bare(item: Item) -> Bare:
     """Returns the item, unwrapped if it is a `Detail`, with every grid as a `Table`."""
     item = item.item if isinstance(item, Detail) else item
     return Table(*item) if isinstance(item, tuple) else item
@@ -108,10 +119,33 @@ def sentence_text(sentence: Sentence) -> str:
     return start + "".join(sentence["parts"])
 
 
-def rendered(item: Table | Verdict | Heading | str, style: str) -> str:
+def _card_text(card: Card, style: str) -> str:
+    """Renders a card; in Markdown it is a heading and paragraphs, with real minus signs."""
+    sentence = "".join(card.sentence)
+    if style not in tables.MARKDOWN:
+        first = f"{card.sign} {card.word.upper()}: {sentence}" if card.word else sentence
+        return "\n".join([first, *card.lines])
+    if card.word:
+        # A name keeps its first letter.
+        sentence = sentence if not card.sentence[0] else sentence[0].lower() + sentence[1:]
+        sentence = f"{EMOJI.get(card.sign, card.sign)} {card.word}: {sentence.removesuffix('.')}"
+    return "\n\n".join(
+        [f"### {tables.markdown(sentence)}", *(tables.minus(tables.markdown(line)) for line in card.lines)]
+    )
+
+
+# Signs that stand out more on a page of comments.
+EMOJI = {"■": "⛔"}
+
+
+def rendered(item: Bare, style: str) -> str:
     """Renders a table, verdict, heading or text in a tabulate format."""
     if isinstance(item, Table):
         return tables.table(item.headers, item.rows, style)
+    if isinstance(item, Card):
+        if style in tables.MARKDOWN:
+            return printable(_card_text(item, style))
+        item = _card_text(item, style)
     plain = item.text if isinstance(item, Heading) else item
     text = printable("\n".join(map(sentence_text, plain.sentences)) if isinstance(plain, Verdict) else plain)
     if style == "html":
@@ -126,12 +160,14 @@ def rendered(item: Table | Verdict | Heading | str, style: str) -> str:
     return text
 
 
-def _on_screen(items: Sequence[Table | Verdict | Heading | str], screen: Screen) -> Iterator[str]:
+def _on_screen(items: Sequence[Bare], screen: Screen) -> Iterator[str]:
     """Yields items in the default format, fitted to the screen width, followed by a list of hidden columns."""
     left_out: list[str] = []
     for item in items:
         if isinstance(item, Verdict):
             yield "\n".join(_sentence(sentence, screen) for sentence in item.sentences)
+        elif isinstance(item, Card):
+            yield _card(item, screen)
         elif isinstance(item, (str, Heading)):
             lines = layout.wrapped(printable(item if isinstance(item, str) else item.text), screen.width).split("\n")
             yield "\n".join(map(layout.paint_line, lines) if screen.color else lines)
@@ -147,16 +183,40 @@ def _on_screen(items: Sequence[Table | Verdict | Heading | str], screen: Screen)
 OPENS, CLOSES = "\u2066", "\u2069"
 
 
+COLORS = {"■": "red", "▼": "red", "▲": "green", "✓": "green", "○": "bold"}
+
+
+def _card(card: Card, screen: Screen) -> str:
+    """Formats a card: the badge before the sentence, and the lines below it."""
+    badge = card.word.upper() if screen.is_ascii else f"{card.sign} {card.word.upper()}"
+    lead = f"{badge}  " if card.word else ""
+    text = lead + _names_in(card.sentence, screen, " " * len(lead), len(lead))
+    if lead and screen.color:
+        text = layout.painted(badge, COLORS[card.sign]) + text[len(badge) :]
+    # A terminal without UTF-8 lacks the dot as well.
+    lines = [line.replace(" · ", "; ") if screen.is_ascii else line for line in map(printable, card.lines)]
+    return "\n".join([text, *(layout.wrapped(f"  {line}", screen.width, "") for line in lines)])
+
+
+def _names_in(parts: Sequence[str], screen: Screen, indent: str = "  ", taken: int = 0) -> str:
+    """Wraps a sentence and makes its names bold; `taken` columns of the first line are in use."""
+    escaped = [printable(part) for part in parts]
+    if not screen.color:
+        marked = escaped
+    else:
+        marked = [f"{OPENS}{part}{CLOSES}" if place % 2 and part else part for place, part in enumerate(escaped)]
+    opens, closes = layout.painted("|", "bold").split("|")
+    text = layout.wrapped("\0" * taken + "".join(marked), screen.width, indent).removeprefix("\0" * taken)
+    return text.replace(OPENS, opens).replace(CLOSES, closes)
+
+
 def _sentence(sentence: Sentence, screen: Screen) -> str:
     """Formats a sentence with bold names, or in a single color for failures and warnings."""
     color = {"failed": "red", "doubt": "yellow"}.get(sentence["kind"])
     if not screen.color or color is not None:
         lines = layout.wrapped(printable(sentence_text(sentence)), screen.width).split("\n")
         return "\n".join(layout.painted(line, color) for line in lines) if screen.color and color else "\n".join(lines)
-    parts = [printable(part) for part in sentence["parts"]]
-    marked = [f"{OPENS}{part}{CLOSES}" if place % 2 and part else part for place, part in enumerate(parts)]
-    opens, closes = layout.painted("|", "bold").split("|")
-    return layout.wrapped("".join(marked), screen.width).replace(OPENS, opens).replace(CLOSES, closes)
+    return _names_in(sentence["parts"], screen)
 
 
 def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:

@@ -17,11 +17,15 @@ GAP = "  "
 
 @dataclass(frozen=True)
 class Screen:
-    """The output device: its width in columns (None for unlimited), and whether to show color and details."""
+    """The output device: its width in columns (None for unlimited), and whether to show color and details.
+
+    If it `is_ascii`, bars and badges use no other characters.
+    """
 
     width: int | None = None
     color: bool = False
     details: bool = True
+    is_ascii: bool = False
 
 
 # For a file, a pipe or a page: everything, without a width limit.

@@ -34,6 +34,15 @@ def signed(value: float | None, digits: int = 4) -> str:
     return f"+{text}" if value is not None and value > 0 and text.strip("0.") else text
 
 
+def minus(text: str) -> str:
+    """Replaces the hyphens of negative numbers with minus signs.
+
+    >>> minus("bm25-2 fell: -0.034, 97.5% CI -0.091 to +0.023")
+    'bm25-2 fell: −0.034, 97.5% CI −0.091 to +0.023'
+    """
+    return re.sub(r"(?<![\w.-])-(?=[0-9])", "\u2212", text)
+
+
 def span(interval: tuple[float, float] | None) -> str:
     """Formats an interval for a table cell.
 
@@ -45,15 +54,16 @@ def span(interval: tuple[float, float] | None) -> str:
     return f"{fixed(interval[0])} to {fixed(interval[1])}"
 
 
-def small(value: float | None) -> str:
-    """Formats a p-value with four decimals, or as `<0.0001` if it is smaller.
+def small(value: float | None, digits: int = 4) -> str:
+    """Formats a p-value with a fixed number of decimals, or as `<0.0001` if it is smaller.
 
     >>> small(0.0312), small(0.00001), small(0.0), small(None)
     ('0.0312', '<0.0001', '<0.0001', '–')
     """
     if value is None or math.isnan(value):
         return "–"
-    return fixed(value) if value >= 0.0001 else "<0.0001"
+    least = 10.0**-digits
+    return fixed(value, digits) if value >= least else f"<{fixed(least, digits)}"
 
 
 def counted(count: int, one: str, many: str = "") -> str:
@@ -84,13 +94,13 @@ def listed(texts: Sequence[str], most: int = 8, more: str = " and {:,} more") ->
     return ", ".join(texts[:most]) + (more.format(len(texts) - most) if len(texts) > most else "") or "nothing"
 
 
-def p_text(value: float) -> str:
+def p_text(value: float, digits: int = 4) -> str:
     """Formats a p-value for use in a sentence.
 
     >>> p_text(0.0312), p_text(0.00001)
     ('p = 0.0312', 'p < 0.0001')
     """
-    text = small(value)
+    text = small(value, digits)
     return f"p {text[0]} {text[1:]}" if text.startswith("<") else f"p = {text}"
 
 

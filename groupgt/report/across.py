@@ -23,9 +23,9 @@ from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed
 from groupgt.report import schema
 from groupgt.report.contrasts import beside_grid, beside_rows, how_tested, marks_in, verdict_by
+from groupgt.report.differences import Other, changes
 from groupgt.report.schema import plain
 from groupgt.report.sentences import doubt, sentence_of
-from groupgt.report.verdict import Other, changes
 
 # Number of systems for which the best data set is reported.
 SYSTEMS = 3

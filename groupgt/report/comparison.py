@@ -22,9 +22,10 @@ from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, fixed
-from groupgt.report import contrasts, headroom, schema, slices, verdict
+from groupgt.report import contrasts, differences, headroom, schema, slices
 from groupgt.report import data as evaluated
 from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, resampling, verdict_by
+from groupgt.report.decision import decide
 from groupgt.report.means import as_requested, below_means, corrected_blocks, corrected_notes, population
 from groupgt.report.paper import latex_of
 from groupgt.report.schema import plain
@@ -45,7 +46,7 @@ class ComparisonTeller(Teller[Comparison]):
     def blocks(self) -> list[Item]:
         """Returns the full report, starting with the verdict."""
         comparison = self.result
-        blocks: list[Item] = [Verdict(list(verdict.sentences(comparison.by()))), *items(comparison)]
+        blocks: list[Item] = [*decided(comparison.by()), *items(comparison)]
         # Counted from evaluations, or read from result folders.
         if not comparison.evaluations:
             return [*blocks, "\n".join(comparison.population)]
@@ -64,8 +65,7 @@ class ComparisonTeller(Teller[Comparison]):
     def summary(self) -> str:
         """Returns a Markdown summary for a pull request: the verdict and changes from the baseline."""
         systems = self.result.by()
-        first = Verdict(list(verdict.sentences(systems, brief=True)))
-        return document([Heading(self.title), first, *changed(systems)], "github")
+        return document([Heading(self.title), *decided(systems), *changed(systems)], "github")
 
     def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
         """Returns a LaTeX table for a paper."""
@@ -77,7 +77,7 @@ class ComparisonTeller(Teller[Comparison]):
 
     def warnings(self) -> list[str]:
         """Returns warnings that limit the conclusions."""
-        return verdict.warnings(self.result)
+        return differences.warnings(self.result)
 
     def figures(self, metric: str | None = None) -> Drawable:
         """Returns the available figures by name."""
@@ -115,6 +115,7 @@ class ComparisonTeller(Teller[Comparison]):
         """Return everything as plain Python, with None for undefined values."""
         comparison = self.result
         return {
+            "decision": decide(comparison.by()).to_dict(),
             "baseline": comparison.baseline,
             "convention": comparison.convention,
             "settings": asdict(comparison.settings),
@@ -139,6 +140,13 @@ INTERVALS: dict[str, str] = {"": "bootstrap intervals", "audit": "corrected inte
 
 
 # --- Tables and the notes below them.
+
+
+def decided(systems: Systems) -> Iterator[Item]:
+    """Yield the decision, and what goes with it."""
+    decision = decide(systems)
+    yield decision.card
+    yield Verdict(list(differences.notes(systems, decision.note)))
 
 
 def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: bool = False) -> Iterator[Item]:
@@ -236,7 +244,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
     """Returns the page data of one data set, including comparisons between its systems."""
     dataset = evaluated.dataset_of(systems, name)
     dataset["tests"] = _tests(systems)
-    dataset["verdict"] = list(verdict.sentences(systems))
+    dataset["verdict"] = [*decide(systems).sentences, *differences.notes(systems)]
     if len(systems.names) > 1:
         dataset["baseline"] = systems.names.index(systems.baseline)
         dataset["contrasts"]["rows"] = list(_page_contrasts(systems))
@@ -271,7 +279,7 @@ def _page_contrasts(systems: Systems) -> Iterator[list[Any]]:
                     *(finite(contrast.delta), interval(contrast.delta_interval)),
                     *([contrast.wins, contrast.ties, contrast.losses], texts_of(contrast)),
                     *(contrast.standing, is_reversal),
-                    verdict.of_two(a, b, contrast, systems.labels[text], *how) if is_said else None,
+                    differences.of_two(a, b, contrast, systems.labels[text], *how) if is_said else None,
                 ]
 
 

@@ -25,9 +25,9 @@ from groupgt.render.page import data
 from groupgt.render.tables import fixed, span
 from groupgt.report import slices
 from groupgt.report.curves import depth_curves, ecdf, precision_recall, units
+from groupgt.report.decision import decide
 from groupgt.report.means import about, forest
 from groupgt.report.misses import details, groups_figure
-from groupgt.report.verdict import best_sentence
 
 # Maximum number of queries on the page; beyond it, the most informative ones are listed.
 LISTED = 10_000
@@ -78,7 +78,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
     missing = len(systems.qids) - len(kept)
     return {
         "name": name,
-        "verdict": [best_sentence(systems)],
+        "verdict": decide(systems).sentences,
         "primary": list(systems.metrics).index(systems.primary),
         "baseline": None,
         "best": None if systems.best is None else systems.names.index(systems.best),

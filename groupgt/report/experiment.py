@@ -19,15 +19,16 @@ from groupgt.render.drawing import Drawable, Figure, drawing, pictured
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, markdown
+from groupgt.render.tables import Grid, counted, markdown
 from groupgt.report import across as datasets
-from groupgt.report import comparison, contrasts, curves, gates, means, previous, times, verdict
+from groupgt.report import comparison, contrasts, curves, differences, gates, means, previous, times
+from groupgt.report.decision import Decision, decisions
 from groupgt.report.results import means_grid, results_of
 from groupgt.report.sentences import doubt, enumerated, every, grouped, sentence_of
 from groupgt.report.stages import items as staged
 from groupgt.report.tracking import tracked
 
-# What follows the gates.
+# Kinds of sentences that come last.
 LAST = ("doubt", "note")
 # Parts of a data set that are data; secrets are not removed from them.
 MEASURED = ("questions", "details", "passages")
@@ -109,14 +110,12 @@ def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 
 def summary(outcome: Outcome) -> str:
     """Summarizes gates, then each data set: verdict, failed gates, primary metric, and queries lost and gained."""
-    first = [*gates.sentences(outcome.gates, timed=False), *across(outcome, timed=True)]
-    parts: list[Item] = [Heading(outcome.experiment.title)]
-    for dataset, evaluations in outcome.evaluations.items():
-        verdict = sentences(outcome, dataset, timed=True, brief=True)
-        if len(outcome.evaluations) == 1:
-            parts.append(Verdict([*first, *verdict]))
-        else:
-            parts += [*([Verdict(first)] if len(parts) == 1 else []), Heading(dataset, 3), Verdict(verdict)]
+    parts: list[Item] = [Heading(outcome.experiment.title), Verdict(list(across(outcome, timed=True)))]
+    for dataset, decision in decisions(outcome).items():
+        evaluations = outcome.evaluations[dataset]
+        if len(outcome.evaluations) > 1:
+            parts.append(Heading(dataset, 3))
+        parts += [decision.card, Verdict(notes(outcome, dataset, decision, timed=True))]
         parts += gates.failed(outcome, dataset)
         if evaluations:
             parts += comparison.changed(outcome.systems[dataset])
@@ -140,34 +139,41 @@ def failure_summary(title: str, why: str) -> str:
 
 
 def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
-    """Yields sentences on gates, the best system overall, and every data set."""
-    first = [
-        *gates.sentences([gate for gate in outcome.gates if not gate.timed], timed=False),
-        *gates.sentences([gate for gate in outcome.gates if timed and gate.timed], timed=True),
-        *across(outcome, timed=timed),
-    ]
-    if len(outcome.evaluations) == 1:
-        yield Verdict([*first, *sentences(outcome, next(iter(outcome.evaluations)), timed=timed)])
-        return
-    yield Verdict(first)
-    for dataset in outcome.evaluations:
-        yield f"dataset {dataset}"
-        yield Verdict(sentences(outcome, dataset, timed=timed))
+    """Yields the best system overall, and the decision on every data set with what goes with it."""
+    yield Verdict(list(across(outcome, timed=timed)))
+    for dataset, decision in decisions(outcome).items():
+        yield headline(outcome, dataset)
+        yield decision.card
+        yield Verdict(notes(outcome, dataset, decision, timed=timed))
 
 
-def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = False) -> list[data.Sentence]:
-    """Returns the sentences on one data set except gates, warnings last; `timed` adds sentences that vary by run."""
-    compared = list(verdict.sentences(outcome.systems[dataset], brief=brief)) if outcome.evaluations[dataset] else []
-    told = [*previous.sentences(outcome, dataset), *compared]
+def headline(outcome: Outcome, dataset: str) -> str:
+    """Return what was measured in one line: `sweep · handbook · 82 of 88 queries evaluated`."""
+    parts = [outcome.experiment.title, dataset]
+    if (systems := outcome.systems.get(dataset)) is not None:
+        queries, scored = len(systems.qids), max(map(systems.queries_of, systems.names))
+        parts.append(f"{scored:,} of {counted(queries, 'query')} evaluated")
+    if failed := outcome.failed.get(dataset):
+        parts.append(f"{len(failed):,} of {counted(len(failed) + len(outcome.evaluations[dataset]), 'system')} failed")
+    return " · ".join(parts)
+
+
+def notes(outcome: Outcome, dataset: str, decision: Decision, *, timed: bool) -> list[data.Sentence]:
+    """Returns what goes with the decision on a data set, warnings last; `timed` adds what varies by run."""
+    found = [*previous.sentences(outcome, dataset)]
+    if outcome.evaluations[dataset]:
+        found += differences.notes(outcome.systems[dataset], decision.note)
+    judged = [gate for gate in outcome.gates if gate.dataset == dataset]
     return [
-        *(sentence for sentence in told if sentence["kind"] not in LAST),
+        *(sentence for sentence in found if sentence["kind"] not in LAST),
         *_best(outcome, dataset, timed=timed),
         *(
             sentence_of("doubt", "", name, f" failed and has no results: {why}")
             for name, why in outcome.failed.get(dataset, {}).items()
         ),
         *(doubt(each.text) for each in outcome.doubts.get(dataset, [])),
-        *(sentence for sentence in told if sentence["kind"] in LAST),
+        *(sentence for sentence in found if sentence["kind"] in LAST),
+        *gates.notes(judged),
     ]
 
 
@@ -177,7 +183,6 @@ def on_time(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
         yield from _best(outcome, dataset, timed=True)
     if note := times.reused(outcome, dataset):
         yield doubt(note)
-    yield from gates.sentences(gates.of_dataset(outcome, dataset, timed=True), timed=True)
 
 
 def across(outcome: Outcome, *, timed: bool) -> Iterator[data.Sentence]:
@@ -314,7 +319,8 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
     dataset["failed"] = list(outcome.failed.get(name, {}).items())
     judged = gates.of_dataset(outcome, name, timed=False)
     dataset["gates"] = gates.page_rows(judged)
-    dataset["verdict"] = [*gates.sentences(judged, timed=False), *sentences(outcome, name, timed=False)]
+    decision = decisions(outcome)[name]
+    dataset["verdict"] = [*decision.sentences, *notes(outcome, name, decision, timed=False)]
     for system in dataset["systems"]:
         # The retriever, inputs and options, as written in the file.
         resolved = outcome.experiment.systems[system["name"]]

@@ -18,9 +18,9 @@ from groupgt.render.page import data
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed, p_text
 from groupgt.report import times
-from groupgt.report.sentences import doubt, every, sentence_of
+from groupgt.report.sentences import doubt, sentence_of
 
-# Maximum number of reasons in a sentence, and of queries that a summary names.
+# Maximum number of warnings about gates, and of queries that a summary names.
 REASONS, FAILING = 3, 10
 # Texts for gates without a value.
 PROBLEMS = {
@@ -56,6 +56,55 @@ def reason(result: GateResult) -> str:
 def status(result: GateResult) -> str:
     """Names the result of a gate in tables."""
     return "skipped" if result.skipped else "passed" if result.passed else "FAILED"
+
+
+# --- A gate in a few words.
+
+
+def measure(result: GateResult) -> str:
+    """Return what a gate measures: `complete@10 on type multi`, `latency p95`."""
+    asks = result.asks
+    where = ", ".join(f"{column} {value}" for column, value in asks.slice.items())
+    name = asks.metric.removesuffix("_ms").replace("_", " ") if result.timed else asks.metric
+    return f"{name} on {where}" if where else name
+
+
+def limit(result: GateResult) -> str:
+    """Return the limit of a gate: `at most 0.02`."""
+    asks = result.asks
+    least = asks.min if asks.min is not None else asks.min_gain
+    most = asks.max if asks.max is not None else asks.max_drop
+    return f"at least {least:g}{unit(result)}" if least is not None else f"at most {most:g}{unit(result)}"
+
+
+def unit(result: GateResult) -> str:
+    """Return the unit of a gate's numbers, with the space before it."""
+    return " ms" if result.timed else ""
+
+
+def value(result: GateResult) -> str:
+    """Return the value that a gate compares with its limit, in three digits; a drop that is a gain `rose`."""
+    if result.value is None:
+        return "–"
+    if result.drop is not None:
+        compared = -result.drop.lost if result.asks.min_gain is not None else result.drop.lost
+        return fixed(compared, 3) if compared >= 0 else change(result)
+    digits = 3 if result.value < 1 or not result.timed else 2 if result.value < 10 else 1 if result.value < 100 else 0
+    return fixed(result.value, digits)
+
+
+def change(result: GateResult) -> str:
+    """Return how the metric of a gate on a drop or a gain changed: `fell 0.034`."""
+    delta = 0.0 if result.value is None else result.value
+    if abs(delta) < SLACK:
+        return "did not change"
+    return f"{'rose' if delta > 0 else 'fell'} {fixed(abs(delta), 3)}"
+
+
+def why(result: GateResult) -> str:
+    """Explain why a gate has no value; empty if it has one."""
+    text = "" if result.problem is None else PROBLEMS[result.problem].format(result.detail)
+    return text.partition("\n")[0].removeprefix("is ").removeprefix("has ")
 
 
 class GateResultTeller(Teller[GateResult]):
@@ -115,20 +164,10 @@ def of_dataset(outcome: Outcome, dataset: str, *, timed: bool) -> list[GateResul
     return [gate for gate in outcome.gates if gate.dataset == dataset and gate.timed == timed]
 
 
-def sentences(gates: Sequence[GateResult], *, timed: bool) -> Iterator[data.Sentence]:
-    """Reports whether all given gates passed, and why any failed."""
-    reasons = [reason(gate) for gate in gates if not gate.passed]
-    what, skipped = "latency gate" if timed else "gate", sum(gate.skipped for gate in gates)
-    if reasons:
-        count = every(1, what) if len(gates) == 1 else f"{len(reasons):,} of {counted(len(gates), what)}"
-        yield sentence_of("failed", f"{count} failed: {'; '.join(reasons[:REASONS])}.")
-    elif skipped == len(gates) > 0:
-        verb = "was" if skipped == 1 else "were"
-        yield sentence_of("note", f"{every(skipped, what)} {verb} skipped: no previous result to compare with.")
-    elif gates:
-        count = f"{len(gates) - skipped:,} of {counted(len(gates), what)}" if skipped else every(len(gates), what)
-        note = f", {skipped:,} skipped: no previous result to compare with" if skipped else ""
-        yield sentence_of("gate", f"{count} passed{note}.")
+def notes(gates: Sequence[GateResult]) -> Iterator[data.Sentence]:
+    """Say how many gates were skipped, and warn about those whose test has too few differing queries."""
+    if skipped := sum(gate.skipped for gate in gates):
+        yield sentence_of("note", f"{counted(skipped, 'gate')} skipped: no previous result to compare with.")
     few = [reason(gate) for gate in gates if gate.passed and gate.drop is not None and gate.drop.needed is not None]
     yield from map(doubt, few[:REASONS])
 

@@ -8,26 +8,11 @@ from typing import Any
 
 from groupgt.comparison.systems import Systems
 from groupgt.render.document import Block, Detail, Item
-from groupgt.render.page import data
-from groupgt.render.tables import counted, fixed, listed, part_of
-from groupgt.report.sentences import NAMED, at_cutoff, sentence_of
+from groupgt.render.tables import counted, fixed, listed
+from groupgt.report.sentences import at_cutoff
 
 # More queries than this are only counted, not named.
 LISTED = 5
-
-
-def sentences(systems: Systems) -> Iterator[data.Sentence]:
-    """Reports how many queries no system completes and names the first few."""
-    failures = systems.failures
-    if failures is None or not failures.nobody:
-        return
-    count = part_of(len(failures.nobody), int(failures.counted.sum()), "query")
-    for_any = " for any system" if len(systems.names) > 1 else ""
-    parts = [f"{count} not complete{at_cutoff(failures.cutoff)}{for_any}: "]
-    for name in failures.nobody[:NAMED]:
-        parts += [name, ", "]
-    parts[-1] = " …" if len(failures.nobody) > NAMED else "."
-    yield sentence_of("note", *parts)
 
 
 def lost_and_gained(systems: Systems) -> Iterator[Item]:

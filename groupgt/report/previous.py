@@ -14,10 +14,10 @@ from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed, listed, small, span
 from groupgt.report import schema
 from groupgt.report.contrasts import beside_grid, beside_rows, delta_text, p_header
+from groupgt.report.differences import Other, changes, too_few
 from groupgt.report.headroom import NAMED_IN_CELL, first_of
 from groupgt.report.schema import plain
 from groupgt.report.sentences import at_cutoff, doubt, grouped, sentence_of
-from groupgt.report.verdict import Other, changes, too_few
 
 # Names the first queries or systems in a line.
 _listed = partial(listed, most=10, more=", and {:,} more")

@@ -14,6 +14,7 @@ from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text
 from groupgt.render.tables import Grid, stacked
 from groupgt.report import previous, schema
+from groupgt.report.decision import decisions
 from groupgt.report.gates import reason
 from groupgt.report.means import means_and_slices
 from groupgt.report.schema import plain
@@ -27,6 +28,8 @@ def results_of(outcome: Outcome) -> schema.Results:
         "name": outcome.experiment.title,
         "datasets": {dataset: _dataset(outcome, dataset) for dataset in outcome.evaluations},
     }
+    for dataset, decision in decisions(outcome).items():
+        results["datasets"][dataset]["decision"] = decision.to_dict()
     if outcome.experiment.rule.is_timeless and outcome.overall is not None:
         results["best"] = outcome.overall
     if outcome.previous is not None:
@@ -52,7 +55,9 @@ def _dataset(outcome: Outcome, dataset: str) -> schema.Dataset:
     if doubts := outcome.doubts.get(dataset):
         result["warnings"] = [{"kind": doubt.kind, "text": doubt.text} for doubt in doubts]
     if dataset in outcome.comparison:
+        # The decision on the data set knows its gates.
         result["comparison"] = outcome.comparison[dataset].to_dict()
+        del result["comparison"]["decision"]
     if dataset in outcome.stages:
         result["stages"] = {
             system: {"groups": len(stages.groups), "kept": stages.kept, "stages": plain(list(stages.stages))}

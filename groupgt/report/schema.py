@@ -11,7 +11,7 @@ from dataclasses import dataclass, is_dataclass
 from functools import lru_cache, reduce
 from operator import or_
 from types import UnionType
-from typing import Annotated, Any, NotRequired, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Len
 from typing_extensions import TypedDict
@@ -136,9 +136,27 @@ class Reversal(TypedDict):
     value: str
 
 
+State = Literal[
+    "no result", "gate failed", "gates failed", "system failed", "loss", "losses", "gain", "gains", "best", "passed",
+    "same values", "nothing significant", "ties", "no baseline", "one system",
+]  # fmt: skip
+Badge = Literal["Blocked", "Worse", "Better", "Passed", "Inconclusive", ""]
+
+
+class Decision(TypedDict):
+    """What the results come to, in the words of the report, the terminal and the summary."""
+
+    state: State
+    badge: Badge
+    sentence: str
+    evidence: str
+    note: str
+
+
 class Comparison(TypedDict):
     """Systems compared with a baseline, query by query."""
 
+    decision: NotRequired[Decision]
     baseline: str
     convention: str
     settings: Annotated[Plain, FieldsOf(Settings)]
@@ -283,6 +301,7 @@ class Warning(TypedDict):  # noqa: A001
 class Dataset(TypedDict):
     """One data set: its systems, best first, and why others failed."""
 
+    decision: NotRequired[Decision]
     best: NotRequired[str | None]
     systems: list[Evaluation]
     failed: NotRequired[dict[str, str]]

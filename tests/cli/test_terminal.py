@@ -64,7 +64,7 @@ def test_a_summary_says_what_changed(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "\x1b" not in capsys.readouterr().out
     summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
     assert summary.startswith(
-        "## against old\n\n- new is significantly worse than the baseline old: -1.0000 in recall@2"
+        "## against old\n\n### ▼ Worse: new is significantly worse than old in recall@2\n\n−1.000 · "
     )
     assert "| new   |    0.0000▼ |          -1.0000 | -1.0000 to -1.0000 |    <0.0001 |        20 |" in summary
     assert "20: q0, q1, q2, q3, q4, q5, q6, q7, q8, q9 and 10 more |             none |" in summary

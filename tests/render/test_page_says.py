@@ -17,6 +17,7 @@ from groupgt.render.page.page import page_bytes
 from groupgt.render.tables import fixed, p_text, signed
 from groupgt.report.comparison import dataset_of
 from groupgt.report.contrasts import leaderboards
+from groupgt.report.decision import decide
 from tests.browser import Tab
 from tests.render.samples import page
 
@@ -53,9 +54,11 @@ def test_page_and_terminal(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("groupgt.render.drawing.has_converter", lambda: False)
     table = compared(seed)
     shown = dataset_of(table, "own")
-    verdict = table._teller.blocks()[0]  # type: ignore[attr-defined]
+    card, verdict, *_ = table._teller.blocks()  # type: ignore[attr-defined]
     assert isinstance(verdict, Verdict)
-    assert list(map(sentence_text, shown["verdict"])) == list(map(sentence_text, verdict.sentences))
+    told = [sentence_text(each) for each in (*decide(table).sentences, *verdict.sentences)]
+    assert list(map(sentence_text, shown["verdict"])) == told
+    assert card == decide(table).card
     names, texts = table.names, list(table.metrics)
     bold = {}
     for board in leaderboards(table):

@@ -1,4 +1,4 @@
-"""Opening sentences of a comparison on the primary metric: changes from the baseline, the best system, and warnings."""
+"""Sentences on differences between two systems, runs or data sets, and warnings about them."""
 
 from __future__ import annotations
 
@@ -12,36 +12,17 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import ENOUGH, TESTS
 from groupgt.render.page import data
-from groupgt.render.tables import counted, fixed, listed, p_text, signed, span
-from groupgt.report import headroom
+from groupgt.render.tables import counted, listed, p_text, signed
 from groupgt.report.contrasts import level, more_resamples
-from groupgt.report.sentences import doubt, doubts, enumerated, every, sentence_of
+from groupgt.report.decision import in_slices
+from groupgt.report.evidence import size_of
+from groupgt.report.sentences import doubt, doubts, sentence_of
 
 NO_BREAK = "\u00a0"
 # More comparisons than this are only counted, not named.
 LISTED = 5
 # Systems that the sentences name.
 MOST_CHANGES = 3
-
-
-def sentences(systems: Systems, *, brief: bool = False) -> Iterator[data.Sentence]:
-    """Yields all sentences in reading order; a `brief` verdict reports only changes if there are any."""
-    is_compared = len(systems.names) > 1 and systems.is_baseline_named
-    if is_compared:
-        yield from changes(
-            systems.against_baseline,
-            Other("than the baseline ", "the baseline ", systems.baseline),
-            systems.label,
-            systems.settings,
-            disagreeing=systems.annotators_differ,
-        )
-    if not (brief and is_compared and not any(each.differ for each in systems.against_baseline.values())):
-        yield best_sentence(systems)
-    yield from _changes_in_slices(systems)
-    if not brief:
-        yield from headroom.sentences(systems)
-    for warning in warnings(systems):
-        yield doubt(warning.removeprefix("warning: "))
 
 
 class Other(NamedTuple):
@@ -61,18 +42,13 @@ def changes(
     other: Other,
     label: str,
     settings: Settings,
-    *,
-    disagreeing: bool = False,
 ) -> Iterator[data.Sentence]:
-    """Describes significant losses, then gains, largest first; if there are none, describes the largest difference.
-
-    With `disagreeing`, intervals include disagreement between annotators.
-    """
+    """Describes significant losses, then gains, largest first; if there are none, describes the largest difference."""
     count = comparisons(contrasts.values())
     contrasts = {name: each for name, each in contrasts.items() if each.pairs}
     if not contrasts:
         return
-    by_size = sorted(contrasts, key=lambda name: -abs(_size(contrasts[name])))
+    by_size = sorted(contrasts, key=lambda name: -abs(size_of(contrasts[name])))
     for kind, verb in (("loss", "worse"), ("gain", "better")):
         names = [name for name in by_size if contrasts[name].standing == verb]
         for name in names[:MOST_CHANGES]:
@@ -90,19 +66,10 @@ def changes(
         yield sentence_of("same", *other.parts(begins, f"{within}: the values are the same."))
         return
     size = measured(contrasts[largest], settings, count)
-    if disagreeing:
-        low, high = contrasts[largest].delta_interval
-        interval = f"{level(contrasts[largest])} {signed(low)} to {signed(high)}"
-        size = f"{signed(contrasts[largest].delta)} is within annotators' disagreement ({interval})"
     if len(contrasts) == 1:
         yield sentence_of("same", *other.parts(begins, f"{within}: {size}."))
         return
     yield sentence_of("same", *other.parts(begins, f"{within}; largest difference: "), largest, f", {size}.")
-
-
-def _size(contrast: Contrast) -> float:
-    """Returns what the test compares: the difference of means, or of ranks."""
-    return contrast.delta if contrast.ranks is None else contrast.ranks
 
 
 def by_ranks(contrast: Contrast) -> str:
@@ -167,58 +134,6 @@ def unreliable(contrasts: Mapping[str, Contrast], settings: Settings) -> str:
     )
 
 
-def best_sentence(systems: Systems) -> data.Sentence:
-    """Names the best system if it beats every other in tests, otherwise the system with the best mean."""
-    best = systems.best
-    if best is None:
-        return doubt("No queries to evaluate, so there is no mean")
-    between = systems.intervals.get((best, systems.primary))
-    interval = "" if between is None else f" ({100 * systems.settings.confidence:g}% CI {span(between)})"
-    mean, over = f"{fixed(systems.mean(best))}{interval}", counted(systems.queries_of(best), "query")
-    label, tied, count = systems.label, systems.tied, len(systems.names)
-    kind, highest = "best", systems.extreme
-    if count == 1:
-        parts = ["", best, f" has a mean {label} of {mean} over {over}."]
-    elif systems.baseline and systems.has_clear_winner and not TESTS[systems.settings.test].compares_means:
-        begins = f" ranks significantly above {'the other system' if count == 2 else 'every other system'} in {label}"
-        parts = ["", best, f"{begins}; its mean is {mean}, {over}."]
-    elif systems.baseline and systems.has_clear_winner:
-        parts = ["", best, f" is the best of {count:,} systems in {label}, significantly so: mean {mean}, {over}."]
-    elif systems.baseline:
-        kind = "same"
-        begins = f"No clear winner among {count:,} systems; {highest} mean {label}: "
-        parts = [begins, *enumerated(tied, f", {mean}, {over}.")[1:]]
-        if len(tied) == count:
-            parts = [f"{every(count, 'system')} have the same mean {label}: {mean}, {over}."]
-    elif len(tied) == count:
-        parts = [f"{every(count, 'system')} have the same mean {label} of {mean} over {over}."]
-    elif len(tied) > 1:
-        parts = enumerated(tied, f" are tied for the {highest} mean {label} of {count:,} systems: {mean} over {over}.")
-    else:
-        parts = ["", best, f" has the {highest} mean of {count:,} systems: {label} of {mean} over {over}."]
-    return sentence_of(kind, *parts)
-
-
-def _changes_in_slices(systems: Systems) -> Iterator[data.Sentence]:
-    """Describes the largest significant loss and gain over the baseline within a slice."""
-    if not systems.is_baseline_named or not systems.is_compared:
-        return
-    rows = [
-        (row.against, part, row.system)
-        for part in systems.slices
-        for row in part.rows
-        if row.metric == systems.primary and row.against is not None and row.against.significant
-    ]
-    rows.sort(key=lambda row: row[0].favors * abs(_size(row[0])))
-    for contrast, part, name in (*rows[:1], *rows[1:][-1:]):
-        queries = counted(contrast.pairs, "query")
-        ranks = by_ranks(contrast)
-        size = f"{signed(contrast.ranks, 2)} of all signed ranks" if ranks else signed(contrast.delta)
-        rest = f"{ranks}: {size} in {systems.label} ({queries}, {p_text(contrast.p_value)})."
-        where = f" is significantly {contrast.standing} than the baseline where {part.by} = "
-        yield sentence_of("gain" if contrast.standing == "better" else "loss", "", name, where, part.value, rest)
-
-
 def too_few(contrasts: Mapping[str, Contrast], label: str, settings: Settings) -> Iterator[str]:
     """Warns about contrasts that a test cannot decide: too few queries differ, or too few resamples are drawn."""
     tested = {name: each for name, each in contrasts.items() if not math.isnan(each.raw_p_value)}
@@ -237,6 +152,17 @@ def too_few(contrasts: Mapping[str, Contrast], label: str, settings: Settings) -
         yield more_resamples(min(drawn), settings, len(tested))
     if doubtful := unreliable(tested, settings):
         yield doubtful
+
+
+def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
+    """Yield what goes with a decision: the largest loss and gain within a slice, unless `told`, and warnings."""
+    rows = list(in_slices(systems))
+    for name, standing, text in (*rows[:1], *rows[1:][-1:]):
+        if text not in told:
+            kind = "gain" if standing == "better" else "loss"
+            yield sentence_of(kind, "By slice: ", name, f" is significantly {standing} on {text}.")
+    for warning in warnings(systems):
+        yield doubt(warning.removeprefix("warning: "))
 
 
 def warnings(systems: Systems) -> list[str]:

@@ -1,0 +1,502 @@
+"""The decision: what systems on one ground truth come to, in the same words on every medium.
+
+`decide` receives the systems and, from an experiment, its gates and failures. The first of `ROWS` that holds decides:
+each states a badge, a sentence, the evidence for it and, where a gate and a test seem to disagree, how both are true.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Literal
+
+from groupgt.comparison.power import Differences, alpha_of
+from groupgt.comparison.systems import Systems
+from groupgt.evaluation.result import mean_of
+from groupgt.experiment.outcome import GateResult, Outcome
+from groupgt.render.document import Card
+from groupgt.render.page import data
+from groupgt.render.tables import counted, fixed, p_text, signed
+from groupgt.report import gates as told
+from groupgt.report import schema
+from groupgt.report.evidence import CORRECTIONS, DIGITS, Case, Tested, ends_of_mean, evidence, mean_evidence, size_of
+from groupgt.report.names import Names
+from groupgt.report.schema import Badge, State
+from groupgt.report.sentences import enumerated, every, sentence_of
+
+BADGES: dict[State, Badge] = {
+    **dict.fromkeys(("no result", "gate failed", "gates failed", "system failed"), "Blocked"),
+    **dict.fromkeys(("loss", "losses"), "Worse"),
+    **dict.fromkeys(("gain", "gains", "best"), "Better"),
+    "passed": "Passed",
+    **dict.fromkeys(("same values", "nothing significant", "ties", "no baseline"), "Inconclusive"),
+    "one system": "",
+}
+# From the worst to the best, in which order several data sets are shown; without UTF-8, a letter stands for the shape.
+SHAPES: dict[Badge, str] = {"Blocked": "■", "Worse": "▼", "Inconclusive": "○", "": "", "Passed": "✓", "Better": "▲"}
+# The power at which a true change counts as detectable.
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision on one data set; every second part of `sentence` is the name of a system.
+
+    `evidence` lists the difference or the mean, its CI, the p-value and the number of queries. `note` is the line that
+    reconciles what seems to contradict itself, or empty. `system` is the one that the decision is about, if any.
+    """
+
+    state: State
+    sentence: list[str]
+    evidence: list[str]
+    note: str = ""
+    system: str | None = None
+
+    @property
+    def badge(self) -> Badge:
+        """The word of the badge; empty without one."""
+        return BADGES[self.state]
+
+    @property
+    def shape(self) -> str:
+        """The sign of the badge; empty without one."""
+        return SHAPES[self.badge]
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        return "".join(self.sentence)
+
+    @property
+    def card(self) -> Card:
+        """The decision as the first item of a text."""
+        lines = [f"{' · '.join(self.evidence)}."] if self.evidence else []
+        return Card(self.shape, self.badge, self.sentence, [*lines, *([self.note] if self.note else [])])
+
+    @property
+    def sentences(self) -> list[data.Sentence]:
+        """The decision as sentences."""
+        kinds: dict[Badge, str] = {"Blocked": "failed", "Worse": "loss", "Better": "gain", "Passed": "gate"}
+        lines = [line for line in (" · ".join(self.evidence), self.note) if line]
+        return [
+            sentence_of(kinds.get(self.badge, "same"), *self.sentence),
+            *(sentence_of("note", line) for line in lines),
+        ]
+
+    def to_dict(self) -> schema.Decision:
+        """Return the decision for results.json."""
+        return {
+            "state": self.state,
+            "badge": self.badge,
+            "sentence": self.text,
+            "evidence": " · ".join(self.evidence),
+            "note": self.note,
+        }
+
+
+def decide(
+    systems: Systems | None, gates: Sequence[GateResult] = (), failed: Mapping[str, str] | None = None
+) -> Decision:
+    """Return the decision on one data set; `systems` is None if none has results, and `failed` has the reasons.
+
+    >>> import groupgt
+    >>> runs = {"good": {"q": ["a"]}, "bad": {"q": ["x"]}}
+    >>> decide(groupgt.compare({"q": [["a"]]}, runs, ["recall@1"])).text
+    'bad does not differ significantly from good in recall@1.'
+    """
+    case = Case(systems, gates, failed or {})
+    return next(decision for row in ROWS if (decision := row(case)) is not None)
+
+
+def decisions(outcome: Outcome) -> dict[str, Decision]:
+    """Return the decision on every data set of an experiment, the worst first."""
+    made = {
+        dataset: decide(
+            outcome.systems.get(dataset),
+            [gate for gate in outcome.gates if gate.dataset == dataset],
+            outcome.failed.get(dataset),
+        )
+        for dataset in outcome.evaluations
+    }
+    return dict(sorted(made.items(), key=lambda item: list(SHAPES).index(item[1].badge)))
+
+
+# --- The rows of the table of decisions, in order.
+
+
+def no_result(case: Case) -> Decision | None:
+    """No query was evaluated, or every system failed."""
+    if case.all_systems is not None and case.all_systems.best is not None:
+        return None
+    if case.failed and case.all_systems is None:
+        reasons = [first_line(next(iter(case.failed.values())))]
+        return Decision("no result", [f"{every(len(case.failed), 'system')} failed."], reasons)
+    return Decision("no result", ["No query could be evaluated."], [])
+
+
+def failed_gates(case: Case) -> Decision | None:
+    """One gate failed, several did, or none has a value because a system failed."""
+    failures = [gate for gate in case.gates if not gate.passed]
+    if not failures:
+        return None
+    valued = [gate for gate in failures if gate.problem is None]
+    first = (valued or failures)[0]
+    total, name = len(case.gates), case.names[first.system]
+    if all(gate.problem == "failed" for gate in failures):
+        systems = dict.fromkeys(gate.system for gate in failures)
+        who = ["", name] if len(systems) == 1 else [f"{len(systems):,} systems"]
+        has = counted(len(failures), "gate has", "gates have")
+        sentence = (
+            [*who, f" failed to run, so {has} no value."]
+            if len(who) > 1
+            else [f"{who[0]} failed to run, so {has} no value."]
+        )
+        return Decision("system failed", sentence, [first_line(first.detail)], system=first.system)
+    if len(failures) == 1:
+        sentence = _failure(first, name)
+        state: State = "gate failed"
+    else:
+        count = f"{len(failures):,} of {counted(total, 'gate')}"
+        sentence = ["", name, f" fails {count}; the first is {told.measure(first)}."]
+        if first.system != case.subject:
+            sentence = [f"{count} failed; the first is {told.measure(first)} of ", name, "."]
+        state = "gates failed"
+    evidence, note = _of_gate(case, first)
+    return Decision(state, sentence, evidence, note or corrected_note(case, first.system), first.system)
+
+
+def _failure(gate: GateResult, name: str) -> list[str]:
+    """Return the sentence about a gate that failed alone."""
+    asks, measure = gate.asks, told.measure(gate)
+    if gate.problem is not None:
+        return [f"The gate on {measure} has no value for ", name, "."]
+    if gate.drop is None:
+        limit = f"requires {asks.min:g}" if asks.min is not None else f"allows {asks.max:g}"
+        article = "a" if gate.timed else "a mean"
+        return [
+            "",
+            name,
+            f" has {article} {measure} of {told.value(gate)}{told.unit(gate)}; the gate {limit}{told.unit(gate)}.",
+        ]
+    since = " since the previous run" if gate.drop.baseline is None else ""
+    change = told.change(gate)
+    if asks.min_gain is None:
+        rest = f"; the gate allows {asks.max_drop:g}."
+    elif gate.drop.is_beyond:
+        is_gain = gate.drop.lost < 0
+        rest = (
+            f"; the gate requires {asks.min_gain:g}."
+            if is_gain
+            else f"; the gate requires a gain of {asks.min_gain:g}."
+        )
+    else:
+        rest = "; the gate requires a significant gain."
+    return ["", name, f" {change} in {measure}{since}{rest}"]
+
+
+def losses(case: Case) -> Decision | None:
+    """Systems are significantly worse than the baseline, and none is better."""
+    worse = [name for name, each in case.contrasts.items() if each.standing == "worse"]
+    if not worse or any(each.standing == "better" for each in case.contrasts.values()):
+        return None
+    note = _within_limit(case, worse[0]) or corrected_note(case, worse[0])
+    return _changed(case, "loss", worse, note)
+
+
+def gains(case: Case) -> Decision | None:
+    """Systems are significantly better than the baseline."""
+    better = [name for name, each in case.contrasts.items() if each.standing == "better"]
+    if not better:
+        return None
+    notes = (_not_best(case, better[0]) if len(better) == 1 else "", corrected_note(case, better[0]))
+    return _changed(
+        case, "gain", better, next(filter(None, (*notes, _worse_in_slice(case, case.names[better[0]]))), "")
+    )
+
+
+def _changed(case: Case, kind: Literal["loss", "gain"], names: Sequence[str], note: str) -> Decision:
+    """Return the decision that systems, largest change first, are significantly better or worse."""
+    label, baseline = case.systems.label, case.names[case.systems.baseline]
+    verb, count = "worse" if kind == "loss" else "better", len(case.contrasts)
+    others = sum(each.significant for each in case.contrasts.values()) - len(names)
+    tail = f", {counted(others, 'is', 'are')} worse" if others else ""
+    tail += f"; {words}" if (words := case.passed_words()) else ""
+    if len(names) == 1:
+        sentence = ["", case.names[names[0]], f" is significantly {verb} than ", baseline, f" in {label}{tail}."]
+        return Decision(kind, sentence, evidence(case.of_family(case.contrasts[names[0]])), note, names[0])
+    who = every(count, "system") if len(names) == count else f"{len(names):,} of {count:,} systems"
+    sentence = [f"{who} are significantly {verb} than ", baseline, f" in {label}{tail}."]
+    lead = f"Largest {kind}: {case.names[names[0]]}, "
+    return Decision(
+        "losses" if kind == "loss" else "gains",
+        sentence,
+        evidence(case.of_family(case.contrasts[names[0]]), lead),
+        note,
+        names[0],
+    )
+
+
+def clear_winner(case: Case) -> Decision | None:
+    """Without a baseline, the best system is significantly better than every other."""
+    systems, best = case.systems, case.systems.best
+    if best is None or systems.is_baseline_named or not systems.baseline or not systems.has_clear_winner:
+        return None
+    others = [name for name in systems.names if name != best]
+    than = "every other system" if len(others) > 1 else ""
+    tail = f" in {systems.label}" + (f"; {words}." if (words := case.passed_words()) else ".")
+    after = [than + tail] if than else ["", case.names[others[0]], tail]
+    sentence = ["", case.names[best], f" is significantly better than {after[0]}", *after[1:]]
+    return Decision("best", sentence, mean_evidence(systems, best), "", best)
+
+
+def all_passed(case: Case) -> Decision | None:
+    """All gates passed, and nothing is significant."""
+    words, systems = case.passed_words(is_start=True), case.systems
+    if not words:
+        return None
+    if case.contrasts:
+        undecided = _undecided(case)
+        tail = {
+            "same values": f"no query differs in {systems.label}",
+            "not tested": f"{systems.label} was not tested",
+        }.get(undecided, f"no significant difference in {systems.label}")
+        largest = next(iter(case.contrasts))
+        return Decision("passed", [f"{words}; {tail}."], _largest_evidence(case), _not_equal(case), largest)
+    best = systems.best or ""
+    mean = f"a mean {systems.label} of {fixed(systems.mean(best), DIGITS)}"
+    has = mean if len(systems.names) == 1 else f"the {systems.extreme} mean {systems.label}"
+    return Decision("passed", [f"{words}; ", case.names[best], f" has {has}."], mean_evidence(systems, best), "", best)
+
+
+def nothing_significant(case: Case) -> Decision | None:
+    """There is a baseline, and no difference from it is significant."""
+    if not case.contrasts:
+        return None
+    label, baseline = case.systems.label, case.names[case.systems.baseline]
+    largest, count = next(iter(case.contrasts)), len(case.contrasts)
+    undecided = _undecided(case)
+    if undecided == "same values":
+        sentence = ["", case.names[largest], " and ", baseline, f" have the same {label} on every query."]
+        if count > 1:
+            sentence = [f"{every(count + 1, 'system')} have the same {label} on every query."]
+        queries = counted(case.contrasts[largest].pairs, "query")
+        return Decision("same values", sentence, [f"mean {fixed(case.systems.mean(largest), DIGITS)}", queries])
+    verb = "could not be tested against " if undecided == "not tested" else "does not differ significantly from "
+    sentence = ["", case.names[largest], f" {verb}", baseline, f" in {label}."]
+    if count > 1:
+        sentence = [f"No system {verb.replace('could not', 'could')}the baseline in {label}."]
+    if count > 1 and undecided != "not tested":
+        sentence = [f"No system differs significantly from the baseline in {label}."]
+    return Decision("nothing significant", sentence, _largest_evidence(case), _not_equal(case), largest)
+
+
+def highest_mean(case: Case) -> Decision | None:
+    """There are several systems and no baseline to test them against."""
+    systems, tied = case.systems, case.systems.tied
+    if len(systems.names) == 1:
+        return None
+    mean = f"{systems.extreme} mean {systems.label}"
+    shown = [case.names[name] for name in tied]
+    if len(tied) == len(systems.names):
+        sentence = [f"{every(len(tied), 'system')} share the {mean}; no baseline set."]
+    elif len(tied) > 1:
+        sentence = enumerated(shown, f" share the {mean}; no baseline set.")
+    else:
+        sentence = ["", shown[0], f" has the {mean}; no baseline to test against."]
+    state: State = "ties" if len(tied) > 1 else "no baseline"
+    return Decision(state, sentence, mean_evidence(systems, tied[0]), corrected_note(case), tied[0])
+
+
+def one_system(case: Case) -> Decision:
+    """There is only one system."""
+    systems, best = case.systems, case.systems.best or ""
+    over = f" over {counted(systems.queries_of(best), 'query')}."
+    mean = fixed(systems.mean(best), DIGITS)
+    ends = ends_of_mean(systems, best)
+    sentence = ["", case.names[best], f" has a mean {systems.label} of {mean}{over}"]
+    return Decision("one system", sentence, [ends] if ends else [], corrected_note(case), best)
+
+
+ROWS: tuple[Callable[[Case], Decision | None], ...] = (
+    no_result,
+    failed_gates,
+    losses,
+    gains,
+    clear_winner,
+    all_passed,
+    nothing_significant,
+    highest_mean,
+    one_system,
+)
+
+
+def _undecided(case: Case) -> str:
+    """Return why no contrast is significant: `same values`, `not tested`, or empty for a test that found nothing."""
+    if not any(each.differ for each in case.contrasts.values()):
+        return "same values"
+    return "not tested" if all(math.isnan(each.raw_p_value) for each in case.contrasts.values()) else ""
+
+
+# --- The evidence.
+
+
+def _largest_evidence(case: Case) -> list[str]:
+    """Return the evidence for the largest change, named if there are several."""
+    name, contrast = next(iter(case.contrasts.items()))
+    lead = f"Largest change: {case.names[name]}, " if len(case.contrasts) > 1 else ""
+    return evidence(case.of_family(contrast), lead)
+
+
+def _of_gate(case: Case, gate: GateResult) -> tuple[list[str], str]:
+    """Return the evidence for a gate that failed, and whether a test agrees with it."""
+    systems = case.systems
+    if gate.problem is not None:
+        return [told.why(gate)], ""
+    if (tested := _tested_by(case, gate)) is not None:
+        return evidence(tested), _reconciled(gate, tested)
+    if (gate.timed or gate.asks.slice) and gate.system in case.family:
+        # What the gate measures has no CI: the primary metric says how good the system is.
+        return evidence(case.of_family(case.family[gate.system]), f"{systems.label} "), ""
+    if gate.timed or gate.asks.slice:
+        return mean_evidence(systems, gate.system), ""
+    evaluation = systems.evaluations[gate.system]
+    one = systems.by(evaluation.text_of(gate.metric))
+    return mean_evidence(one, gate.system), ""
+
+
+def _tested_by(case: Case, gate: GateResult) -> Tested | None:
+    """Return the contrast that a gate is about: the one that decides it, or else that of the comparison."""
+    if gate.drop is None:
+        return None
+    drop = gate.drop
+    own = Tested(drop.against, drop.settings, drop.comparisons, drop.settings.corrects if gate.asks.must else "none")
+    if gate.asks.reads_test(is_beyond=drop.is_beyond) or drop.baseline is None or gate.asks.slice:
+        return own
+    systems = case.systems
+    text = systems.evaluations[gate.system].text_of(gate.metric)
+    if text == systems.primary and gate.system in case.family:
+        return case.of_family(case.family[gate.system])
+    return own
+
+
+# --- The line that reconciles.
+
+
+def _reconciled(gate: GateResult, tested: Tested) -> str:
+    """Say how a gate on a drop that failed and the test of that drop go together."""
+    low, _ = tested.contrast.delta_interval
+    if gate.asks.min_gain is not None or math.isnan(tested.contrast.p_value) or math.isnan(low):
+        return ""
+    if tested.contrast.significant:
+        return "Both agree: the drop is beyond the limit and significantly different from 0."
+    return (
+        "Both hold: the measured drop is beyond the limit, and its interval includes no drop, "
+        "so chance is not ruled out."
+    )
+
+
+def _within_limit(case: Case, name: str) -> str:
+    """Say that a significant drop is within the limit of a gate that passed."""
+    for gate in case.gates:
+        drop = gate.drop
+        if drop is None or gate.asks.max_drop is None or gate.system != name or drop.baseline is None:
+            continue
+        is_primary = case.systems.evaluations[name].text_of(gate.metric) == case.systems.primary
+        if not is_primary or gate.asks.slice or drop.is_beyond:
+            continue
+        ends = case.contrasts[name].delta_interval
+        far = ends[0] if case.systems.higher else ends[1]
+        line = f"Significant, yet within the limit of {gate.asks.max_drop:g}"
+        if abs(far) > gate.asks.max_drop:
+            line += f"; the interval reaches {signed(far, DIGITS)}, so a larger drop is not ruled out"
+        return f"{line}."
+    return ""
+
+
+def _not_best(case: Case, name: str) -> str:
+    """Say that a system that is better than the baseline is not significantly better than another one."""
+    systems = case.systems
+    others = [each for each in systems.names if each not in (name, systems.baseline)]
+    if not others:
+        return ""
+    if name != systems.best:
+        best = systems.best or ""
+        mean = fixed(systems.mean(best), DIGITS)
+        return f"Better than the baseline, not the best: {case.names[best]} has the {systems.extreme} mean, {mean}."
+    unbeaten = [each for each in others if (lead := systems.lead.get(each)) is not None and lead.standing != "better"]
+    if not unbeaten:
+        return ""
+    nearest = min(unbeaten, key=lambda each: abs(systems.lead[each].delta))
+    lead = systems.lead[nearest]
+    p_value = "" if math.isnan(lead.raw_p_value) else f" (uncorrected {p_text(lead.raw_p_value, DIGITS)})"
+    size = signed(lead.delta, DIGITS)
+    return (
+        f"Better than the baseline, not proven best: against {case.names[nearest]} {size} is not significant{p_value}."
+    )
+
+
+def _not_equal(case: Case) -> str:
+    """Say which true changes the queries would show, so that nothing significant is not read as equal."""
+    systems, (name, contrast) = case.systems, next(iter(case.contrasts.items()))
+    if note := corrected_note(case, name):
+        return note
+    if not contrast.differ or contrast.pairs < 2 or math.isnan(contrast.raw_p_value):
+        return ""
+    queries = counted(contrast.pairs, "query gives", "queries give")
+    for_name = f"for {case.names[name]}, " if len(case.contrasts) > 1 else ""
+    start = f"Not significant is not equal: {for_name}{queries}"
+    if find_spec("scipy") is None or not systems.is_compared:
+        return f"{start} no proof that the systems are alike."
+    alpha = alpha_of(systems.rows, systems.primary, systems.settings)
+    least = Differences.of(contrast).detectable(contrast.pairs, alpha, POWER, systems.settings.test)
+    if least is None:
+        return f"{start} less than {100 * POWER:g}% power for any true change."
+    return f"{start} {100 * POWER:g}% power only for true changes of {fixed(least, DIGITS)} or more."
+
+
+def corrected_note(case: Case, name: str | None = None) -> str:
+    """Say what an audit or several annotators change."""
+    systems = case.systems
+    if systems.annotators_differ:
+        return "The interval includes disagreement between annotators."
+    if systems.audit is None:
+        return ""
+    uncorrected = ""
+    if name in case.contrasts:
+        columns = systems.values
+        change = mean_of(columns[name][systems.primary] - columns[systems.baseline][systems.primary])
+        uncorrected = f"; uncorrected change {signed(change, DIGITS)}"
+    return f"Corrected by an audit of {counted(len(systems.audit.truth), 'query')}{uncorrected}."
+
+
+def _worse_in_slice(case: Case, name: str) -> str:
+    """Say in which slice a system that is better overall is significantly worse."""
+    losses = (text for system, standing, text in in_slices(case.systems) if (system, standing) == (name, "worse"))
+    return next((f"Significantly worse on {text}." for text in losses), "")
+
+
+def in_slices(systems: Systems) -> Iterator[tuple[str, str, str]]:
+    """Yield significant differences within slices, largest losses first and largest gains last.
+
+    Each has its system, `worse` or `better`, and the slice with the difference and its p-value.
+    """
+    if not systems.is_baseline_named or not systems.is_compared:
+        return
+    names, corrects = Names(systems.names), systems.settings.corrects
+    by = f", {CORRECTIONS.get(corrects, corrects)}" if corrects != "none" else ""
+    rows = [
+        (row.against, part, row.system)
+        for part in systems.slices
+        for row in part.rows
+        if row.metric == systems.primary and row.against is not None and row.against.significant
+    ]
+    for contrast, part, name in sorted(rows, key=lambda row: row[0].favors * abs(size_of(row[0]))):
+        size, p_value = signed(contrast.delta, DIGITS), p_text(contrast.p_value, DIGITS)
+        yield names[name], contrast.standing, f"{part.by} {part.value}, {size} ({p_value}{by})"
+
+
+def first_line(text: str) -> str:
+    """Return the first line of an error."""
+    return text.strip().partition("\n")[0]

@@ -1,0 +1,160 @@
+"""What a decision is about, and the evidence for it: differences and means with their CIs, p-values and queries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from groupgt.comparison.contrast import Contrast, Interval, comparisons
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.systems import Systems
+from groupgt.experiment.outcome import GateResult
+from groupgt.render.tables import counted, fixed, p_text, signed
+from groupgt.report.names import Names
+from groupgt.report.sentences import every
+
+# Digits of every number in a decision.
+DIGITS = 3
+# What corrections are called; other methods keep their names.
+CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini–Hochberg"}
+
+
+class Tested(NamedTuple):
+    """A contrast, and the comparisons over which its interval and p-value are corrected by some method."""
+
+    contrast: Contrast
+    settings: Settings
+    comparisons: int = 1
+    correction: str = "none"
+
+    @property
+    def is_adjusted(self) -> bool:
+        """True if more than one comparison shares alpha."""
+        return self.comparisons > 1 and self.correction != "none"
+
+
+def size_of(contrast: Contrast) -> float:
+    """Return what the test compares: the difference of means, or of ranks."""
+    return contrast.delta if contrast.ranks is None else contrast.ranks
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a decision is about; `systems` on the primary metric, and the gates and failures of an experiment."""
+
+    all_systems: Systems | None
+    gates: Sequence[GateResult]
+    failed: Mapping[str, str]
+
+    @property
+    def systems(self) -> Systems:
+        """The systems; the first row handles that there are none."""
+        if self.all_systems is None:
+            raise ValueError("no system has results")
+        return self.all_systems
+
+    @cached_property
+    def names(self) -> Names:
+        """The names of all systems as they are shown."""
+        return Names([*(self.all_systems.names if self.all_systems else ()), *self.failed])
+
+    @cached_property
+    def subject(self) -> str | None:
+        """The one system, other than the baseline, that all gates are about; None if there are several, or no gates."""
+        baseline = self.systems.baseline if self.systems.is_baseline_named else None
+        systems = {gate.system for gate in self.gates if gate.system != baseline}
+        return systems.pop() if len(systems) == 1 else None
+
+    @cached_property
+    def family(self) -> dict[str, Contrast]:
+        """The contrasts of all systems with the baseline on the primary metric; empty without a baseline."""
+        is_compared = len(self.systems.names) > 1 and self.systems.is_baseline_named and self.systems.baseline
+        return self.systems.against_baseline if is_compared else {}
+
+    @cached_property
+    def contrasts(self) -> dict[str, Contrast]:
+        """The contrasts that decide: those of the subject of the gates, or else of every system, largest first."""
+        mine = self.family if self.subject not in self.family else {self.subject: self.family[self.subject]}
+        paired = {name: each for name, each in mine.items() if each.pairs}
+        return dict(sorted(paired.items(), key=lambda item: -abs(size_of(item[1]))))
+
+    def of_family(self, contrast: Contrast) -> Tested:
+        """Return a contrast with the baseline, with the correction of its family."""
+        settings = self.systems.settings
+        return Tested(contrast, settings, comparisons(self.family.values()), settings.corrects)
+
+    def passed_words(self, *, is_start: bool = False) -> str:
+        """Return in words that gates passed, such as `all 4 gates passed`; empty without gates that had a value."""
+        checked = [gate for gate in self.gates if not gate.skipped]
+        if not checked:
+            return ""
+        if len(checked) < len(self.gates):
+            words = f"{len(checked):,} of {counted(len(self.gates), 'gate')} passed"
+        else:
+            words = f"{every(len(checked), 'gate') if is_start else _all(len(checked))} passed"
+        return words
+
+
+def _all(count: int) -> str:
+    return "the gate" if count == 1 else "both gates" if count == 2 else "all gates"
+
+
+def evidence(tested: Tested, lead: str = "") -> list[str]:
+    """Return a difference, its CI, its p-value and the number of queries behind it; `lead` says whose it is."""
+    contrast, queries = tested.contrast, counted(tested.contrast.pairs, "query")
+    delta = f"{lead}{signed(contrast.delta, DIGITS)}"
+    if math.isnan(contrast.raw_p_value):
+        why = "no p-value for so few queries" if contrast.pairs < 2 else "no p-value: all differences are the same"
+        return [delta, *_interval(tested), why, queries]
+    p_value = p_text(contrast.p_value, DIGITS)
+    method = CORRECTIONS.get(tested.correction, tested.correction)
+    p_value += f" ({method})" if tested.is_adjusted else ""
+    if contrast.ranks is not None:
+        ranks = f"{signed(contrast.ranks, 2)} of all signed ranks"
+        counts = f"better on {counted(contrast.wins, 'query')}, worse on {contrast.losses:,}"
+        return [f"{lead}{ranks}", counts, p_value, queries]
+    return [delta, *_interval(tested), p_value, queries]
+
+
+def _interval(tested: Tested) -> list[str]:
+    low, high = tested.contrast.delta_interval
+    if math.isnan(low):
+        return []
+    over = f", adjusted for {tested.comparisons:,} comparisons" if tested.is_adjusted else ""
+    return [f"{level(tested.contrast.confidence)} {between((low, high))}{over}"]
+
+
+def level(confidence: float) -> str:
+    """Return the level of an interval.
+
+    >>> level(1 - 0.05 / 3)
+    '98.3% CI'
+    """
+    return f"{100 * confidence:.3g}% CI"
+
+
+def between(ends: Interval) -> str:
+    """Return the ends of an interval of a difference, both with their signs.
+
+    >>> between((-0.0351, 0.1094))
+    '-0.035 to +0.109'
+    """
+    return f"{signed(ends[0], DIGITS)} to {signed(ends[1], DIGITS)}"
+
+
+def mean_evidence(systems: Systems, name: str) -> list[str]:
+    """Return a mean, its CI and the number of queries behind it."""
+    ends = ends_of_mean(systems, name)
+    queries = counted(systems.queries_of(name), "query")
+    return [f"mean {fixed(systems.mean(name), DIGITS)}", *([ends] if ends else []), queries]
+
+
+def ends_of_mean(systems: Systems, name: str) -> str:
+    """Return the CI of a mean; empty without one."""
+    low, high = systems.ends(name)
+    if low is None:
+        return ""
+    return f"{level(systems.settings.confidence)} {fixed(low, DIGITS)} to {fixed(high, DIGITS)}"

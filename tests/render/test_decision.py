@@ -1,0 +1,441 @@
+"""The decision: which of its rows holds, in which words, and that every medium repeats them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import groupgt
+from groupgt.comparison.compare import comparison_of
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.systems import Systems
+from groupgt.experiment.config import Gate
+from groupgt.experiment.outcome import Drop, GateResult
+from groupgt.render.document import document
+from groupgt.render.layout import Screen
+from groupgt.report.comparison import dataset_of
+from groupgt.report.decision import BADGES, SHAPES, Decision, decide, decisions
+from groupgt.report.experiment import items, summary
+from groupgt.report.names import Names
+
+QIDS = [f"q{number:02}" for number in range(16)]
+TRUTH = {qid: [["a"], ["b"]] for qid in QIDS}
+Run = dict[str, list[str]]
+BEST: Run = {qid: ["a", "b", "x"] for qid in QIDS}
+GOOD: Run = {qid: ["a", "x", "b"] for qid in QIDS}
+BAD: Run = {qid: ["x", "y", "a"] for qid in QIDS}
+# On two queries better than GOOD, and on one worse.
+NEAR: Run = {**GOOD, "q00": BEST["q00"], "q01": BEST["q01"], "q02": BAD["q02"]}
+# On two queries worse than GOOD, and on one better.
+LESS: Run = {**GOOD, "q00": BAD["q00"], "q01": BAD["q01"], "q02": BEST["q02"]}
+
+
+def compared(runs: dict[str, Run], metric: str = "ndcg@3", **options: object) -> groupgt.Comparison:
+    return groupgt.compare(TRUTH, runs, [metric], convention="coverage", resamples=999, **options)  # type: ignore[arg-type]
+
+
+def alone(runs: dict[str, Run]) -> Systems:
+    """Systems without a baseline, as in an experiment without `compare`."""
+    evaluations = groupgt.evaluate_runs(TRUTH, runs, ["ndcg@3"], convention="coverage")
+    return replace(comparison_of(evaluations, next(iter(runs)), Settings()), is_baseline_named=False)
+
+
+def bound(system: str, value: float | None, *, passed: bool, **asks: object) -> GateResult:
+    gate = Gate(system, **{"metric": "ndcg@3", **asks})  # type: ignore[arg-type]
+    return GateResult(1, system, "one", gate, passed, value)
+
+
+def change(
+    table: groupgt.Comparison, system: str, *, passed: bool, is_beyond: bool, former: bool = False, **asks: object
+) -> GateResult:
+    """A gate on a drop or a gain."""
+    contrast = table[system][table.primary].against
+    assert contrast is not None
+    gate = Gate(system, "ndcg@3", **asks)  # type: ignore[arg-type]
+    drop = Drop(None if former else table.baseline, -contrast.delta, is_beyond, contrast, table.settings)
+    return GateResult(1, system, "one", gate, passed, contrast.delta, drop=drop)
+
+
+def no_value(system: str, problem: str, *, passed: bool = False, detail: str = "", **asks: object) -> GateResult:
+    return GateResult(1, system, "one", Gate(system, "ndcg@3", **(asks or {"min": 0.5})), passed, None, problem, detail)  # type: ignore[arg-type]
+
+
+RELEASED = compared({"released": GOOD, "near": NEAR})
+WORSE = compared({"released": GOOD, "bad": BAD})
+FEWER = compared({"released": GOOD, "less": LESS})
+BETTER = compared({"released": GOOD, "best": BEST})
+SWEEP = compared({"released": GOOD, "bm25[k1=0.9,b=0.4]": NEAR, "bm25[k1=1.2,b=0.4]": LESS})
+
+CASES: dict[str, tuple[Callable[[], Decision], str, str]] = {
+    # The name of each: how it comes about, the state, the sentence.
+    "nothing to evaluate": (
+        lambda: decide(groupgt.compare({"q": []}, {"one": {"q": ["a"]}, "two": {"q": ["a"]}}, ["recall@1"])),
+        "no result",
+        "No query could be evaluated.",
+    ),
+    "every system failed": (
+        lambda: decide(None, [], {"one": "no route to host\nat line 3", "two": "x", "three": "y"}),
+        "no result",
+        "All 3 systems failed.",
+    ),
+    "a drop": (
+        lambda: decide(WORSE, [change(WORSE, "bad", passed=False, is_beyond=True, max_drop=0.02)]),
+        "gate failed",
+        "bad fell 0.613 in ndcg@3; the gate allows 0.02.",
+    ),
+    "a drop since the previous run": (
+        lambda: decide(WORSE, [change(WORSE, "bad", passed=False, is_beyond=True, max_drop=0.02, former=True)]),
+        "gate failed",
+        "bad fell 0.613 in ndcg@3 since the previous run; the gate allows 0.02.",
+    ),
+    "a gain that is too small": (
+        lambda: decide(RELEASED, [change(RELEASED, "near", passed=False, is_beyond=True, min_gain=0.5)]),
+        "gate failed",
+        "near fell 0.028 in ndcg@3; the gate requires a gain of 0.5.",
+    ),
+    "a gain that is not significant": (
+        lambda: decide(
+            BETTER, [change(BETTER, "best", passed=False, is_beyond=False, min_gain=0.0, must="significant")]
+        ),
+        "gate failed",
+        "best rose 0.080 in ndcg@3; the gate requires a significant gain.",
+    ),
+    "a mean below its limit": (
+        lambda: decide(WORSE, [bound("bad", 0.25, passed=False, min=0.7, slice={"type": "multi"})]),
+        "gate failed",
+        "bad has a mean ndcg@3 on type multi of 0.250; the gate requires 0.7.",
+    ),
+    "a latency above its limit": (
+        lambda: decide(WORSE, [bound("bad", 25.123, passed=False, metric="latency_p95_ms", max=20)]),
+        "gate failed",
+        "bad has a latency p95 of 25.1 ms; the gate allows 20 ms.",
+    ),
+    "several gates": (
+        lambda: decide(
+            WORSE,
+            [
+                bound("bad", 0.2, passed=True, min=0.1),
+                no_value("bad", "no query"),
+                bound("bad", 0.25, passed=False, min=0.7),
+            ],
+        ),
+        "gates failed",
+        "bad fails 2 of 3 gates; the first is ndcg@3.",
+    ),
+    "gates of several systems": (
+        lambda: decide(
+            SWEEP,
+            [bound(f"bm25[k1={k1},b=0.4]", 0.2, passed=False, min=0.7) for k1 in (0.9, 1.2)],
+        ),
+        "gates failed",
+        "2 of 2 gates failed; the first is ndcg@3 of bm25 k1=0.9.",
+    ),
+    "a gate on a system that failed": (
+        lambda: decide(WORSE, [no_value("lsa", "failed", detail="no memory")], {"lsa": "no memory"}),
+        "system failed",
+        "lsa failed to run, so 1 gate has no value.",
+    ),
+    "a gate without a value": (
+        lambda: decide(WORSE, [no_value("bad", "no pair", max_drop=0.1)]),
+        "gate failed",
+        "The gate on ndcg@3 has no value for bad.",
+    ),
+    "a loss": (lambda: decide(WORSE), "loss", "bad is significantly worse than released in ndcg@3."),
+    "losses": (
+        lambda: decide(compared({"released": GOOD, "bad": BAD, "worse": {qid: [] for qid in QIDS}, "near": NEAR})),
+        "losses",
+        "2 of 3 systems are significantly worse than released in ndcg@3.",
+    ),
+    "a gain, all gates passed": (
+        lambda: decide(BETTER, [bound("best", 0.9, passed=True, min=0.5)]),
+        "gain",
+        "best is significantly better than released in ndcg@3; the gate passed.",
+    ),
+    "a gain among losses": (
+        lambda: decide(compared({"released": GOOD, "bad": BAD, "best": BEST})),
+        "gain",
+        "best is significantly better than released in ndcg@3, 1 is worse.",
+    ),
+    "gains": (
+        lambda: decide(compared({"released": GOOD, "best": BEST, "other": BEST})),
+        "gains",
+        "Both systems are significantly better than released in ndcg@3.",
+    ),
+    "a lower value is better": (
+        lambda: decide(
+            groupgt.compare(
+                {qid: [["a", "c"], ["b"]] for qid in QIDS},
+                {"released": {qid: ["a", "c"] for qid in QIDS}, "lean": {qid: ["a", "b"] for qid in QIDS}},
+                ["redundancy@2"],
+                resamples=999,
+            )
+        ),
+        "gain",
+        "lean is significantly better than released in redundancy@2.",
+    ),
+    "only the subject of the gates decides": (
+        lambda: decide(
+            compared({"released": GOOD, "bad": BAD, "near": NEAR}), [bound("near", 0.9, passed=True, min=0.5)]
+        ),
+        "passed",
+        "The gate passed; no significant difference in ndcg@3.",
+    ),
+    "the best of all, without a baseline": (
+        lambda: decide(alone({"best": BEST, "good": GOOD, "bad": BAD})),
+        "best",
+        "best is significantly better than every other system in ndcg@3.",
+    ),
+    "gates passed": (
+        lambda: decide(RELEASED, [bound("near", 0.9, passed=True, min=0.5)] * 4),
+        "passed",
+        "All 4 gates passed; no significant difference in ndcg@3.",
+    ),
+    "gates passed, and others had nothing to compare with": (
+        lambda: decide(
+            RELEASED,
+            [bound("near", 0.9, passed=True, min=0.5), no_value("near", "no previous run", passed=True, max_drop=0.1)],
+        ),
+        "passed",
+        "1 of 2 gates passed; no significant difference in ndcg@3.",
+    ),
+    "one system passed its gates": (
+        lambda: decide(alone({"bm25": GOOD}), [bound("bm25", 0.9, passed=True, min=0.5)]),
+        "passed",
+        "The gate passed; bm25 has a mean ndcg@3 of 0.920.",
+    ),
+    "same values": (
+        lambda: decide(compared({"released": GOOD, "candidate": GOOD})),
+        "same values",
+        "candidate and released have the same ndcg@3 on every query.",
+    ),
+    "nothing significant": (
+        lambda: decide(SWEEP),
+        "nothing significant",
+        "No system differs significantly from the baseline in ndcg@3.",
+    ),
+    "one system that is not significant": (
+        lambda: decide(FEWER),
+        "nothing significant",
+        "less does not differ significantly from released in ndcg@3.",
+    ),
+    "a test without a p-value": (
+        lambda: decide(
+            groupgt.compare({"q": [["a"]]}, {"released": {"q": ["a"]}, "bad": {"q": ["x"]}}, ["recall@1"], test="t")
+        ),
+        "nothing significant",
+        "bad could not be tested against released in recall@1.",
+    ),
+    "ties": (
+        lambda: decide(alone({"rrf": GOOD, "convex": GOOD, "bad": BAD})),
+        "ties",
+        "rrf and convex share the highest mean ndcg@3; no baseline set.",
+    ),
+    "no baseline": (
+        lambda: decide(alone({"good": GOOD, "less": LESS})),
+        "no baseline",
+        "good has the highest mean ndcg@3; no baseline to test against.",
+    ),
+    "one system": (
+        lambda: decide(alone({"bm25": GOOD})),
+        "one system",
+        "bm25 has a mean ndcg@3 of 0.920 over 16 queries.",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest) -> tuple[Decision, str, str]:
+    made, state, sentence = CASES[request.param]
+    return made(), state, sentence
+
+
+def test_the_first_row_that_holds_decides(case: tuple[Decision, str, str]) -> None:
+    decision, state, sentence = case
+    assert (decision.state, decision.text) == (state, sentence)
+    # A name counts as one word.
+    words = "".join("name" if place % 2 else part for place, part in enumerate(decision.sentence)).split()
+    assert len(words) <= 14
+    assert "nan" not in " ".join([*decision.evidence, decision.note])
+
+
+def test_every_state_is_tried() -> None:
+    assert {state for _, state, _ in CASES.values()} == set(BADGES)
+
+
+def test_every_medium_has_the_same_words(case: tuple[Decision, str, str]) -> None:
+    decision, _, sentence = case
+    badge = decision.badge
+    terminal = document([decision.card], screen=Screen(width=80))
+    assert " ".join(terminal.split()).startswith(f"{decision.shape} {badge.upper()} {sentence}".strip())
+    assert max(map(len, terminal.splitlines())) <= 80
+    plain = document([decision.card], screen=Screen(is_ascii=True))
+    assert plain.splitlines()[0].isascii() == sentence.isascii()
+    assert decision.shape not in plain or not badge
+    comment = document([decision.card], "github").splitlines()[0].replace("\\", "").replace("&#8203;", "")
+    assert comment.lower().endswith(sentence.removesuffix(".").lower()) or not badge
+    assert (f" {badge}: " in comment) == bool(badge)
+    told = decision.to_dict()
+    assert (told["badge"], told["sentence"]) == (badge, sentence)
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_the_shapes_of_badges_differ() -> None:
+    assert len(set(SHAPES.values())) == len(SHAPES)
+
+
+def test_evidence_has_the_level_of_its_own_interval() -> None:
+    # One of two is rejected by none: each has 1 - .05 / 2.
+    assert decide(SWEEP).evidence[1].startswith("97.5% CI ")
+    assert (
+        decide(SWEEP).evidence[0] == f"Largest change: bm25 k1=1.2, {SWEEP['bm25[k1=1.2,b=0.4]']['ndcg@3'].delta:.3f}"
+    )
+    assert decide(SWEEP).evidence[1].endswith("adjusted for 2 comparisons")
+    assert decide(SWEEP).evidence[2].endswith(" (Holm)")
+    one = decide(FEWER).evidence
+    assert one[1].startswith("95% CI -")
+    assert "adjusted" not in one[1]
+    assert one[3] == "16 queries"
+    assert all(re.fullmatch(r"[-+]\d\.\d{3}|0\.000", number) for number in re.findall(r"[-+]\S+", one[1]))
+
+
+def test_queries_that_count_for_one_system_only_are_not_counted() -> None:
+    short = {qid: ids for qid, ids in BAD.items() if qid not in ("q00", "q01", "q02")}
+    table = groupgt.compare(TRUTH, {"released": GOOD, "bad": short}, ["ndcg@3"], policy={"missing": "skip"})
+    assert decide(table).evidence[-1] == "13 queries"
+
+
+def test_ranks_decide_by_ranks() -> None:
+    pytest.importorskip("scipy")
+    evidence = decide(compared({"released": GOOD, "bad": BAD}, test="wilcoxon")).evidence
+    assert evidence[:2] == ["-1.00 of all signed ranks", "better on 0 queries, worse on 16"]
+
+
+class TestTheLineThatReconciles:
+    """What seems to contradict itself, and how both are true."""
+
+    def test_a_gate_and_a_test_that_agree(self) -> None:
+        decision = decide(WORSE, [change(WORSE, "bad", passed=False, is_beyond=True, max_drop=0.02)])
+        assert decision.note.startswith("Both agree: ")
+
+    def test_a_gate_and_a_test_that_disagree(self) -> None:
+        decision = decide(FEWER, [change(FEWER, "less", passed=False, is_beyond=True, max_drop=0.02)])
+        assert decision.note.startswith("Both hold: ")
+
+    def test_a_loss_within_the_limit(self) -> None:
+        wide = decide(WORSE, [change(WORSE, "bad", passed=True, is_beyond=False, max_drop=0.9)])
+        assert (wide.state, wide.note) == ("loss", "Significant, yet within the limit of 0.9.")
+        near = decide(WORSE, [change(WORSE, "bad", passed=True, is_beyond=False, max_drop=0.613)])
+        low = WORSE["bad"]["ndcg@3"].against.delta_interval[0]  # type: ignore[union-attr]
+        assert low == pytest.approx(-0.6131, abs=1e-3)
+        assert near.note.endswith(f"the interval reaches {low:.3f}, so a larger drop is not ruled out.")
+
+    def test_better_but_not_the_best(self) -> None:
+        close = {**BEST, "q00": GOOD["q00"]}
+        decision = decide(compared({"released": GOOD, "best": BEST, "close": close, "less": LESS}))
+        assert decision.state == "gains"
+        mixed = {**{qid: BEST[qid] for qid in QIDS[:9]}, **{qid: LESS[qid] for qid in QIDS[9:]}}
+        decision = decide(compared({"released": GOOD, "most": {**BEST, "q15": BAD["q15"]}, "mixed": mixed}))
+        assert decision.note == "" or decision.note.startswith("Better than the baseline, not ")
+
+    def test_not_significant_is_not_equal(self) -> None:
+        pytest.importorskip("scipy")
+        power = FEWER.power().powers[0]
+        assert power.detectable is not None
+        least = f"16 queries give 80% power only for true changes of {power.detectable:.3f} or more."
+        assert decide(FEWER).note == f"Not significant is not equal: {least}"
+
+    def test_an_audit(self) -> None:
+        human = {qid: TRUTH[qid] for qid in QIDS[:12]}
+        runs = {"released": GOOD, "bad": BAD}
+        table = groupgt.compare(TRUTH, runs, ["ndcg@3"], audit=human, assume_random=True, convention="coverage")
+        assert decide(table).note == "Corrected by an audit of 12 queries; uncorrected change -0.613."
+
+    def test_annotators(self) -> None:
+        other = {qid: [["a"], ["x"]] for qid in QIDS}
+        table = groupgt.compare(TRUTH, {"released": GOOD, "bad": BAD}, ["ndcg@3"], annotators=[other])
+        assert decide(table).note == "The interval includes disagreement between annotators."
+
+    def test_worse_in_a_slice(self) -> None:
+        qids = [f"q{number}" for number in range(40)]
+        truth = {"qid": qids, "retrieval_gt": [[["a"]]] * 40, "type": ["few"] * 10 + ["many"] * 30}
+        import pandas
+
+        frame = pandas.DataFrame(truth)
+        runs = {
+            "released": {qid: ["a"] if place < 10 else ["x"] for place, qid in enumerate(qids)},
+            "other": {qid: ["x"] if place < 10 else ["a"] for place, qid in enumerate(qids)},
+        }
+        decision = decide(groupgt.compare(frame, runs, ["recall@1"], by=["type"], resamples=999))
+        assert decision.state == "gain"
+        assert decision.note.startswith("Significantly worse on type few, -1.000 (p = 0.00")
+
+
+EXPERIMENT = """
+version: 1
+name: several
+convention: coverage
+datasets: {good: {ground_truth: truth.jsonl}, bad: {ground_truth: truth.jsonl}}
+systems:
+  main: {use: results, with: {path: main.jsonl}}
+  change: {use: results, with: {path: "{dataset}.jsonl"}}
+evaluate: {metrics: [ndcg@3]}
+compare: {baseline: main}
+"""
+
+
+def test_data_sets_are_decided_alone_the_worst_first(tmp_path: Path) -> None:
+    rows = [json.dumps({"qid": qid, "retrieval_gt": groups}) for qid, groups in TRUTH.items()]
+    (tmp_path / "truth.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    for name, run in (("main", GOOD), ("good", BEST), ("bad", BAD)):
+        lines = [json.dumps({"qid": qid, "retrieved_ids": ids}) for qid, ids in run.items()]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "several.yaml").write_text(EXPERIMENT, encoding="utf-8")
+    outcome = groupgt.run_experiment(tmp_path / "several.yaml")
+    assert {name: decision.badge for name, decision in decisions(outcome).items()} == {"bad": "Worse", "good": "Better"}
+    text = document(items(outcome))
+    assert text.index("several · bad · 16 of 16 queries evaluated") < text.index("▼ WORSE") < text.index("▲ BETTER")
+    comment = summary(outcome)
+    assert comment.index("### ▼ Worse: change is significantly worse") < comment.index("### ▲ Better: change is")
+    assert outcome.folder is not None
+    results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))
+    for name, decision in decisions(outcome).items():
+        assert results["datasets"][name]["decision"] == decision.to_dict()
+        assert "decision" not in results["datasets"][name]["comparison"]
+
+
+def test_a_comparison_says_the_same_everywhere() -> None:
+    decision = decide(WORSE)
+    assert str(WORSE).startswith("▼ WORSE  bad is significantly worse")
+    assert WORSE.to_dict()["decision"] == decision.to_dict()
+    assert "### ▼ Worse: bad is significantly worse than released in ndcg@3" in WORSE.summary().replace(
+        "\\", ""
+    ).replace("@&#8203;", "@")
+    shown = dataset_of(WORSE.by(), "own")
+    assert "".join(shown["verdict"][0]["parts"]) == decision.text
+
+
+def test_names() -> None:
+    names = Names(["bm25[k1=0.9,b=0.4]", "bm25[k1=1.2,b=0.4]", "lsa", "rrf[k=10]", "a[b]"])
+    assert [names[name] for name in ("bm25[k1=0.9,b=0.4]", "lsa", "rrf[k=10]", "a[b]", "new[k=1]")] == [
+        "bm25 k1=0.9",
+        "lsa",
+        "rrf k=10",
+        "a[b]",
+        "new k=1",
+    ]
+    assert names.shared == ["bm25 b=0.4"]
+
+
+def test_the_primary_metric_decides() -> None:
+    by_first = groupgt.compare(TRUTH, {"good": GOOD, "bad": BAD}, ["recall@5", "mrr"])
+    by_mrr = groupgt.compare(TRUTH, {"good": GOOD, "bad": BAD}, ["recall@5", "mrr"], primary="mrr")
+    assert decide(by_first).text.endswith(" in recall@5.")
+    assert decide(by_mrr).text.endswith(" in mrr.")
+    assert by_first.rows == by_mrr.rows
+    with pytest.raises(groupgt.MetricError, match="was not evaluated"):
+        groupgt.compare(TRUTH, {"good": GOOD, "bad": BAD}, ["recall@2"], primary="mrr")
