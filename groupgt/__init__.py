@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from groupgt.comparison.compare import Comparison, compare, power
+    from groupgt.comparison.correlation import Correlation
     from groupgt.comparison.failures import HardestGroups, misses
+    from groupgt.comparison.pool import Pool, pool
     from groupgt.comparison.power import AuditPower, PowerAnalysis
     from groupgt.curation.agree import Agreement, agree
     from groupgt.curation.check import Check, check
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from groupgt.model.run import Run
     from groupgt.model.values import Lengths
     from groupgt.report.run import run_experiment
+    from groupgt.results.correlate import correlate
 
 __version__ = "0.1.0"
 
@@ -54,6 +57,7 @@ _HOME = {
     "Check": "curation.check",
     "Comparison": "comparison.compare",
     "ConfigError": "errors",
+    "Correlation": "comparison.correlation",
     "DataError": "errors",
     "Depths": "evaluation.depth",
     "Evaluation": "evaluation.result",
@@ -69,6 +73,7 @@ _HOME = {
     "Misses": "evaluation.result",
     "Outcome": "experiment.outcome",
     "Policy": "model.policy",
+    "Pool": "comparison.pool",
     "PowerAnalysis": "comparison.power",
     "Rechunked": "curation.rechunk",
     "RetrieverError": "errors",
@@ -79,6 +84,7 @@ _HOME = {
     "agree": "curation.agree",
     "check": "curation.check",
     "compare": "comparison.compare",
+    "correlate": "results.correlate",
     "depth": "evaluation.depth",
     "evaluate": "evaluation.evaluate",
     "evaluate_runs": "evaluation.runs",
@@ -88,6 +94,7 @@ _HOME = {
     "metric": "metrics.own",
     "misses": "comparison.failures",
     "parse_metric": "metrics.language",
+    "pool": "comparison.pool",
     "power": "comparison.compare",
     "read_ground_truth": "formats.detect",
     "read_lengths": "formats.corpus",
@@ -106,6 +113,7 @@ __all__ = [
     "Check",
     "Comparison",
     "ConfigError",
+    "Correlation",
     "DataError",
     "Depths",
     "Evaluation",
@@ -121,6 +129,7 @@ __all__ = [
     "Misses",
     "Outcome",
     "Policy",
+    "Pool",
     "PowerAnalysis",
     "Rechunked",
     "RetrieverError",
@@ -132,6 +141,7 @@ __all__ = [
     "agree",
     "check",
     "compare",
+    "correlate",
     "depth",
     "evaluate",
     "evaluate_runs",
@@ -141,6 +151,7 @@ __all__ = [
     "metric",
     "misses",
     "parse_metric",
+    "pool",
     "power",
     "read_ground_truth",
     "read_lengths",

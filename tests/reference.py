@@ -615,6 +615,44 @@ def bpref(q: Query) -> float:
     return total / size
 
 
+def infap(q: Query) -> float:
+    """(1/R) sum over retrieved relevant at rank r of 1/r + (r-1)/r times the expected precision above it."""
+    found, rejected, pooled = 0, 0, 0
+    total = 0.0
+    for rank, document in enumerate(q.top, 1):
+        if document is None or document not in q.grades:
+            continue
+        if document in q.relevant:
+            if rank == 1:
+                total += 1
+            else:
+                in_pool = pooled / (rank - 1)
+                total += 1 / rank + (rank - 1) / rank * in_pool * (found + 1e-5) / (found + rejected + 2e-5)
+            found += 1
+        elif q.grades[document] >= 0:
+            rejected += 1
+        pooled += 1
+    return total / len(q.relevant)
+
+
+def compat(q: Query) -> float:
+    """Rank-biased overlap with the ideal ranking that is nearest to the results."""
+    p = q.params["p"]
+    ranks = {document: rank for rank, document in enumerate(q.top) if document is not None}
+    ideal = sorted(q.relevant, key=lambda document: (-q.grades[document], ranks.get(document, len(q.top))))
+    depth = max(len(q.top), len(ideal))
+
+    def overlap(one: Sequence[str | None], other: Sequence[str | None]) -> float:
+        total = 0.0
+        for size in range(1, depth + 1):
+            both = (set(one[:size]) & set(other[:size])) - {None}
+            total += p ** (size - 1) * len(both) / size
+        return total
+
+    normalizer = overlap(ideal, ideal) if q.params["normalize"] == "True" else sum(p**step for step in range(depth))
+    return divide(overlap(q.top, ideal), normalizer)
+
+
 # ---- outside the conventions: diversity -------------------------------------------------------------------------
 
 
@@ -800,6 +838,8 @@ WITHOUT_CONVENTION: dict[str, Metric] = {
     "num_rel": num_rel,
     "rbp_residual": rbp_residual,
     "bpref": bpref,
+    "infap": infap,
+    "compat": compat,
     "abstains": lambda q: None,  # of queries without an answer alone
     "false_returns": lambda q: None,
 }
@@ -814,6 +854,8 @@ def read_params(name: str, convention: str | None, given: Mapping[str, Any]) -> 
         params["max_grade"] = 4
     if name in ("rbp", "rbp_residual"):
         params["p"] = 0.8
+    if name == "compat":
+        params.update(p=0.95, normalize="True")
     if name == "iprec":
         params["recall"] = 0
     if name == "judged":
@@ -878,7 +920,7 @@ def reference(
     filled = read_params(name, in_force, params or {})
     if k is not None and k < 1:
         raise ValueError("k must be at least 1")
-    if k is not None and name in ("bpref", "iprec", "num_ret", "num_rel"):
+    if k is not None and name in ("bpref", "infap", "compat", "iprec", "num_ret", "num_rel"):
         raise ValueError(f"{name} has no cutoff")
     if duplicates not in ("penalize", "drop", "keep"):
         raise ValueError(f"unknown duplicate policy {duplicates!r}")

@@ -85,6 +85,18 @@ TEX: dict[str, tuple[str, str]] = {
         "each term 1 if none is above",
         r"\frac{1}{R} \sum_{r} \mathrm{rel}_r \left( 1 - \frac{\min(N_r, R)}{\min(N, R)} \right)",
     ),
+    "infap": (
+        "(1/R) Σ over retrieved relevant of 1/r + (c/r) · (relevant above it + ε) ÷ (judged above it + 2ε), c the "
+        "pooled results above it, ε = 0.00001",
+        r"\frac{1}{R} \sum_{r} \mathrm{rel}_r \left( \frac{1}{r} + \frac{c_r}{r} \cdot "
+        r"\frac{\mathrm{rel}_{<r} + \varepsilon}{\mathrm{judged}_{<r} + 2 \varepsilon} \right)",
+    ),
+    "compat": (
+        "Σ_{i≤d} p^(i−1) · |documents in both first i| / i, d = max(n, R), ÷ the same of the ideal ranking with "
+        "itself; with `normalize=False` ÷ Σ p^(i−1). The ideal has the highest grades first, equal grades in the "
+        "order of the results",
+        r"\frac{\sum_{i=1}^{d} p^{i-1} \, | S_i \cap I_i | / i}{\sum_{i=1}^{d} p^{i-1} \, | I_i | / i}",
+    ),
     "mrr.autorag": (
         "mean over groups of 1 ÷ rank of its first hit (0 if none)",
         r"\frac{1}{m} \sum_{g=1}^{m} \frac{1}{r_g}",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = ("notebook", "paper")
+NAMES = ("desk", "notebook", "paper")
 FIGURE = "application/vnd.vegalite.v5+json"
 
 

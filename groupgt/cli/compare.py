@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from groupgt.cli.help import command
-from groupgt.cli.inputs import Inputs, input_options, typed, typed_parameters
-from groupgt.cli.options import EVALUATION, ONE_CONVENTION, option_of
+from groupgt.cli.inputs import Inputs, input_options, is_result_folder, typed, typed_parameters
+from groupgt.cli.options import EVALUATION, LABELLER, METRICS, ONE_CONVENTION, RUNS, TRUTH, option_of
 from groupgt.cli.output import (
     Decorator,
     default_option,
@@ -32,6 +32,7 @@ from groupgt.cli.output import (
 from groupgt.comparison.across import Across
 from groupgt.comparison.compare import Comparison, baseline_of, comparison_of
 from groupgt.comparison.settings import Settings
+from groupgt.comparison.systems import Systems
 from groupgt.errors import ConfigError
 from groupgt.options import options_of
 from groupgt.store.files import write_text
@@ -69,6 +70,8 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that deci
 @table_option("--failures", help="Write which groups each run covers: .csv, .jsonl or .parquet.")
 @written_option("--html", "page", help="Write an HTML report: one self-contained page.")
 @written_option("--summary", help="Write a Markdown summary for a pull request: verdict and changes.")
+@click.option("--methods", is_flag=True, help="Print a paragraph on methods for a paper, and its BibTeX entries.")
+@click.option("--sort", metavar="METRIC", help="Sort the runs by this metric, best first (default: as given).")
 @default_option(
     "--digits",
     type=click.IntRange(1, 12),
@@ -94,6 +97,8 @@ def compare_command(
     failures: Path | None,
     page: Path | None,
     summary: Path | None,
+    methods: bool,
+    sort: str | None,
     digits: int,
     against: tuple[str, ...],
     style: str,
@@ -114,9 +119,14 @@ def compare_command(
         if typed(option) and style != PAPER:
             raise ConfigError(f"--{option}: is for the table of a paper; add --format {PAPER}")
     comparison = _comparison(inputs, baseline, primary, settings, annotators)
+    if sort is not None:
+        comparison = comparison.sorted_by(sort)
     # Nothing is written if there is an error, and nothing is printed if writing fails.
-    if style == PAPER:
-        print_it: Callable[[], None] = partial(show, comparison.to_latex(digits=digits, against=against))
+    if methods:
+        paragraph = comparison.methods
+        print_it: Callable[[], None] = partial(show, f"{paragraph}\n\n{paragraph.bibtex}")
+    elif style == PAPER:
+        print_it = partial(show, comparison.to_latex(digits=digits, against=against))
     else:
         print_it = prepared(comparison, style)
     if page is not None:
@@ -230,3 +240,80 @@ def power_command(
     show_result(comparison.power(difference=difference, power=power), style)
     for line in gates:
         show_beside(line, style)
+
+
+# The metric of commands that need one.
+DEFAULT = "ndcg@10"
+
+
+@command("correlate")
+@setting_options("alpha", "resamples", "seed")
+@format_option
+@details_option
+@input_options(TRUTH, RUNS, METRICS, LABELLER, ONE_CONVENTION)
+def correlate_command(inputs: Inputs, style: str, **settings: Any) -> None:
+    """Correlate the orders of systems: Kendall's tau-b, tau_AP, and the pairs of systems that swap.
+
+    With one metric, give two ground truths and the runs: TRUTH OTHER_TRUTH RUN... The first is the reference. With two
+    metrics, give one ground truth and the runs. Two result folders are compared by the metric that both name, or by
+    their primary metrics; one folder, by two metrics. Without -m, the metric is ndcg@10.
+    """
+    from groupgt.comparison.correlation import correlation_of, side_of
+    from groupgt.results.correlate import correlate
+
+    metrics = inputs.metrics if inputs.metric_texts else []
+    if is_result_folder(inputs.truth_path):
+        if len(inputs.run_paths) > 1:
+            raise ConfigError(f"expected one or two result folders, found {1 + len(inputs.run_paths)}")
+        other = next(iter(inputs.run_paths), None)
+        result = correlate(inputs.truth_path, other, metrics=metrics, dataset=inputs.dataset_name, **settings)
+        show_result(result, style)
+        return
+    inputs = inputs if metrics else replace(inputs, metric_texts=(DEFAULT,))
+    metrics = inputs.metrics
+    if len(metrics) not in (1, 2):
+        raise ConfigError(f"-m: expected one metric for two ground truths, or two metrics, found {len(metrics)}")
+    if len(metrics) == 2:
+        inputs.check()
+        table = Systems.of(inputs.evaluations_by_name(inputs.request))
+        sides = [side_of(table, text, text) for text in table.metrics]
+    else:
+        every = [inputs.truth_path, *inputs.run_paths[:1]]
+        names = [path.name for path in every] if len({path.name for path in every}) > 1 else list(map(str, every))
+        sides = []
+        for path, name in zip(every, names):
+            one = replace(inputs, truth_path=path, run_paths=inputs.run_paths[1:])
+            one.check()
+            table = Systems.of(one.evaluations_by_name(one.request))
+            sides.append(side_of(table, table.primary, name))
+    if len(sides) != 2:
+        raise ConfigError(f"expected two sides to correlate, found {len(sides)}; choose one cutoff with -k")
+    show_result(correlation_of(sides[0], sides[1], Settings(pairs=True, **settings)), style)
+
+
+@command("pool")
+@default_option("--depth", type=click.IntRange(min=1), default=100, help="Number of results of a run in the pool.")
+@click.option(
+    "--team",
+    metavar="PATTERN",
+    help="Which runs are of one team: a regular expression for their names, whose first group is the team.",
+)
+@format_option
+@details_option
+@input_options(TRUTH, RUNS, METRICS, ONE_CONVENTION)
+def pool_command(inputs: Inputs, depth: int, team: str | None, style: str) -> None:
+    """Evaluate each run without the judgments that only its own team contributed to the pool.
+
+    Also shows judged@k of each run, how many groups lose all their relevant documents, which pairs of systems swap, and
+    which unjudged results could move a comparison most. Uses one metric (default: ndcg@10).
+    """
+    from groupgt.comparison.pool import CUTOFF, pool_of
+
+    inputs = inputs if inputs.metric_texts else replace(inputs, metric_texts=(DEFAULT,))
+    inputs.check()
+    metrics = list(inputs.request.metrics.values())
+    if len(metrics) != 1:
+        raise ConfigError(f"-m: expected one metric with one cutoff, found {', '.join(map(str, metrics))}")
+    k = metrics[0].cutoff if isinstance(metrics[0].cutoff, int) else CUTOFF
+    request = replace(inputs, metric_texts=(*inputs.request.metrics, f"judged@{k}"), cutoff_texts=()).request
+    show_result(pool_of(inputs.evaluations(request), depth, team, k), style)

@@ -87,7 +87,7 @@ class Inputs:
     @cached_property
     def reopened(self) -> ResultFolder | None:
         """The result folder that replaces TRUTH and RUNS; it also provides values for options that were not typed."""
-        if not (self.takes_folder and _is_result_folder(self.truth_path)):
+        if not (self.takes_folder and is_result_folder(self.truth_path)):
             return None
         from groupgt.results.folder import ResultFolder
 
@@ -164,7 +164,7 @@ class Inputs:
         if self.reopened is not None:
             return [path for _, path in self.reopened.runs]
         for _, path in self._typed_runs:
-            if _is_result_folder(path):
+            if is_result_folder(path):
                 what = "expected a run, found a result folder; name one of the files in its folder `runs`"
                 raise ConfigError(f"{path}: {what}{', or give it alone' if self.takes_folder else ''}")
         return list(require_paths(self.truth_path, [path for _, path in self._typed_runs], in_parts=self.in_parts))
@@ -382,7 +382,7 @@ def numbers_in(option: str, texts: Iterable[str], read: Callable[[str], N | None
     return list(numbers)
 
 
-def _is_result_folder(path: Path) -> bool:
+def is_result_folder(path: Path) -> bool:
     """Returns whether a path is a result folder, a folder of result folders, or the file `latest` in one."""
     from groupgt.store.stamped import LAST, LATEST
 

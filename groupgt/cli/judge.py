@@ -50,7 +50,7 @@ from groupgt.store.files import write_atomically, write_text
 @click.option(
     "--next",
     "following",
-    type=click.Choice(["pool", "rrf"]),
+    type=click.Choice(["pool", "rrf", "comparison"]),
     help="Order of the queries (default: as in the file).",
 )
 @file_option("--audit", help="The suspected ground truth, to check for missing alternatives and needless groups.")
@@ -140,6 +140,8 @@ def judge_command(
         opinions=opinions,
         out=out.name,
     )
+    if following == "comparison" and len(plan.runs) < 2:
+        raise ConfigError(f"--next comparison: expected at least two runs (--runs), found {len(plan.runs)}")
     if adjudicate is not None:
         # A journal besides the adjudicator's own judgments.
         by = f"{by}.{ADJUDICATED}" if by else ADJUDICATED

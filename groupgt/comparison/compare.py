@@ -20,7 +20,7 @@ from groupgt.errors import ConfigError, display, near_names, printable
 from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.options import Metrics, RequestOptions, Runs, Truth, takes_options
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.runs import named_runs
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.metrics.values import check_aggregates
@@ -28,6 +28,18 @@ from groupgt.render.drawing import Figure
 from groupgt.render.results import Result
 from groupgt.runtime import pl
 from groupgt.store.files import write_bytes
+
+
+class Methods(str):
+    """The paragraph on methods of a comparison; `bibtex` contains the entries of what it cites."""
+
+    def __new__(cls, text: str, bibtex: str) -> Methods:
+        """Create the paragraph with its entries."""
+        methods = super().__new__(cls, text)
+        methods.bibtex = bibtex
+        return methods
+
+    bibtex: str
 
 
 class OfSystem(dict[str, Row]):
@@ -123,6 +135,20 @@ class Comparison(Systems, Result):
             caption: The caption (default: a description of the metrics, the number of queries, and the test).
         """
         return self._teller.latex(digits=digits, against=against, caption=caption)
+
+    @property
+    def methods(self) -> Methods:
+        """Two sentences for a paper: metrics, population, ground truth, test, family, intervals and versions."""
+        methods: Methods = self._teller.methods()
+        return methods
+
+    def sorted_by(self, metric: str) -> Comparison:
+        """Return the comparison with its systems in the order of their means of a metric, best first."""
+        text = self.by(metric).primary
+        chosen = self.metrics[text]
+        names = sorted(self.names, key=lambda name: chosen.worth(mean_of(self.values[name][text])), reverse=True)
+        evaluations = {name: self.evaluations[name] for name in names if name in self.evaluations}
+        return replace(self, values={name: self.values[name] for name in names}, evaluations=evaluations)
 
     def power(self, *, difference: float | None = None, power: float = 0.8) -> PowerAnalysis:
         """Returns the minimum detectable difference and the queries needed to detect a difference. Needs SciPy.

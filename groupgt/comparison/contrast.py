@@ -15,7 +15,7 @@ from annotated_types import Ge, Le
 
 from groupgt.comparison.intervals import UNBOUNDED, Bounds, agreeing, delta_intervals, intervals, within
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import SLACK, alpha_at, corrected, infer
+from groupgt.comparison.tests import SLACK, alpha_at, corrected, infer, p_values
 from groupgt.evaluation.estimates import estimate_of, plain_of
 from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric
@@ -131,8 +131,9 @@ class Row:
 
 # The corrected p-values of a family, shape (C,), and the ends of intervals that agree with them, shape (C, 2).
 Decided = tuple[Floats, Floats]
-# Decides a family from its metric, its columns of differences (NaN if a query does not count) and their p-values.
-Together = Callable[[str, Sequence[Floats], Floats], Decided]
+# From the metric of a family and its columns of differences (NaN if a query does not count): their p-values before any
+# correction, shape (C,), and how the family is decided.
+Together = Callable[[str, Sequence[Floats]], tuple[Floats, Decided]]
 # By system and metric, shape (Q,) each: NaN if a query does not count. More than one value per query: see `estimates`.
 Values = Mapping[str, Mapping[str, Floats]]
 
@@ -230,7 +231,7 @@ def contrasts_of(
     raw[:] = [math.nan if each is None else each.p_value for each in estimates] or raw
     blocks = [
         (places, block, infer(settings.test, block, settings.resamples, settings.seed, settings.alpha))
-        for places, block in ([] if is_estimated else _by_defined_queries(columns))
+        for places, block in ([] if is_estimated or together is not None else _by_defined_queries(columns))
     ]
     for places, _, inference in blocks:
         raw[places] = inference.p_values
@@ -241,7 +242,7 @@ def contrasts_of(
     for start in range(0, len(keys), max(len(twos), 1)):
         family = slice(start, start + len(twos))
         if together is not None:
-            p_values[family], found = together(keys[start][2], columns[family], raw[family])
+            raw[family], (p_values[family], found) = together(keys[start][2], columns[family])
             means = np.array(list(map(mean_of, columns[family])))
             ends[family] = agreeing(within(found, np.array(bounds[family])), means, p_values[family] <= settings.alpha)
             continue
@@ -249,7 +250,7 @@ def contrasts_of(
         compared, rejected = int((~np.isnan(raw[family])).sum()), int((p_values[family] <= settings.alpha).sum())
         alphas[family] = alpha_at(settings.corrects, settings.alpha, compared, rejected)
     is_significant = p_values <= settings.alpha
-    for places, block, inference in blocks if together is None else ():
+    for places, block, inference in blocks:
         limits = [bounds[place] for place in places]
         ends[places] = delta_intervals(
             block, limits, inference, alphas[places], is_significant[places], settings.resamples, settings.seed
@@ -323,6 +324,14 @@ def _contrast(
 
 def _sign(value: float) -> int:
     return (value > SLACK) - (value < -SLACK)
+
+
+def raw_p_values(columns: Sequence[Floats], settings: Settings) -> Floats:
+    """Return the p-value of each column of differences before any correction, shape (C,)."""
+    raw = np.full(len(columns), np.nan)
+    for places, block in _by_defined_queries(columns):
+        raw[places] = p_values(settings.test, block, settings.resamples, settings.seed)
+    return raw
 
 
 def _by_defined_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floats]]:

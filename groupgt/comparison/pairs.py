@@ -21,21 +21,34 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
 
-from groupgt.comparison.contrast import Contrast, Decided, Key, Together, Values, contrasts_of
+from groupgt.comparison.contrast import Contrast, Decided, Key, Together, Values, contrasts_of, raw_p_values
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import SLACK, SLACK_OF_T, around, on_grid, place_of, scipy_stats, signs
+from groupgt.comparison.tests import (
+    ENOUGH,
+    SLACK,
+    SLACK_OF_T,
+    around,
+    halves,
+    on_grid,
+    p_values,
+    place_of,
+    scipy_stats,
+    signs,
+    slack_of,
+    step_of,
+)
 from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric
-from groupgt.model.hits import Floats
+from groupgt.model.hits import Floats, Ints
 
-# Numbers in memory at a time.
-AT_ONCE = 1 << 24
+# Draws at a time.
+DRAWS = 64
 
 
 @dataclass(frozen=True)
@@ -68,20 +81,89 @@ def contrasts_of_pairs(
             table[np.isnan(table).any(axis=1)] = np.nan
         values = {name: {text: tables[text][:, at] for text in metrics} for at, name in enumerate(names)}
 
-        def together(text: str, columns: Sequence[Floats], raw: Floats) -> Decided:
-            table = tables[text]
-            return by_range(table[~np.isnan(table[:, 0])], columns, raw, settings.alpha)
+        def together(text: str, columns: Sequence[Floats]) -> tuple[Floats, Decided]:
+            table, raw = tables[text], raw_p_values(columns, settings)
+            return raw, by_range(table[~np.isnan(table[:, 0])], columns, raw, settings.alpha)
 
     elif method == "step-down maximum":
+        place = {name: at for at, name in enumerate(names)}
+        first, second = (np.array([place[two[side]] for two in twos], dtype=np.int64) for side in (0, 1))
 
-        def together(text: str, columns: Sequence[Floats], raw: Floats) -> Decided:
-            return step_down(columns, raw, settings)
+        def together(text: str, columns: Sequence[Floats]) -> tuple[Floats, Decided]:
+            if not len(tables[text]) or np.isnan(tables[text]).any():
+                raw = raw_p_values(columns, settings)
+                return raw, step_down(columns, raw, settings)
+            pairwise = Pairwise.of(tables[text], first, second)
+            raw = pairwise.p_values(settings)
+            return raw, step_down(columns, raw, settings, pairwise)
 
     return contrasts_of(values, metrics, twos, settings, together)
 
 
-def step_down(columns: Sequence[Floats], raw: Floats, settings: Settings) -> Decided:
-    """Returns p-values of the step-down maximum, shape (C,), and the ends of the intervals, shape (C, 2).
+@dataclass(frozen=True, eq=False)
+class Pairwise:
+    """The differences of many pairs as those of their systems, so that a product with signs takes one column a system.
+
+    `systems` has shape (n, S), on a grid on which sums are exact; pair c is system `first[c]` − system `second[c]`. If
+    `second` is empty, the columns are differences already.
+    """
+
+    systems: Floats
+    first: Ints
+    second: Ints
+
+    @classmethod
+    def of(cls, table: Floats, first: Ints, second: Ints) -> Pairwise:
+        """Put values on a grid; those of a query that differ only by rounding become equal."""
+        order = np.argsort(table, axis=1, kind="stable")
+        ordered = np.take_along_axis(table, order, axis=1)
+        begins = np.diff(ordered, axis=1, prepend=-np.inf) > SLACK
+        begun = np.maximum.accumulate(np.where(begins, np.arange(table.shape[1]), 0), axis=1)
+        snapped = np.empty_like(table)
+        np.put_along_axis(snapped, order, np.take_along_axis(ordered, begun, axis=1), axis=1)
+        step = step_of(np.abs(snapped).max(axis=1, keepdims=True))
+        return cls(np.rint(snapped / step) * step, first, second)
+
+    @property
+    def differences(self) -> Floats:
+        """The differences of all pairs, shape (n, C)."""
+        return self.sums(self.systems.T).T
+
+    def sums(self, sums: Floats) -> Floats:
+        """Return the sums of systems, shape (S, draws), as those of pairs, shape (C, draws)."""
+        of_pairs = sums[self.first]
+        if len(self.second):
+            of_pairs -= sums[self.second]
+        return of_pairs
+
+    def p_values(self, settings: Settings) -> Floats:
+        """Return the p-value of the randomization test of each pair, shape (C,)."""
+        exact, count = self.differences, len(self.systems)
+        few = (exact != 0).sum(axis=0) < ENOUGH
+        found = np.full(exact.shape[1], np.nan)
+        found[few] = p_values("randomization", exact[:, few], settings.resamples, settings.seed)
+        rest = replace(self, first=self.first[~few], second=self.second[~few])
+        total = exact[:, ~few].sum(axis=0)[:, None]
+        bound, as_far = np.abs(total) - slack_of(self.systems).max(initial=0.0), np.zeros(len(total))
+        for sums in rest.under(halves(count, settings.resamples, settings.seed)):
+            sums *= 2
+            sums -= total
+            as_far += (np.abs(sums, out=sums) >= bound).sum(axis=1)
+        found[~few] = (1 + as_far) / (1 + settings.resamples)
+        return found
+
+    def under(self, drawn: Iterator[Floats]) -> Iterator[Floats]:
+        """Yield the sums of all pairs under rows of signs or coins, shape (C, draws), in blocks of draws."""
+        for block in drawn:
+            sums = self.systems.T @ block.T
+            for start in range(0, len(block), DRAWS):
+                yield self.sums(np.ascontiguousarray(sums[:, start : start + DRAWS]))
+
+
+def step_down(columns: Sequence[Floats], raw: Floats, settings: Settings, pairwise: Pairwise | None = None) -> Decided:
+    """Return p-values of the step-down maximum, shape (C,), and the ends of the intervals, shape (C, 2).
+
+    With many pairs, `pairwise` has the same differences as those of systems.
 
     >>> better = np.array([0.5, 0.25, 0.5, 0.25, 0.5, 0.75])
     >>> p_values, _ = step_down([better, better[::-1] - 0.4], np.array([0.03125, 0.625]), Settings())
@@ -89,43 +171,52 @@ def step_down(columns: Sequence[Floats], raw: Floats, settings: Settings) -> Dec
     [0.03125, 0.625]
     """
     differences = np.stack(columns, axis=1)
-    exact = on_grid(np.where(np.abs(differences) > SLACK, differences, 0.0))
-    exact = exact[exact.any(axis=1)]
+    if pairwise is None:
+        exact = on_grid(np.where(np.abs(differences) > SLACK, differences, 0.0))
+    else:
+        exact = pairwise.differences
+    differ = exact.any(axis=1)
+    exact = exact[differ]
     sizes = np.sqrt(on_grid(exact**2).sum(axis=0))
     sizes[sizes == 0] = 1.0
     observed = np.abs(exact.sum(axis=0)) / sizes * (1 - SLACK_OF_T)
     order = np.argsort(-observed, kind="stable")
-    exact, sizes, observed = exact[:, order], sizes[order], observed[order]
+
+    def sizes_under(places: Ints) -> Iterator[Floats]:
+        """Yield T of these pairs under all drawn signs, shape (C, draws)."""
+        drawn = signs(len(exact), settings.resamples, settings.seed)
+        if pairwise is None:
+            part = Pairwise(exact[:, places], np.arange(len(places)), np.array([], dtype=np.int64))
+        else:
+            part = Pairwise(pairwise.systems[differ], pairwise.first[places], pairwise.second[places])
+        for sums in part.under(drawn):
+            np.abs(sums, out=sums)
+            sums /= sizes[places][:, None]
+            yield sums
+
     draws, as_far = 0, np.zeros(len(order))
-    for sums in _sums(exact, settings):
+    for largest in sizes_under(order[::-1]):
         # The largest of this pair and all after it.
-        largest = np.maximum.accumulate((np.abs(sums) / sizes)[:, ::-1], axis=1)[:, ::-1]
-        as_far += (largest >= observed).sum(axis=0)
-        draws += len(largest)
+        np.maximum.accumulate(largest, axis=0, out=largest)
+        as_far += (largest[::-1] >= observed[order][:, None]).sum(axis=1)
+        draws += largest.shape[1]
     # Draws never undercut a p-value that was counted.
     stepped = np.maximum.accumulate(np.fmax((1 + as_far) / (1 + draws), raw[order]))
     p_values = np.empty(len(order))
     p_values[order] = np.where(np.isnan(raw[order]), np.nan, stepped)
-    return p_values, _ends(differences, _critical(exact, sizes, stepped, draws, settings))
-
-
-def _sums(exact: Floats, settings: Settings) -> Iterator[Floats]:
-    """Yields the sums of all columns under flipped signs, in blocks of rows."""
-    rows = max(1, AT_ONCE // max(exact.shape[1], 1))
-    for block in signs(len(exact), settings.resamples, settings.seed):
-        for start in range(0, len(block), rows):
-            yield block[start : start + rows] @ exact
-
-
-def _critical(exact: Floats, sizes: Floats, stepped: Floats, draws: int, settings: Settings) -> float:
-    """Returns the T beyond which a pair is significant; all that are not decide it, or the last one if all are."""
+    # All pairs that are not significant decide the critical T, or the last one if all are.
     first = min(int((stepped <= settings.alpha).sum()), len(sizes) - 1)
-    place = int(place_of(np.array([settings.alpha]), draws)[0])
+    critical = _critical([each.max(axis=0) for each in sizes_under(order[first:])], settings.alpha)
+    return p_values, _ends(differences, critical)
+
+
+def _critical(largest: Sequence[Floats], alpha: float) -> float:
+    """Return the T that alpha leaves, from the largest T of each draw; infinite if no draw may be as far."""
+    draws = sum(map(len, largest))
+    place = int(place_of(np.array([alpha]), draws)[0])
     if not place:
         return math.inf
-    rest, scale = exact[:, first:], sizes[first:]
-    largest = np.concatenate([(np.abs(sums) / scale).max(axis=1) for sums in _sums(rest, settings)])
-    return float(np.partition(largest, draws - place)[draws - place])
+    return float(np.partition(np.concatenate(largest), draws - place)[draws - place])
 
 
 def _ends(differences: Floats, critical: float) -> Floats:

@@ -111,17 +111,17 @@ def on_grid(values: Floats) -> Floats:
     """
     if not values.size:
         return values
-    step = _step(values)
+    step = step_of(values)
     return np.asarray(np.rint(values / step) * step)
 
 
 def slack_of(values: Floats) -> Floats:
     """Returns the maximum rounding error of each column's sum, shape (C,)."""
-    slack: Floats = len(values) * _step(values)
+    slack: Floats = len(values) * step_of(values)
     return slack
 
 
-def _step(values: Floats) -> Floats:
+def step_of(values: Floats) -> Floats:
     """Returns 2^-40 of the largest value, rounded up to a power of two, or more if the sum would exceed 52 bits."""
     highest = np.maximum(np.abs(values).max(axis=0), np.finfo(np.float64).tiny)
     exact = np.frexp(highest)

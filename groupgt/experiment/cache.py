@@ -185,10 +185,10 @@ def _our_code() -> str:
     return key_of({file.name: sha256(file) for file in sorted(files)})
 
 
-def libraries(systems: Sequence[System]) -> dict[str, str]:
-    """Returns the versions of installed packages that affect results."""
+def libraries(systems: Sequence[System], *more: str) -> dict[str, str]:
+    """Return the versions of the packages that affect results, and of `more`, as far as they are installed."""
     versions: dict[str, str] = {}
-    for name in sorted({"numpy", *(name for system in systems for name in system.kind.libraries)}):
+    for name in sorted({"numpy", *more, *(name for system in systems for name in system.kind.libraries)}):
         with suppress(PackageNotFoundError):
             versions[name] = _version(name)
     return versions

@@ -10,6 +10,7 @@ from datetime import datetime
 from statistics import median
 from typing import Any, Literal
 
+from groupgt.comparison.pool import spreads
 from groupgt.curation.near import Passages
 from groupgt.errors import ConfigError, DataError, display, listed
 from groupgt.formats.journals import ADJUDICATES, ASSISTED, FIELDS, act_fault, settings_of
@@ -60,7 +61,8 @@ class Plan:
         blind: Whether prior judgments are hidden until the annotator has judged the query.
         sample: A random sample in a fixed order.
         seed: The seed for shuffling passages and questions.
-        next: `pool` puts queries with the largest pools first, `rrf` queries whose best passage has the lowest score.
+        next: `pool` puts queries with the largest pools first, `rrf` queries whose best passage has the lowest score,
+            `comparison` queries whose unjudged results could move two runs apart most.
         opinions: The states of two annotators.
         out: The name of the file that is written, which several annotators may share.
     """
@@ -187,8 +189,16 @@ class Session:
             return list(plan.queries)
         if plan.next == "pool":
             return sorted(plan.queries, key=lambda qid: -len(self._pooled(qid)))
+        if plan.next == "comparison":
+            return sorted(plan.queries, key=lambda qid: -self._could_move(qid))
         scores = {qid: fused([run.get(qid, ()) for run in plan.runs]) for qid in plan.queries}
         return sorted(plan.queries, key=lambda qid: next(iter(scores[qid].values()), 0.0))
+
+    def _could_move(self, qid: str) -> float:
+        """Return how far the unjudged results of a query could move two runs apart, in all."""
+        groups, nonrelevant = ([], []) if self.plan.truth is None else starting(self.plan.truth, qid)
+        judged = [*nonrelevant, *(doc for group in groups for doc in group["docs"])]
+        return sum(spreads([run.get(qid, ()) for run in self.plan.runs], judged, self.plan.pool.size).values())
 
     def _pooled(self, qid: str) -> list[str]:
         return pooled(self.plan.pool, qid, self.plan.queries[qid], self.plan.runs, self.plan.index)

@@ -75,7 +75,7 @@ class Formula:
 
     `explanation(sheet, **parameters)` returns the arithmetic for one query as an expression, such as `2 / 4`; all
     built-in metrics have one. `takes_sets` is True if the metric supports sets of alternatives that are needed
-    together.
+    together, `takes_level` if its value depends on the grade from which documents are relevant.
     """
 
     function: Function
@@ -84,6 +84,7 @@ class Formula:
     source: str = ""
     parameters: tuple[Parameter, ...] = ()
     takes_sets: bool = False
+    takes_level: bool = True
 
     @property
     def by_name(self) -> dict[str, Parameter]:
@@ -121,10 +122,11 @@ def one_meaning(
     source: str = "",
     *parameters: Parameter,
     takes_sets: bool = False,
+    takes_level: bool = True,
     **facts: Any,
 ) -> Definition:
     """Defines a metric that is the same under every convention; `facts` sets other fields of the definition."""
-    formula = Formula(function, text, explanation, source, parameters, takes_sets)
+    formula = Formula(function, text, explanation, source, parameters, takes_sets, takes_level)
     return Definition(name, summary, {None: formula}, **facts)
 
 

@@ -42,6 +42,7 @@ def _definition(measure: str, summary: str, formula: str) -> Definition:
         lambda sheet: over(plus(score for score in sheet.contents[measure] if score), sheet.top),
         f"AutoRAG retrieval_token_{measure}",
         warning=_WARNING,
+        takes_level=False,
         reads_texts=True,
     )
 

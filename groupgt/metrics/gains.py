@@ -150,6 +150,7 @@ DEFINITIONS = (
                 _explain_ndcg_trec,
                 "trec_eval ndcg; Järvelin & Kekäläinen, TOIS 2002",
                 parameters=(GAIN,),
+                takes_level=False,
             ),
             "coverage": Formula(
                 ndcg_coverage,
@@ -170,6 +171,7 @@ DEFINITIONS = (
         _explain_dcg,
         "Järvelin & Kekäläinen, TOIS 2002; Burges+, ICML 2005 for exp",
         GAIN,
+        takes_level=False,
         bounded=False,
     ),
     one_meaning(

@@ -19,6 +19,8 @@ from groupgt.model.values import SCORE, UNITS, Budget
 from groupgt.plugins import names, registered
 
 HIGHEST_K = 10**15
+# The grade from which documents are relevant, for one metric.
+LEVEL = Parameter("level", 0, "a grade above 0", lambda value: value > 0)
 
 _TEXT = re.compile(
     r"(?P<name>[A-Za-z][A-Za-z0-9_-]*)(?:\.(?P<convention>[A-Za-z_]+))?(?:\((?P<parameters>[^()]*)\))?(?:@(?P<cutoff>.*))?",
@@ -39,8 +41,9 @@ _IN_RANX = re.compile(r"(rbp)\.([0-9]+)(@.*)?", re.IGNORECASE | re.DOTALL)
 class Metric:
     """A metric with its convention, parameters and cutoff; `str` returns canonical text that can be parsed again.
 
-    `parameters` contains only values that differ from their defaults, sorted by name. `judged_only` is how ir_measures
-    spells the unjudged=drop policy, which applies to all metrics in a request.
+    `parameters` contains only values that differ from their defaults, sorted by name. `level` is the grade from which
+    documents are relevant for this metric; without it, the policy decides. `judged_only` is how ir_measures spells the
+    unjudged=drop policy, which applies to all metrics in a request.
 
     >>> parse_metric("ndcg.trec(gain=exp)@10")
     Metric('ndcg.trec(gain=exp)@10')
@@ -51,6 +54,7 @@ class Metric:
     parameters: tuple[tuple[str, float | str], ...] = ()
     cutoff: int | Budget | None = None
     judged_only: bool = False
+    level: float | None = None
 
     @property
     def definition(self) -> Definition:
@@ -76,8 +80,10 @@ class Metric:
         return -math.inf if math.isnan(mean) else mean if self.higher_is_better else -mean
 
     def valued(self, populations: Populations) -> Bools:
-        """Returns a mask of the queries that have a value of this metric, shape (Q,)."""
+        """Return a mask of the queries that have a value of this metric, shape (Q,)."""
         definition = self.definition
+        if self.level is not None:
+            populations = populations.at_level(self.level)
         return populations.valued(
             of_unanswerable=definition.of_unanswerable, higher_is_better=definition.higher_is_better
         )
@@ -91,7 +97,8 @@ class Metric:
     def short(self, convention: str | None) -> str:
         """Returns the canonical text, omitting the metric's convention if it equals `convention`."""
         named = [f"{name}={_number_text(value)}" for name, value in self.parameters]
-        values = ", ".join([*(["judged_only=True"] if self.judged_only else []), *named])
+        level = [] if self.level is None else [f"level={_number_text(self.level)}"]
+        values = ", ".join([*(["judged_only=True"] if self.judged_only else []), *level, *named])
         shown = "" if self.convention in (None, convention) else f".{self.convention}"
         cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
         return f"{self.name}{shown}{f'({values})' if values else ''}{cutoff}"
@@ -108,7 +115,7 @@ class Metric:
     def values(self, hits: Hits, cut: Cut | None = None) -> Floats:
         """Returns one value per query, shape (Q,); callers mask the values of queries without groups."""
         check_sets([self], hits.judgments.alternative_set is not None)
-        return self.formula.function(hits, cut or self.cut(hits), **dict(self.parameters))
+        return self.formula.function(hits.at_level(self.level), cut or self.cut(hits), **dict(self.parameters))
 
     def cut(self, hits: Hits) -> Cut:
         """Returns the cutoff of this metric for each query."""
@@ -125,14 +132,14 @@ class Metric:
 
 
 def explanations(metrics: Iterable[Metric], hits: Hits, query: int) -> list[str | None]:
-    """Returns a worked example for each metric; metrics with the same cutoff share a sheet."""
-    sheets: dict[int | Budget | None, Sheet] = {}
+    """Return a worked example for each metric; metrics with the same cutoff and level share a sheet."""
+    sheets: dict[tuple[int | Budget | None, float | None], Sheet] = {}
     texts: list[str | None] = []
     for metric in metrics:
-        explain, cutoff = metric.formula.explanation, metric.cutoff
-        if explain is not None and cutoff not in sheets:
-            sheets[cutoff] = Sheet.of(hits, query, metric.cut(hits))
-        texts.append(None if explain is None else explain(sheets[cutoff], **dict(metric.parameters)))
+        explain, key = metric.formula.explanation, (metric.cutoff, metric.level)
+        if explain is not None and key not in sheets:
+            sheets[key] = Sheet.of(hits.at_level(metric.level), query, metric.cut(hits))
+        texts.append(None if explain is None else explain(sheets[key], **dict(metric.parameters)))
     return texts
 
 
@@ -280,13 +287,18 @@ def _number_text(value: float | str) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
-def _without_judged_only(in_brackets: str) -> tuple[bool, str | None]:
-    """Returns whether the brackets request judged results only, and the remaining parameters."""
-    parts = [part.strip() for part in in_brackets.split(",")]
-    others = [part for part in parts if not re.fullmatch(r"judged_only\s*=\s*(True|False)", part)]
-    if len(others) == len(parts):
-        return False, in_brackets
-    return any(part.endswith("True") for part in parts if part not in others), ", ".join(others) or None
+def _common(in_brackets: str) -> tuple[dict[str, str], str | None]:
+    """Split what every metric takes (`judged_only`, and `level`, which ir_measures calls `rel`) from its parameters."""
+    common: dict[str, str] = {}
+    others: list[str] = []
+    for part in in_brackets.split(","):
+        match = re.fullmatch(r"\s*(judged_only|level|rel)\s*=\s*(.*?)\s*", part)
+        name = "" if match is None else match[1].replace("rel", "level") if match[1] == "rel" else match[1]
+        if match is None or not match[2] or name in common:
+            others.append(part.strip())
+        else:
+            common[name] = match[2]
+    return common, (", ".join(others) or None) if common else in_brackets
 
 
 def _lacks(metric: str, parameter: str, parameters: Collection[str]) -> str:
@@ -314,12 +326,16 @@ class _Parser:
         if match["parameters"] is None:
             convention = self.read_convention(definition, match["convention"], {})
             return Metric(definition.name, convention, (), self.read_cutoff(definition, match["cutoff"]))
-        judged_only, in_brackets = _without_judged_only(match["parameters"])
-        pairs = self.read_pairs(definition, in_brackets)
-        convention = self.read_convention(definition, match["convention"], pairs)
-        parameters = self.read_parameters(definition, convention, pairs)
+        common, in_brackets = _common(match["parameters"])
+        parameters = self.read_pairs(definition, in_brackets)
+        convention = self.read_convention(definition, match["convention"], parameters)
         return Metric(
-            definition.name, convention, parameters, self.read_cutoff(definition, match["cutoff"]), judged_only
+            definition.name,
+            convention,
+            self.read_parameters(definition, convention, parameters),
+            self.read_cutoff(definition, match["cutoff"]),
+            self.read_judged_only(common.get("judged_only")),
+            self.read_level(definition, convention, common.get("level")),
         )
 
     def hint(self, name: str, cutoff: str | None) -> str:
@@ -404,9 +420,6 @@ class _Parser:
         """Says that a metric lacks a parameter, and how what it means in ir_measures is written here."""
         what = _lacks(metric, name, parameters)
         bare = re.sub(r"\s*\([^()]*\)", "", self.text)
-        if name == "rel":
-            way = f"the level={text} policy sets it for all metrics (--policy level={text}); write {bare}"
-            return f"{what}; documents are relevant from a grade on: {way}"
         if name == "dcg" and "gain" in parameters:
             gain = "(gain=exp)" if "exp" in text else ""
             return f"{what}; write {metric}{'' if metric == 'dcg' else '.trec'}{gain}{''.join(bare.partition('@')[1:])}"
@@ -436,6 +449,19 @@ class _Parser:
         if not math.isfinite(number) or not parameter.holds(number):
             raise self.fail(f"{parameter.name}: expected {parameter.expected}, found {text}")
         return number
+
+    def read_judged_only(self, text: str | None) -> bool:
+        if text not in (None, "True", "False"):
+            raise self.fail(f"judged_only: expected True or False, found {text}")
+        return text == "True"
+
+    def read_level(self, definition: Definition, convention: str | None, text: str | None) -> float | None:
+        if text is None:
+            return None
+        if not definition.formulas[convention].takes_level:
+            name = f"{definition.name}.{convention}" if convention else definition.name
+            raise self.fail(f"{name} does not depend on a level of relevance; omit level={text}")
+        return float(self.read_value(LEVEL, text))
 
     def read_cutoff(self, definition: Definition, written: str | None) -> int | Budget | None:
         if written is None or written == "all":

@@ -193,6 +193,7 @@ OF_TREC_EVAL = (
         "number of results",
         lambda sheet: number(sheet.top),
         "trec_eval num_ret",
+        takes_level=False,
         bounded=False,
         takes_cutoff=False,
     ),

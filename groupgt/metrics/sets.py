@@ -13,6 +13,9 @@ from groupgt.metrics.worksheet import Group, Sheet, number, over, plus
 from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.model.values import total
 
+# trec_eval's, for a share of nothing.
+EPSILON = 0.00001
+
 
 def _count(hits: Hits, cut: Cut, rows: views.Rows) -> Ints:
     """Counts the rows within the cutoff, shape (Q,)."""
@@ -96,15 +99,31 @@ def bpref(hits: Hits, cut: Cut) -> Floats:
     rows = views.judged_results(hits)
     judgments = hits.judgments
     chosen = judgments.is_relevant(rows.gain)
-    rejected: Bools = (rows.gain >= 0) & ~chosen
-    # The number of judged non-relevant results above each row, counted within its query.
-    above: Ints = np.cumsum(rejected) - rejected
-    before = np.concatenate(([0], np.cumsum(np.bincount(rows.query[rejected], minlength=hits.size))))
     query = rows.query[chosen]
-    over_it = above[chosen] - before[query]
+    over_it = _above(rows.query, (rows.gain >= 0) & ~chosen, hits.size)[chosen]
     relevant, non_relevant = judgments.relevant[query], judgments.rejected[query]
     share = ratio(np.minimum(over_it, relevant), np.minimum(non_relevant, relevant))
     return ratio(total(query, 1.0 - share, hits.size), judgments.relevant)
+
+
+def infap(hits: Hits, cut: Cut) -> Floats:
+    rows = views.judged_results(hits)
+    chosen, unjudged = hits.judgments.is_relevant(rows.gain), rows.gain < 0
+    flags = (chosen, ~chosen & ~unjudged, unjudged)
+    relevant, rejected, sampled_out = (_above(rows.query, flag, hits.size)[chosen] for flag in flags)
+    # The operations of trec_eval, in its order.
+    above = rows.rank[chosen] - 1.0
+    pooled = (relevant + rejected + sampled_out) / np.maximum(above, 1)
+    share = (relevant + EPSILON) / (relevant + rejected + 2 * EPSILON)
+    expected = 1 / (above + 1) + above / (above + 1) * pooled * share
+    return ratio(total(rows.query[chosen], expected, hits.size), hits.judgments.relevant)
+
+
+def _above(query: Ints, flag: Bools, size: int) -> Ints:
+    """Count the flagged rows above each row, within its query."""
+    before = np.concatenate(([0], np.cumsum(np.bincount(query[flag], minlength=size))))
+    above: Ints = np.cumsum(flag) - flag - before[query]
+    return above
 
 
 def _weights(groups: Iterable[Group]) -> str:
@@ -133,6 +152,18 @@ def _explain_bpref(sheet: Sheet) -> str:
         if sheet.is_relevant(grade):
             terms.append(f"(1 - {min(above, relevant)}/{min(rejected, relevant)})" if above else "1")
     return over(plus(terms), relevant)
+
+
+def _explain_infap(sheet: Sheet) -> str:
+    terms = []
+    for rank, grade in sheet.judged:
+        if sheet.is_relevant(grade):
+            above = [other for place, other in sheet.judged if place < rank]
+            relevant = sum(map(sheet.is_relevant, above))
+            judged = sum(other >= 0 for other in above)
+            share = f"({relevant} + {EPSILON:.5f})/({judged} + {2 * EPSILON:.5f})"
+            terms.append("1" if rank == 1 else f"(1/{rank} + {len(above)}/{rank}*{share})")
+    return over(plus(terms), sheet.relevant)
 
 
 PRECISION: dict[str | None, Formula] = {
@@ -267,6 +298,7 @@ DEFINITIONS = (
         _explain_judged,
         "ir-measures Judged",
         Parameter("negative", "False", "True or False", choices=("False", "True")),
+        takes_level=False,
     ),
     one_meaning(
         "bpref",
@@ -278,6 +310,18 @@ DEFINITIONS = (
         "trec_eval; Buckley & Voorhees, SIGIR 2004",
         takes_cutoff=False,
     ),
+    one_meaning(
+        "infap",
+        "Average precision estimated from judgments of a sample of the pool.",
+        infap,
+        "(1/R) Σ over retrieved relevant of 1/r + (c/r) · (relevant above it + ε) ÷ (judged above it + 2ε), c the "
+        "pooled results above it, ε = 0.00001",
+        _explain_infap,
+        "trec_eval infAP; Yilmaz & Aslam, CIKM 2006",
+        takes_cutoff=False,
+        warning="Declare the sample: documents of the pool that were not judged have a grade below 0, as in TREC's "
+        "sampled qrels. Documents without any grade count as outside the pool.",
+    ),
 )
 # Metrics for queries declared unanswerable: the fewer results, the better.
 UNANSWERABLE = (
@@ -288,6 +332,7 @@ UNANSWERABLE = (
         "1 if top is empty, else 0",
         lambda sheet: number(not sheet.top),
         takes_sets=True,
+        takes_level=False,
         of_unanswerable=True,
     ),
     one_meaning(
@@ -297,6 +342,7 @@ UNANSWERABLE = (
         "|top|",
         lambda sheet: number(sheet.top),
         takes_sets=True,
+        takes_level=False,
         bounded=False,
         higher_is_better=False,
         of_unanswerable=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -9,8 +10,8 @@ import numpy as np
 
 from groupgt.errors import MetricError
 from groupgt.metrics import ideals, views
-from groupgt.metrics.base import Cut, Parameter, one_meaning
-from groupgt.metrics.worksheet import Sheet, number, plus, times
+from groupgt.metrics.base import Cut, Parameter, one_meaning, ratio
+from groupgt.metrics.worksheet import Sheet, number, over, plus, times
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.values import total
 
@@ -55,6 +56,28 @@ def rbp_residual(hits: Hits, cut: Cut, p: float = 0.8) -> Floats:
     return residual
 
 
+def compat(hits: Hits, cut: Cut, p: float = 0.95, normalize: str = "True") -> Floats:
+    judgments = hits.judgments
+    found = views.relevant_documents(hits)
+    rank = np.full(judgments.documents, np.iinfo(np.int64).max)
+    rank[found.document] = found.rank
+    # The ideal ranking has the highest grades first, and documents of equal grades in the order of the results.
+    relevant = np.flatnonzero(judgments.is_relevant(judgments.document_grade))
+    query, grade = judgments.document_query[relevant], judgments.document_grade[relevant]
+    order = np.lexsort((rank[relevant], -grade, query))
+    query, rank = query[order], rank[relevant][order]
+    place = views.nth(query)
+    depth = np.maximum(hits.length, judgments.relevant)
+    # overlap[d] is the sum of p^(i−1)/i up to depth d: a document is in both rankings from the later place on.
+    steps = np.arange(1, int(depth.max(initial=0)) + 1)
+    overlap = np.concatenate(([0.0], np.cumsum(ideals.power(p, steps - 1) / steps)))
+    later = np.minimum(np.maximum(rank, place), depth[query] + 1)
+    reached = total(query, overlap[depth[query]] - overlap[np.minimum(later - 1, depth[query])], hits.size)
+    if normalize == "True":
+        return ideals.share_of(reached, total(query, overlap[depth[query]] - overlap[place - 1], hits.size))
+    return ratio(reached * (1 - p), 1 - ideals.power(p, depth))
+
+
 def _biased(hits: Hits, cut: Cut, p: float, rows: views.Results) -> Floats:
     rows = rows.within(cut)
     return (1 - p) * total(rows.query, ideals.power(p, rows.rank - 1), hits.size)
@@ -76,6 +99,27 @@ def _explain_rbp(sheet: Sheet, p: float = 0.8) -> str:
 
 def _explain_residual(sheet: Sheet, p: float = 0.8) -> str:
     return f"1 - {_weights(p, [rank for rank, grade in sheet.judged if grade >= 0])}"
+
+
+def _explain_compat(sheet: Sheet, p: float = 0.95, normalize: str = "True") -> str:
+    judgments = sheet.judgments
+    rows = views.relevant_documents(sheet.hits)
+    rows = rows.at(rows.query == sheet.query)
+    ranks = dict(zip(rows.document.tolist(), rows.rank.tolist()))
+    documents = np.flatnonzero(judgments.document_query == sheet.query).tolist()
+    grades = {document: float(judgments.document_grade[document]) for document in documents}
+    ideal = [document for document in documents if sheet.is_relevant(grades[document])]
+    ideal.sort(key=lambda document: (-grades[document], ranks.get(document, math.inf)))
+    depth = max(int(sheet.hits.length[sheet.query]), len(ideal))
+
+    def shared(place: int) -> float:
+        return math.fsum(p ** (step - 1) / step for step in range(place, depth + 1))
+
+    reached = [max(ranks[document], place) for place, document in enumerate(ideal, 1) if document in ranks]
+    best = range(1, len(ideal) + 1)
+    if normalize != "True":
+        return over(plus(map(shared, reached)), f"(1-{number(p)}**{depth})/(1-{number(p)})" if depth else 0)
+    return over(plus(map(shared, reached)), plus(map(shared, best)))
 
 
 def _weights(p: float, ranks: Sequence[int]) -> str:
@@ -112,6 +156,20 @@ DEFINITIONS = (
         _explain_residual,
         "Moffat & Zobel, TOIS 2008",
         P,
+        takes_level=False,
         higher_is_better=False,
+    ),
+    one_meaning(
+        "compat",
+        "Rank-biased overlap of the results with an ideal ranking (compatibility).",
+        compat,
+        "Σ_{i≤d} p^(i−1) · |documents in both first i| / i, d = max(n, R), ÷ the same of the ideal ranking with "
+        "itself; with `normalize=False` ÷ Σ p^(i−1). The ideal has the highest grades first, equal grades in the "
+        "order of the results",
+        _explain_compat,
+        "ir-measures Compat; Clarke+, TOIS 2021",
+        Parameter("p", 0.95, "a number above 0 and below 1", lambda value: 0 < value < 1),
+        Parameter("normalize", "True", "True or False", choices=("True", "False")),
+        takes_cutoff=False,
     ),
 )

@@ -274,9 +274,7 @@ class GroundTruth:
 
         Raises `ConfigError` if the policy requires an importance level that no group has.
         """
-        if policy == self.policy and not policy.importance:
-            return self
-        judged_by = replace(self, policy=policy)
+        judged_by = self if policy == self.policy else replace(self, policy=policy)
         return judged_by._of_importance(policy.importance) if policy.importance else judged_by
 
     def _of_importance(self, selected: tuple[str, ...]) -> GroundTruth:
@@ -289,7 +287,11 @@ class GroundTruth:
         kept = np.array([name in selected for name in self.importance or ()], dtype=np.bool_)
         if kept.all():
             return self
-        groups, chosen = np.flatnonzero(kept).tolist(), self._chosen(np.flatnonzero(kept[self.group_of]))
+        return replace(self.of_groups(kept), judged=self.per_query > 0)
+
+    def of_groups(self, kept: Bools) -> GroundTruth:
+        """Keep only these groups and their alternatives."""
+        groups, chosen = np.flatnonzero(kept), self.of_alternatives(np.flatnonzero(kept[self.group_of]))
         return replace(
             chosen,
             group_of=(np.cumsum(kept) - 1)[chosen.group_of],
@@ -297,18 +299,16 @@ class GroundTruth:
             group_weight=self.group_weight[groups],
             group_name=self.group_name and [self.group_name[group] for group in groups],
             importance=self.importance and [self.importance[group] for group in groups],
-            judged=self.per_query > 0,
         )
 
-    def _chosen(self, alternatives: Ints) -> GroundTruth:
+    def of_alternatives(self, alternatives: Ints) -> GroundTruth:
         """Keep only these alternatives; the groups stay the same."""
-        positions = alternatives.tolist()
         return replace(
             self,
-            ids=[self.ids[position] for position in positions],
+            ids=[self.ids[position] for position in alternatives],
             group_of=self.group_of[alternatives],
             grade=self.grade[alternatives],
-            forms=self.forms and [self.forms[position] for position in positions],
+            forms=self.forms and [self.forms[position] for position in alternatives],
             set_of=None if self.set_of is None else self.set_of[alternatives],
         )
 
@@ -329,7 +329,7 @@ class GroundTruth:
         highest = np.full(len(first), -np.inf)
         np.maximum.at(highest, place, self.grade)
         order = np.argsort(first)
-        return replace(renamed._chosen(first[order]), grade=highest[order])
+        return replace(renamed.of_alternatives(first[order]), grade=highest[order])
 
     @cached_property
     def digest(self) -> str:
@@ -399,7 +399,7 @@ class GroundTruth:
             return self
         _, first = np.unique(self._group_and_set * len(documents) + documents, return_index=True)
         repeated = len(self.ids) - len(first)
-        return replace(self._chosen(np.sort(first)), repeated_ids=repeated) if repeated else self
+        return replace(self.of_alternatives(np.sort(first)), repeated_ids=repeated) if repeated else self
 
     @cached_property
     def is_relevant(self) -> Bools:
@@ -440,7 +440,11 @@ class GroundTruth:
             alternative_set=self.set_of,
             zeros=self._zeros if self.policy.undefined == "zero" else None,
             unanswerable=self.unanswerable if self.unanswerable.any() else None,
+            with_level=self._at_level,
         )
+
+    def _at_level(self, level: float) -> Judgments:
+        return replace(self, policy=replace(self.policy, level=level)).judgments
 
     @property
     def _zeros(self) -> Bools:

@@ -8,7 +8,7 @@ on a cluster.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -48,7 +48,8 @@ class Judgments(_Remembering):
     queries that count although they have no group, shape (Q,). If some sets of alternatives are needed together,
     `alternative_set` contains the set number of each member, or −1 for alternatives in no set. `unanswerable` marks
     queries that are declared to have no answer, shape (Q,); only a few metrics are defined for them, and these metrics
-    are undefined for all other queries.
+    are undefined for all other queries. `with_level` makes the judgments of the same ground truth at another level;
+    their alternatives are the same, in the same order.
     """
 
     size: int
@@ -65,6 +66,14 @@ class Judgments(_Remembering):
     zeros: Bools | None = None
     alternative_set: Ints | None = None
     unanswerable: Bools | None = None
+    with_level: Callable[[float], Judgments] | None = None
+
+    def at_level(self, level: float) -> Judgments:
+        """Return the judgments in which documents are relevant from this grade on."""
+        if level == self.level or self.with_level is None:
+            return self
+        with_level = self.with_level
+        return self.once(("level", level), lambda: with_level(level))
 
     def is_relevant(self, grade: Floats) -> Bools:
         """Return a mask of the grades that count as relevant."""
@@ -276,3 +285,9 @@ class Hits(_Remembering):
         number = np.where(group < 0, 0, group - before)
         columns = (self.rank[rows], number, grade, self.repeat[rows], self.part[rows])
         yield from map(Hit, *(column.tolist() for column in columns))
+
+    def at_level(self, level: float | None) -> Hits:
+        """Return the same hits where documents are relevant from this grade on; without a level, these hits."""
+        if level is None or level == self.judgments.level:
+            return self
+        return self.once(("level", level), lambda: replace(self, judgments=self.judgments.at_level(level)))

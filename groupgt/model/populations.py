@@ -6,7 +6,7 @@ undefined. `docs/generate/populations.py` lists what each consumer does with eac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +26,10 @@ class Populations:
     judgments: Judgments
     present: Bools | None = None
     policy: Policy = PRESETS["default"]
+
+    def at_level(self, level: float) -> Populations:
+        """Return the populations where documents are relevant from this grade on."""
+        return replace(self, judgments=self.judgments.at_level(level))
 
     @cached_property
     def unanswerable(self) -> Bools:

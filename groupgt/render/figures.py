@@ -323,6 +323,7 @@ FIGURES: dict[str, str] = {
     "groups": "heat map of groups × systems: rank of the first hit",
     "sweep": "a metric against one swept option, or two",
     "latency": "quality against latency, with the Pareto front",
+    "correlation": "means of systems on one side against those on the other",
     "stages": "the groups that each stage of a pipeline covers",
     "thresholds": "unanswerable queries without results, and recall, by score threshold",
     "power": "the power to detect a difference, against the number of queries",

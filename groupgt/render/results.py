@@ -108,7 +108,8 @@ class Teller(ABC, Generic[ResultT]):
     fields: Sequence[str] = ()
     # Only for results that have one: a single figure, the HTML page, lines that describe what was measured, warnings
     # that limit the conclusions, a Markdown summary for a pull request, the means as a flat dict for experiment
-    # trackers, a LaTeX table for a paper; of one run, an explanation of one query, and means below their minimum.
+    # trackers, a LaTeX table and a paragraph on methods for a paper; of one run, an explanation of one query, and means
+    # below their minimum.
     figure: Callable[[], Figure]
     page: Callable[..., bytes]
     footer: Callable[[], list[str]]
@@ -119,6 +120,7 @@ class Teller(ABC, Generic[ResultT]):
     explain: Callable[..., str]
     explain_dict: Callable[[str], dict[str, Any]]
     shortfalls: Callable[..., str]
+    methods: Callable[[], Any]
 
     def __init__(self, result: ResultT) -> None:
         self.result = result

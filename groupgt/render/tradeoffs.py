@@ -144,6 +144,38 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
     )
 
 
+def correlation(rows: Rows, about: About, titles: tuple[str, str]) -> Figure:
+    """Draw the means of each system on one side against those on the other.
+
+    Rows: `system`, `x`, `y`. Names stand to the right of their points, or to the left in the right half.
+    """
+    values = [row["x"] for row in rows]
+    middle = (min(values) + max(values)) / 2
+    placed = [{**row, "side": "left" if row["x"] < middle else "right"} for row in rows]
+    x, y = ({"field": key, **_free(title)} for key, title in zip("xy", titles))
+    place = {"x": x, "y": y}
+    layers = [
+        layer(points(70), {**place, "color": {"value": "$ink"}, "tooltip": tips(system="", x=titles[0], y=titles[1])})
+    ]
+    for side, shift in (("left", 8), ("right", -8)):
+        name = {"type": "text", "align": side, "dx": shift, "color": "$ink", "limit": 160}
+        layers.append(layer(name, {**place, "text": nominal("system")}, f"datum.side === '{side}'"))
+    return figure_of(
+        "correlation",
+        f"{titles[1]} against {titles[0]}",
+        about,
+        {"layer": layers, "height": HEIGHT_PIXELS},
+        placed,
+        {"system": "system", "x": titles[0], "y": titles[1]},
+        f"Means of {len(rows)} systems: {titles[1]} against {titles[0]}.",
+    )
+
+
+def _free(title: str) -> Layer:
+    """Return an axis that need not begin at 0."""
+    return {"type": "quantitative", "scale": {"zero": False, "nice": False, "padding": 24}, "title": title}
+
+
 def _spread(rows: Sequence[dict[str, Any]], least: float) -> None:
     """Sets the label height `at` for each row: close to its value, but at least `least` below the previous label."""
     ordered = sorted(rows, key=lambda row: -row["value"])

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from groupgt.comparison.compare import Comparison
+from groupgt.comparison.compare import Comparison, Methods
 from groupgt.comparison.contrast import Contrast, Key, Row, comparisons
 from groupgt.comparison.systems import Systems, finite, interval
 from groupgt.render import tables
@@ -27,6 +27,7 @@ from groupgt.report import data as evaluated
 from groupgt.report.contrasts import MEANINGS, corrected_over, described, how_tested, marks_in, resampling, verdict_by
 from groupgt.report.decision import decide
 from groupgt.report.means import as_requested, below_means, corrected_blocks, corrected_notes, population
+from groupgt.report.methods import methods_of
 from groupgt.report.paper import latex_of
 from groupgt.report.schema import plain
 from groupgt.report.sentences import grouped
@@ -66,6 +67,10 @@ class ComparisonTeller(Teller[Comparison]):
         """Returns a Markdown summary for a pull request: the verdict and changes from the baseline."""
         systems = self.result.by()
         return document([Heading(self.title), *decided(systems), *changed(systems)], "github")
+
+    def methods(self) -> Methods:
+        """Return the paragraph on methods for a paper, with its BibTeX entries."""
+        return methods_of(self.result)
 
     def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
         """Returns a LaTeX table for a paper."""

@@ -245,9 +245,14 @@ def _counts(evaluation: Evaluation, *, is_named: bool = True) -> tuple[str, ...]
         who = "it has" if count == 1 else counted(missing, "of them has", "of them have")
         rest = f"; {who} no row in the run" if missing else ""
         declared.append(f"{counted(count, 'query')} declared unanswerable{rest}")
+    leveled = [
+        f"{evaluation.label_of(text)}: {counted(number, 'query')}"
+        for text, metric in evaluation.metrics.items()
+        if metric.level is not None and (number := evaluation.counted(text)) != evaluation.counts["evaluated"]
+    ]
     shape = f" ({SHAPES[evaluation.truth.shape]})" if evaluation.is_auto else ""
     convention = f"convention {evaluation.convention}{shape}; " if is_named else ""
-    return f"{convention}{total}: {', '.join(shown)}", *declared
+    return f"{convention}{total}: {', '.join(shown)}", *declared, *([", ".join(leveled)] if leveled else [])
 
 
 def _rules(evaluation: Evaluation) -> list[str]:

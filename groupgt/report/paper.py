@@ -10,6 +10,7 @@ from groupgt.comparison.systems import Systems
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.tables import counted, fixed
 from groupgt.report.contrasts import corrected_over, described
+from groupgt.report.methods import in_full, joined
 
 # Special characters of LaTeX, escaped.
 ESCAPED = str.maketrans(
@@ -107,7 +108,8 @@ def _caption(
     low, high = min(numbers), max(numbers)
     over = counted(high, "query") if low == high else f"{low:,}--{high:,} queries"
     settings = systems.settings
-    text = f"Means over {over}{'; the best are bold' if len(systems.names) > 1 else ''}."
+    named_metrics = joined([in_full(systems.metrics[text]) for text in systems.by().compared or systems.metrics])
+    text = f"Means of {named_metrics} over {over}{'; the best are bold' if len(systems.names) > 1 else ''}."
     if not contrasts:
         return text.translate(ESCAPED)
     what = MARKED.get(tuple(sorted({better for of_cell in signs.values() for better in of_cell})), "")

@@ -34,6 +34,8 @@ class Manifest:
     counts: dict[str, dict[str, dict[str, int]]]
     # The convention that `auto` was resolved to.
     convention: str
+    # The commit of groupgt, if it ran from a checkout.
+    commit: str = ""
 
     @classmethod
     def at(cls, folder: Path) -> Manifest:

@@ -20,6 +20,7 @@ from groupgt.formats.write import flat_fault, write_flat
 from groupgt.render.exports import csv_text, write_rows
 from groupgt.render.tables import Grid, stacked
 from groupgt.results.manifest import Manifest
+from groupgt.runtime import commit
 from groupgt.store.files import file_name, slug
 from groupgt.store.stamped import Writer, text_file, write_stamped
 
@@ -49,8 +50,9 @@ def manifest_of(outcome: Outcome) -> Any:
         systems[name] = {"use": system.config.use, "options": options, **scores, **inputs, "files": file_name(name)}
     manifest = Manifest(
         groupgt=groupgt.__version__,
+        commit=commit(),
         python=platform.python_version(),
-        libraries=libraries(list(experiment.systems.values())),
+        libraries=libraries(list(experiment.systems.values()), "scipy"),
         files=outcome.digests,
         seed=experiment.config.seed,
         ground_truth={

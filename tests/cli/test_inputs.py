@@ -35,6 +35,8 @@ TAKES = {
     "compare": EVERYTHING,
     "power": EVERYTHING,
     "plot": EVERYTHING,
+    "correlate": EVERYTHING - {"--by", "--tokenizer"},
+    "pool": (TRUTH | RUNS | METRICS | FOLDER) - {"--by"},  # only documents have judgments
     "explain": EVERYTHING - {"--by"},  # one query has no slices
     "depth": EVERYTHING - {"-m", "-k", "--convention"},  # it has a metric of its own
     "misses": (TRUTH | RUNS | LABELLER | FOLDER) | {"-k"},  # so has this
@@ -96,11 +98,14 @@ def test_every_field_is_an_option_or_an_argument() -> None:
 Q1 = {"qid": "q1", "query": "one?", "retrieval_gt": [["a#1", "b#1"], ["c#1"]], "type": "x"}
 Q2 = {"qid": "q2", "query": "two?", "retrieval_gt": [["d#1"]], "type": "y"}
 RANKING = "q1 Q0 a#1 1 4 t\nq1 Q0 a#2 2 3 t\nq1 Q0 c#1 3 2 t\nq2 Q0 d#2 1 2 t\nq2 Q0 d#1 2 1 t\n"
+FIVE = ("RUN", "other.trec", "a=bm25.trec", "b=other.trec", "c=bm25.trec")
 # The least that each command needs.
 CALLS = {
     "evaluate": ["evaluate", "TRUTH", "RUN"],
     "compare": ["compare", "TRUTH", "RUN", "other.trec", "-m", "recall@2", "--resamples", "10"],
     "power": ["power", "TRUTH", "RUN", "other.trec", "-m", "recall@2"],
+    "correlate": ["correlate", "TRUTH", "annotator.jsonl", *FIVE, "--resamples", "10", "--format", "json"],
+    "pool": ["pool", "TRUTH", "RUN", "other.trec", "--format", "json"],
     "plot": ["plot", "slices", "TRUTH", "RUN", "--by", "n_groups", "-o", "OUT.json"],
     "explain": ["explain", "TRUTH", "RUN", "--query", "q1"],
     "depth": ["depth", "TRUTH", "RUN"],
@@ -190,7 +195,9 @@ def test_truth_format(command: str, data: Path, capsys: pytest.CaptureFixture[st
         call = ["convert", "bm25.trec", "OUT.jsonl", "--to", "jsonl", "--truth", "subtopics"]
         assert outcome(capsys, call) != outcome(capsys, [*call, "--truth-format", "trec-subtopics"])
         return
-    differ(capsys, command, "--truth-format", "trec-subtopics", TRUTH="subtopics")
+    # The format is that of both ground truths.
+    both = {"annotator.jsonl": "subtopics"} if command == "correlate" else {}
+    differ(capsys, command, "--truth-format", "trec-subtopics", TRUTH="subtopics", **both)
 
 
 @pytest.mark.parametrize("command", pairs("--where"))
@@ -222,7 +229,8 @@ def test_parts(command: str, data: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert outcome(capsys, call)[0] == 2
         assert outcome(capsys, [*call, "--parts"])[3] == outcome(capsys, ["convert", "bm25.trec", *call[2:]])[3]
         return
-    differ(capsys, command, "--parts", RUN="parts", **{"other.trec": "others"})
+    named = {name: name.replace("bm25.trec", "parts").replace("other.trec", "others") for name in FIVE[1:]}
+    differ(capsys, command, "--parts", RUN="parts", **named)
 
 
 @pytest.mark.parametrize("command", ["explain", "agree"])

@@ -154,6 +154,10 @@ JUDGED = [
         # R = 3, N = 2, min(N, R) = 2: a has none above it, c has n1 and n2 above it: 1 − 2/2; b is not found
         (["a", "n1", "n2", "c"], "bpref", (1 + 0) / 3),
         (["a", "n1", "u", "c"], "bpref", (1 + (1 - 1 / 2)) / 3),  # u does not count
+        # R = 3: a is first; above c are a and n1, half of them relevant, and u of the pool: 1/4 + (3/4)(3/3)(1/2)
+        (["a", "n1", "u", "c"], "infap", (1 + 1 / 4 + 3 / 4 * (1 + 1e-5) / (2 + 2e-5)) / 3),
+        # All grades are 1, so the ideal is a, c, b; shared are none of 1, a of 2, a and c of 3, against 1, 2 and 3.
+        (["x", "a", "c"], "compat(p=0.5)", (1 / 2 * 1 / 2 + 1 / 4 * 2 / 3) / (1 + 1 / 2 + 1 / 4)),
         (["x", "a", "c"], "recall.coverage@2", 1 / 4),  # weight 1 of 1 + 3
         # weight 3 at rank 1, 1 at rank 2: ideal; here 1/1 + 3/2 of 3/1 + 1/2
         (["a", "c"], "mrr.coverage", 2.5 / 3.5),

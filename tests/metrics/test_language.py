@@ -122,8 +122,6 @@ def test_reads(text: str, canonical: str) -> None:
             "ndcg.autorag has no parameter 'gain': it has no parameters; ndcg.trec and",
         ),
         # What ir_measures writes as parameters.
-        ("AP(rel=2)@10", "the level=2 policy sets it for all metrics (--policy level=2); write AP@10"),
-        ("RBP(rel=3)", "(--policy level=3); write RBP"),
         ("nDCG(dcg='exp-log2')@10", "write ndcg.trec(gain=exp)@10"),
         ("nDCG(dcg='log2')", "its parameters are gain; write ndcg.trec"),
         ("P(cutoff=5)", "write P@5"),

@@ -6,6 +6,7 @@ import random
 from collections import defaultdict
 from typing import Any
 
+import numpy as np
 import pytest
 
 import groupgt
@@ -151,6 +152,13 @@ def test_ir_measures() -> None:
         "NumRet": "NumRet",
         "NumRel": "NumRel",
         "NumRelRet": "num_rel_ret",
+        "infAP": "infAP",
+        "infAP(rel=2)": "infAP(rel=2)",
+        "AP(rel=2)": "map.trec(level=2)",
+        "P(rel=2)@5": "P.trec(rel=2)@5",
+        "Compat": "Compat",
+        "Compat(p=0.8)": "Compat(p=0.8)",
+        "Compat(normalize=False)": "Compat(normalize=False)",
     }
     measures = {name: ir_measures.parse_measure(name) for name in ours}
     names = {str(measure): name for name, measure in measures.items()}
@@ -160,8 +168,28 @@ def test_ir_measures() -> None:
     result = groupgt.evaluate(truth, run, list(ours.values()))
     for name, text in ours.items():
         for position, qid in enumerate(truth):
-            if result.truth.judgments.defined[position]:
+            if not np.isnan(result.values[text][position]):
                 assert result.values[text][position] == pytest.approx(found[name][qid], abs=1e-9), (name, qid)
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_inferred_average_precision_of_sampled_qrels(level: int) -> None:
+    """Two of three judgments of the pool are left out, as in the million query track."""
+    ir_measures = pytest.importorskip("ir_measures", reason=REASON.format("ir_measures"))
+    rng = random.Random(level)
+    truth, run = data(5, graded=True)
+    sampled = {
+        qid: {name: grade if rng.random() < 1 / 3 else -1 for name, grade in judged.items()}
+        for qid, judged in qrels_of(truth).items()
+    }
+    measure = ir_measures.parse_measure(f"infAP(rel={level})")
+    found = {each.query_id: each.value for each in ir_measures.iter_calc([measure], sampled, run)}
+    result = groupgt.evaluate(sampled, run, [f"infap(level={level})"])
+    values = dict(zip(truth, result.values[f"infap(level={level})"].tolist(), strict=True))
+    compared = [qid for qid in truth if not np.isnan(values[qid])]
+    assert len(compared) > 60
+    for qid in compared:
+        assert values[qid] == pytest.approx(found[qid], abs=1e-12), qid
 
 
 def test_condensed_lists() -> None:

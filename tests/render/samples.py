@@ -104,6 +104,11 @@ def samples() -> dict[str, Figure]:
         "sweep of words": tradeoffs.sweep(words, ABOUT, ["stemmer"]),
         "sweep of two": tradeoffs.sweep(two, ABOUT, ["k1", "b"]),
         "latency": tradeoffs.latency(points, ABOUT),
+        "correlation": tradeoffs.correlation(
+            [{"system": name, "x": 0.5 + place / 10, "y": 0.3 + place / 5} for place, name in enumerate(SYSTEMS)],
+            ABOUT,
+            ("map, human", "map, model"),
+        ),
         "stages": tradeoffs.funnel(
             [
                 {"stage": stage, "fate": fate, "count": count, "order": order}

@@ -25,6 +25,7 @@ RUNS = {
     "bm25": {"q1": ["a", "x", "c"], "q2": ["x", "d"], "q3": ["y"]},
     "dense": {"q1": ["c", "b"], "q2": ["d"], "q3": ["e"], "q4": ["z"]},
 }
+FIVE = {**RUNS, "none": {"q1": []}, "turned": {"q1": ["c", "x", "a"]}, "short": {"q2": ["d"], "q3": ["e"]}}
 CORPUS = {"a": "Thirty days of leave a year.", "d": "No leave.", "n": "thirty days of leave, a year"}
 EXPERIMENT = """
 version: 1
@@ -63,6 +64,8 @@ RESULTS: dict[str, tuple[Callable[[Path], Result], str]] = {
     "Evaluation": (lambda _: groupgt.evaluate(TRUTH, RUNS["bm25"], ["recall@2"], by="n_groups"), ""),
     "Evaluations": (lambda _: groupgt.evaluate_runs(TRUTH, RUNS, ["recall@2", "mrr"]), ""),
     "Comparison": (lambda _: groupgt.compare(TRUTH, RUNS, ["recall@2"], resamples=10), ""),
+    "Correlation": (lambda _: groupgt.correlate(TRUTH, runs=FIVE, metrics=["recall@2", "mrr"], resamples=10), ""),
+    "Pool": (lambda _: groupgt.pool(TRUTH, RUNS, "recall@2"), ""),
     "Depths": (lambda _: groupgt.depth(TRUTH, RUNS["bm25"], [0.5, 1.0]), ""),
     "Stages": (lambda _: groupgt.stages(TRUTH, {"bm25": RUNS["bm25"], "top@1": RUNS["bm25"]}, by="n_groups"), ""),
     "Identified": (lambda _: groupgt.identify(TRUTH, RUNS["bm25"], ".5000"), ""),

@@ -1,0 +1,149 @@
+"""Report rank correlations: the coefficients in one sentence, the pairs that swap, and both means of each system."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from groupgt.comparison.correlation import Correlation, Swap
+from groupgt.render import tradeoffs
+from groupgt.render.document import Detail, Item, Table, Verdict
+from groupgt.render.drawing import Figure
+from groupgt.render.encodings import About
+from groupgt.render.page.data import Sentence
+from groupgt.render.results import Teller
+from groupgt.render.tables import MARK, Grid, counted, fixed, part_of, signed, small
+from groupgt.report.sentences import sentence_of
+
+COLUMNS = ("system", "first", "first_rank", "second", "second_rank")
+
+
+class CorrelationTeller(Teller[Correlation]):
+    """Report how much two orders of systems agree."""
+
+    main_figure = "correlation"
+
+    def blocks(self) -> list[Item]:
+        """Return the sentence, the coefficients, the swaps and the means."""
+        result = self.result
+        first, second = result.labels
+        names = {
+            "tau": "Kendall's tau-b",
+            "tau_ap": f"tau_AP, reference {first}",
+            "tau_ap_reversed": f"tau_AP, reference {second}",
+        }
+        rows = [[name, getattr(result, key), _range(result.ranges[key])] for key, name in names.items()]
+        items: list[Item] = [
+            Verdict([self._sentence()]),
+            (["coefficient", "value", "95% of resampled queries"], rows),
+        ]
+        if result.swaps:
+            headers = ["better", "worse", f"delta {first}", f"p {first}", f"delta {second}", f"p {second}"]
+            items.append((headers, [_swap(swap) for swap in result.swaps]))
+        items.append(Detail(Table(*self._means())))
+        return [*items, "\n".join(self._notes())]
+
+    def _sentence(self) -> Sentence:
+        result = self.result
+        first, second = result.labels
+        significant = sum(swap.first.significant or swap.second.significant for swap in result.swaps)
+        swaps = f"{part_of(len(result.swaps), result.pairs, 'pair', 'swaps', 'swap')}"
+        which = f", {significant or 'none'} of them significantly on either side" if result.swaps else ""
+        rest = f" order {len(result.systems)} systems with Kendall's tau-b {fixed(result.tau)} and tau_AP "
+        rest += f"{fixed(result.tau_ap)} ({first} as the reference). {swaps}{which}."
+        return sentence_of("same", "", first, " and ", second, rest)
+
+    def _notes(self) -> list[str]:
+        """Return what was compared, and what the ranges are."""
+        result = self.result
+        one, two = result.sides
+        queries = counted(result.shared, "shared query") if result.shared else "no shared queries"
+        lines = [f"{_title(one.label, str(one.metric))} against {_title(two.label, str(two.metric))}; {queries}"]
+        for label, count in zip(result.labels, result.left_out):
+            if count:
+                lines.append(f"{counted(count, 'query')} only in {label}, left out")
+        if result.absent:
+            lines.append(f"systems on one side only, left out: {', '.join(result.absent)}")
+        lines.append("ranges over resampled queries are no confidence intervals")
+        lines.append(
+            f"p-values: randomization test, {result.settings.resamples:,} resamples, seed {result.settings.seed}, "
+            f"all pairs of a side together (step-down maximum); alpha {result.settings.alpha:g}"
+        )
+        return lines
+
+    def _means(self) -> Grid:
+        result = self.result
+        ranks = [_ranks(side.metric.higher_is_better, column) for side, column in zip(result.sides, result.means)]
+        first, second = result.labels
+        rows = [
+            [name, one, rank, two, other]
+            for name, one, rank, two, other in zip(
+                result.systems, result.means[0].tolist(), ranks[0], result.means[1].tolist(), ranks[1]
+            )
+        ]
+        return ["system", f"mean {first}", f"rank {first}", f"mean {second}", f"rank {second}"], sorted(
+            rows, key=lambda row: row[2]
+        )
+
+    def figure(self) -> Figure:
+        """Return the means of one side against those of the other, with the names of the systems."""
+        result = self.result
+        points = [
+            {"system": name, "x": x, "y": y} for name, x, y in zip(result.systems, *(m.tolist() for m in result.means))
+        ]
+        one, two = result.sides
+        about = About("", result.shared, "", "", f"tau-b {fixed(result.tau)}, tau_AP {fixed(result.tau_ap)}")
+        titles = (_title(one.label, one.text), _title(two.label, two.text))
+        return tradeoffs.correlation(points, about, titles)
+
+    def csv_rows(self) -> Grid:
+        """Return headers and one row per system."""
+        return list(COLUMNS), self._means()[1]
+
+    def to_dict(self) -> Any:
+        """Return everything as plain Python."""
+        result = self.result
+        return {
+            "sides": [{"label": side.label, "metric": str(side.metric)} for side in result.sides],
+            "tau": result.tau,
+            "tau_ap": result.tau_ap,
+            "tau_ap_reversed": result.tau_ap_reversed,
+            "ranges": dict(result.ranges),
+            "queries": {"shared": result.shared, "left_out": list(result.left_out)},
+            "systems": [dict(zip(COLUMNS, row)) for row in self._means()[1]],
+            "swaps": [
+                {
+                    "better": swap.better,
+                    "worse": swap.worse,
+                    **{
+                        name: {"delta": each.delta, "p_value": each.p_value, "significant": each.significant}
+                        for name, each in (("first", swap.first), ("second", swap.second))
+                    },
+                }
+                for swap in result.swaps
+            ],
+            "absent": list(result.absent),
+        }
+
+
+def _title(label: str, text: str) -> str:
+    return text if label == text else f"{text}, {label}"
+
+
+def _ranks(higher_is_better: bool, means: np.ndarray[Any, Any]) -> list[int]:
+    """Return the rank of each system, the same for tied ones."""
+    values = means if higher_is_better else -means
+    return [1 + int((values > value).sum()) for value in values]
+
+
+def _range(ends: tuple[float, float]) -> str:
+    return "–" if math.isnan(ends[0]) else f"{fixed(ends[0])} to {fixed(ends[1])}"
+
+
+def _swap(swap: Swap) -> list[Any]:
+    cells: list[Any] = [swap.better, swap.worse]
+    for each in (swap.first, swap.second):
+        cells += [signed(each.delta), small(each.p_value) + MARK * each.significant]
+    return cells
