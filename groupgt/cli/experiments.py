@@ -250,8 +250,8 @@ def _show_outcome(outcome: Any, style: str) -> None:
         show_csv(*means_grid(outcome))
     else:
         reused = from_cache(outcome)
-        above = [outcome.experiment.hide.sure(reused)] if reused else []
-        show_document([*above, *items(outcome, timed=True)], style, outcome.experiment.title)
+        below = [outcome.experiment.hide.sure(reused)] if reused else []
+        show_document([*items(outcome, timed=True), *below], style, outcome.experiment.title)
 
 
 @command("report")

@@ -155,7 +155,7 @@ def test_the_command_line(sweep: Path, capsys: pytest.CaptureFixture[str]) -> No
     main(["run", str(sweep), "--only", "bm25*", "--set", "evaluate.k=3", "--set", "evaluate.primary=ndcg@3"])
     shown = capsys.readouterr()
     assert "ndcg@3" in shown.out
-    assert shown.out.startswith("from the cache: 4 retrievals (--refresh starts from scratch)\n")
+    assert shown.out.endswith("\n\nfrom the cache: 4 retrievals (--refresh starts from scratch)\n")
     main(["cache", str(sweep), "--format", "json"])
     listed = json.loads(capsys.readouterr().out)
     assert sorted(each["system"] for each in listed) == MEMBERS
