@@ -6,6 +6,8 @@ import csv
 import inspect
 import json
 import re
+import shlex
+import shutil
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -47,6 +49,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         with open(name, "w", encoding="utf-8", newline="") as file:
             rows = [(f"{key}{'' if size == 1 else '2'}", "doc", at, at + size) for at, key in enumerate(texts)]
             csv.writer(file).writerows([("chunk_id", "doc_id", "start", "end"), *rows])
+    Path("runs").mkdir()
+    for name in "abcde":
+        shutil.copy("bm25.trec", f"runs/{name}.trec")
     Path("queries.tsv").write_text("q1\tWhat is the capital?\n", encoding="utf-8")
     capsys.readouterr()
     return tmp_path
@@ -61,7 +66,7 @@ def test_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
             if command == "power":
                 pytest.importorskip("scipy", reason="the extra groupgt[stats] is not installed")
             assert example.startswith(f"{command} ")
-            words = example.split()
+            words = shlex.split(example)
             if command == "report" and "results/a" in words:
                 words[1:3] = [str(next(Path(place).rglob("results.json")).parent) for place in words[1:3]]
             main(words)
