@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import groupgt
@@ -362,9 +363,7 @@ class TestTheLineThatReconciles:
     def test_worse_in_a_slice(self) -> None:
         qids = [f"q{number}" for number in range(40)]
         truth = {"qid": qids, "retrieval_gt": [[["a"]]] * 40, "type": ["few"] * 10 + ["many"] * 30}
-        import pandas
-
-        frame = pandas.DataFrame(truth)
+        frame = pl.DataFrame(truth)
         runs = {
             "released": {qid: ["a"] if place < 10 else ["x"] for place, qid in enumerate(qids)},
             "other": {qid: ["x"] if place < 10 else ["a"] for place, qid in enumerate(qids)},
