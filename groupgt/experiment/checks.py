@@ -63,7 +63,8 @@ class Checks:
         are_valid = self._metrics()
         gates = GateChecks(self.document, self.families, config, self.metrics if are_valid else {}, self.convention)
         # If a gate is left out, those after it have other numbers in the file.
-        if len(config.gate) == len(self.document.value.get("gate") or ()):
+        written = self.document.value.get("gate")
+        if isinstance(written, list) and len(config.gate) == len(written):
             for number, gate in enumerate(config.gate):
                 if self.document.is_sound("gate", number):
                     gates.check(number, gate)

@@ -122,6 +122,7 @@ def test_reads(text: str, canonical: str) -> None:
             "ndcg.autorag has no parameter 'gain': it has no parameters; ndcg.trec and",
         ),
         # What ir_measures writes as parameters.
+        ("P(judged_only=yes)@5", "judged_only: expected True or False, found yes"),
         ("nDCG(dcg='exp-log2')@10", "write ndcg.trec(gain=exp)@10"),
         ("nDCG(dcg='log2')", "its parameters are gain; write ndcg.trec"),
         ("P(cutoff=5)", "write P@5"),
