@@ -93,7 +93,7 @@ ACCESSIBLE = (
 
 
 def _make_accessible(app: Any, failed: Exception | None) -> None:
-    """Adds what axe-core asks for to every page."""
+    """Add what axe-core asks for to every page."""
     if failed is not None or app.builder.format != "html":
         return
     for path in Path(app.outdir).rglob("*.html"):

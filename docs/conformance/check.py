@@ -41,7 +41,7 @@ def differences(function, only="", tolerance=1e-9):
 
 
 def main():
-    """Prints every value that differs, and how many were compared."""
+    """Print every value that differs, and how many were compared."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("function", metavar="MODULE:FUNCTION")
     parser.add_argument("--only", default="", metavar="TEXT", help="only metrics whose name contains TEXT")

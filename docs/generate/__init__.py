@@ -27,7 +27,7 @@ def pages() -> dict[str, str]:
 
 
 def write(folder: Path) -> list[Path]:
-    """Writes them below a folder and returns their paths."""
+    """Write them below a folder and return their paths."""
     paths = []
     for name, text in pages().items():
         path = folder / name

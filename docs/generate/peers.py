@@ -209,7 +209,7 @@ def recorded() -> dict[str, Any]:
 
 
 def record() -> None:
-    """Records anew what is installed; what is not stays."""
+    """Record anew what is installed; what is not stays."""
     held = recorded() if RECORDED.is_file() else {}
     today = datetime.now(UTC).date().isoformat()
     for name in TOOLS:
